@@ -10,12 +10,13 @@ class ChatConfig(AppConfig):
         from agents import runs
         from agents.access import quotas
         from agents.review import turns
-        from chat import branches, deletion, messages, temporary, titles
+        from chat import branches, deletion, messages, run_news, temporary, titles
         from chat.imports import jobs
         from chat.people_data import retention
 
         turns.register(branches.run_tree)
         runs.on_finished(messages.answer_waiting)
+        runs.on_finished(run_news.announce)
         runs.on_finished(retention.run_if_due)
         runs.on_finished(deletion.erase_if_due)
         runs.on_finished(jobs.resume_abandoned)

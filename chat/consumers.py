@@ -30,6 +30,7 @@ from chat import (
     message_actions,
     messages,
     presence,
+    run_news,
     sessions,
     sharing,
     temporary,
@@ -406,6 +407,11 @@ class ChatConsumer(LiveConsumer):
 
     async def chats_changed(self, notification: dict[str, Any]) -> None:
         """Update the list, which the user has changed on this page or another one."""
+        await self.show(self.conversation.around.list_changes, self.session)
+
+    async def run_news(self, notification: dict[str, Any]) -> None:
+        """Tell the page that a run of its user has ended or waits, here or in another chat."""
+        await self.show(run_news.render, notification)
         await self.show(self.conversation.around.list_changes, self.session)
 
     async def queue_changed(self, notification: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from chat import (
     people_suggestions,
     prompt_pages,
     public_pages,
+    run_news,
     views,
 )
 from chat.people_data import account_pages
@@ -26,6 +27,7 @@ urlpatterns = [
     path("chat/folders/", list_pages.folders, name="folders"),
     path("chat/folders/<int:pk>/", list_pages.change_folder, name="change_folder"),
     path("chat/folders/<int:pk>/delete/", list_pages.delete_folder, name="delete_folder"),
+    path("chat/news/", run_news.news, name="news"),
     path("palette/", palette.palette, name="palette"),
     path("chat/choices/", choice_pages.choices, name="choices"),
     path("chat/<int:pk>/", views.session, name="session"),

@@ -268,6 +268,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def chats_changed(self, notification: dict[str, Any]) -> None:
         """Ignore the list of chats, which only a chat displays."""
 
+    async def run_news(self, notification: dict[str, Any]) -> None:
+        """Ignore news of other runs, which only a chat displays."""
+
     async def people_changed(self, notification: dict[str, Any]) -> None:
         """Check access again, because members or permissions have changed."""
         await self.look_again({})

@@ -89,6 +89,7 @@ DOORS = {
     "prompts/<int:pk>/duplicate/": change(OWNER | ROOT | {"reader"}),
     "prompts/<int:pk>/delete/": change(OWNER | ROOT),
     "join/<str:token>/": read(ACCOUNTS),
+    "chat/news/": read(ACCOUNTS),
     "palette/": read(ACCOUNTS),
     "account/profile/": read(ACCOUNTS),
     "account/data/": read(ACCOUNTS),

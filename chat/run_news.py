@@ -1,0 +1,83 @@
+"""Tells users that a run has ended or waits for them, wherever they are.
+
+Pages with a socket are told at once; others ask while a run is live. The page decides whether
+to notify, because it knows what its user is looking at.
+"""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET
+
+from agents.access.requests import UserRequest
+from agents.db import database
+from agents.models import Run
+from agents.runs import pubsub
+from chat.models import ChatSession, Message
+
+MAX_RUNS = 20
+KIND = "run.news"
+
+
+async def announce(run: Run | None) -> None:
+    """Tell the pages of those whom the run's new status concerns."""
+    if run is None:
+        return
+    about, people, others = await database.run(_news, run.pk)
+    for person in people:
+        await pubsub.publish(pubsub.person_topic(person), KIND, **about)
+    for person in others:
+        await pubsub.publish(pubsub.person_topic(person), "chats.changed")
+
+
+def _news(pk: int) -> tuple[dict[str, Any], set[int], set[int]]:
+    """Return what happened, whom to notify, and whose lists show it.
+
+    Everybody who can decide is told that a run waits; only its user, that it has ended.
+    """
+    message = _messages().filter(run=pk).first()
+    if message is None or message.run is None:
+        return {}, set(), set()
+    chat, run = message.session, message.run
+    members = set(chat.members.values_list("user", flat=True)) | {chat.user_id}
+    readers = set(chat.members.filter(may_write=False).values_list("user", flat=True))
+    concerned = members - readers if run.is_waiting else members & {run.user_id}
+    return _entry(message, run), concerned, members - concerned
+
+
+def _messages() -> QuerySet[Message]:
+    messages = Message.objects.select_related("session", "run")
+    return messages.defer("text", "run__history", "run__answer")
+
+
+def _entry(message: Message, run: Run) -> dict[str, Any]:
+    return {
+        "run": run.pk,
+        "status": run.status,
+        "chat": message.session_id,
+        "title": message.session.title,
+        "seconds": round(run.seconds or 0),
+    }
+
+
+def render(about: dict[str, Any]) -> SafeString:
+    """Render the frame that tells a page."""
+    return render_to_string("chat/_run_news.html", {"news": about})
+
+
+@require_GET
+def news(request: UserRequest) -> HttpResponse:
+    """Return the user's live runs, and how those that the page knows have ended."""
+    known = [int(pk) for pk in request.GET.getlist("run")[:MAX_RUNS] if _is_pk(pk)]
+    chats = ChatSession.objects.for_user(request.user)
+    own = _messages().filter(run__user=request.user, session__in=chats)
+    found = [*own.filter(run__status__in=Run.LIVE)[:MAX_RUNS], *own.filter(run__in=known)]
+    entries = {m.run.pk: _entry(m, m.run) for m in found if m.run is not None}
+    return JsonResponse({"runs": list(entries.values())}, headers={"Cache-Control": "no-store"})
+
+
+def _is_pk(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19

@@ -1,0 +1,59 @@
+"""Users are told that a run has ended or waits for them, and nobody else is."""
+
+import pytest
+from django.urls import reverse
+
+from agents.models import Run
+from chat import run_news, sharing
+from chat.models import ChatSession
+from tests.audit.rows import create_question
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shared(person, stranger, django_user_model, agent):
+    """A chat of Ada with a writer and a reader, and a run of the writer."""
+    django_user_model.objects.create_user("rei")
+    chat = ChatSession.objects.create(user=person, title="<b>Tea</b>")
+    sharing.add_member(chat, stranger.get_username(), "write")
+    sharing.add_member(chat, "rei", "read")
+    return create_question(chat, stranger, "Which?")
+
+
+def test_only_the_runs_user_is_told_that_it_ended(shared, person, stranger):
+    about, people, others = run_news._news(shared.pk)
+
+    assert people == {stranger.pk}
+    assert person.pk in others
+    assert (about["status"], about["title"]) == ("completed", "<b>Tea</b>")
+
+
+def test_everybody_who_can_decide_is_told_that_it_waits(shared, person, stranger):
+    Run.objects.filter(pk=shared.pk).update(status=Run.Status.WAITING)
+
+    assert run_news._news(shared.pk)[1] == {person.pk, stranger.pk}
+
+
+def test_a_run_outside_of_chats_is_no_news(person, agent):
+    run = Run.objects.create(user=person, query="?", topic="trial.1", agent_name="helper")
+
+    assert run_news._news(run.pk) == ({}, set(), set())
+
+
+def test_a_frame_cannot_contain_markup(shared):
+    html = run_news.render(run_news._news(shared.pk)[0])
+
+    assert "&lt;b&gt;Tea" in html
+    assert f'data-run="{shared.pk}"' in html
+
+
+def test_a_page_without_a_socket_asks_for_its_users_runs(client, shared, person, stranger):
+    address = reverse("chat:news")
+    client.force_login(stranger)
+    assert client.get(address).json() == {"runs": []}
+    (told,) = client.get(address, {"run": [shared.pk, "x", "9" * 30]}).json()["runs"]
+    assert (told["run"], told["status"]) == (shared.pk, "completed")
+
+    client.force_login(person)
+    assert client.get(address, {"run": shared.pk}).json() == {"runs": []}
