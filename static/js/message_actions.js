@@ -1,6 +1,7 @@
 // What can be done with a message: edit, regenerate, switch branches, copy, quote, delete, listen.
 
 import { isComposing } from "./keys.js";
+import { readableText } from "./prose_text.js";
 import { whole, write } from "./run.js";
 import { toEnd } from "./scroll.js";
 import { speech } from "./speech.js";
@@ -292,7 +293,7 @@ async function copyText(button) {
 }
 
 function answerText(run) {
-  return run.querySelector(".answer").innerText.trim();
+  return readableText(run.querySelector(".answer"));
 }
 
 function selected({ target }) {

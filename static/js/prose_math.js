@@ -42,6 +42,7 @@ function draw(formula) {
   try {
     katex.render(source.slice(2, -2), place, { ...LIMITS, displayMode: formula.matches(".display") });
     formula.replaceChildren(place);
+    formula.dataset.tex = source;
   } catch (error) {
     formula.dataset.math = "failed";
     formula.title = label("math").replace("{}", error.message);
