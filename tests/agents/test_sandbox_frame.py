@@ -21,6 +21,9 @@ def test_a_frame_has_no_origin_and_no_network_even_if_opened_directly(kind, db):
     assert policy["frame-ancestors"] == "'self'"
     assert "http" not in answer["Content-Security-Policy"]
     assert "X-Frame-Options" not in answer
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert "camera=()" in answer["Permissions-Policy"]
+    assert answer["Referrer-Policy"] == "no-referrer"
     assert not answer.cookies
 
 
