@@ -133,14 +133,14 @@ function cut(groups) {
   return groups.map(([name, group]) => [name, group.slice(0, MAX_SHOWN[name])]);
 }
 
-// Controls on the page can be commands, too: those with data-command.
+// Controls on the page can be commands, too: those with data-command and an id.
 function commands() {
   const own = [...dialog.querySelectorAll(".palette-commands > li")].map((line) => ({
     ...line.dataset,
     label: line.textContent,
   }));
-  const here = [...document.querySelectorAll("[data-command]:not([hidden], :disabled)")].map((control, at) => ({
-    id: `here-${control.dataset.commandId ?? at}`,
+  const here = [...document.querySelectorAll("[data-command][data-command-id]:not([hidden], :disabled)")].map((control) => ({
+    id: `here-${control.dataset.commandId}`,
     group: "actions",
     label: control.dataset.command,
     words: control.dataset.words ?? "",
