@@ -134,11 +134,10 @@ def test_older_chats_load_while_scrolling_and_stay_when_the_list_changes(page: P
     seed(server, *(f"Kukicha {n}" for n in range(130)), count=0)
     ask_and_wait(page, "What is 6262 + 1?")
     rows = page.locator("#sessions > ul .session")
-    expect(rows).to_have_count(100)
-
     page.locator("#session-list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
-    expect(row(page, "Kukicha 5")).not_to_have_count(0)
+    expect(page.locator("#session-list .older")).to_have_count(0)
     before = rows.count()
+    assert before > 100
     ask(page, "What is 6363 + 1?")
     expect(page.locator(".run[data-status=completed]")).to_have_count(2)
 
