@@ -41,7 +41,7 @@ function reach(key) {
   if (!/^[1-4acf]$/.test(key)) return false;
   if (!current()) return move(1); // never judge a run that wasn't selected
   const there =
-    document.querySelector(`#panel:not([hidden]) .of-step [data-key="${key}"]`) ??
+    document.querySelector(`#panel[data-chosen] .of-step [data-key="${key}"]`) ??
     current().querySelector(`.judge:not(.of-step) [data-key="${key}"]`);
   if (!there) return false;
   if (there.matches("button")) return there.click();

@@ -167,6 +167,7 @@ function read() {
 function choose(step, then) {
   unmark();
   step.querySelector("summary").setAttribute("aria-current", "true");
+  panel.toggleAttribute("data-chosen", isChosen); // keys for notes are about a step only then
   if (isChosen) remember(step);
   clearTimeout(soon);
   soon = setTimeout(() => load(step, then), PAUSE);

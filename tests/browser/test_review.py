@@ -276,6 +276,7 @@ def test_a_run_and_a_step_of_it_are_judged_on_its_page(page: Page, asker: Page):
     expect(page.locator(f"#judge-{number} .note")).to_contain_text("It took a detour.")
 
     page.goto(f"/traces/{number}/#step-2")
+    expect(page.locator("#panel").get_by_role("link", name="#2", exact=True)).to_be_visible()
     note = page.locator("#panel").get_by_label("New note")
     note.fill("Here.")
     note.press("Control+Enter")
