@@ -57,8 +57,9 @@ def test_columns_are_chosen_and_exported(page: Page):
     expect(page.get_by_role("columnheader", name="Tokens")).to_be_visible()
 
 
-def test_the_list_fits_a_phone_in_japanese(phone: Page):
-    ask_and_wait(phone, CALCULATION)
+def test_the_list_fits_a_phone_in_japanese(page: Page, phone: Page):
+    ask_and_wait(page, CALCULATION)
+    phone.goto("/traces/")
     phone.context.add_cookies([{"name": "django_language", "value": "ja", "url": phone.url}])
     phone.goto("/traces/?sort=-tokens")
 
