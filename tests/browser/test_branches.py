@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import ask, ask_and_wait, last_run
+from tests.browser.test_accessible import faults
 
 PHONE = {"width": 390, "height": 800}
 SPEECH = """
@@ -138,6 +139,32 @@ def test_a_link_opens_the_branch_of_its_message(talk: Page):
     talk.goto(f"{address}#{old}")
 
     expect(questions(talk)).to_have_text(["What is 2 + 3?", "What is 6 * 7?"])
+
+
+def test_the_actions_have_no_serious_fault(talk: Page):
+    edit_last(talk, "What is 9 * 9?", "Control+Enter")
+    expect(talk.locator(".fork-count")).to_contain_text("2/2")
+    expect(last_run(talk)).to_have_attribute("data-status", "completed")
+    assert faults(talk) == []
+
+    talk.keyboard.press("ArrowUp")
+    talk.locator(".message").last.hover()
+    talk.get_by_role("link", name="Delete message").last.click()
+    expect(talk.get_by_role("dialog")).to_be_visible()
+    assert faults(talk) == []
+
+
+def test_a_runs_page_compares_two_versions_with_a_click(talk: Page):
+    edit_last(talk, "What is 9 * 9?", "Control+Enter")
+    expect(talk.locator(".fork-count")).to_contain_text("2/2")
+    expect(last_run(talk)).to_have_attribute("data-status", "completed")
+
+    last_run(talk).get_by_role("link", name="Trace").click()
+    expect(talk.locator(".turns li")).to_have_count(3)
+    assert faults(talk) == []
+    talk.locator(".turns").get_by_role("link", name="Compare").click()
+
+    expect(talk).to_have_url(re.compile(r"/traces/\d+/compare/\d+/$"))
 
 
 def test_on_a_phone_everything_is_within_reach(talk: Page):
