@@ -40,7 +40,7 @@ NASTY = {
     "letters": "あ" * 100_000,
 }
 MAX_PAGE_BYTES = 500_000
-MAX_QUERIES = 30
+MAX_QUERIES = 34
 
 
 def create_messages(chat, count, *, text="6 * 7", answer="42", **step):
