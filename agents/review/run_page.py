@@ -24,7 +24,8 @@ from . import feedback
 
 PAGE_SIZE = 30
 REVIEW_USERS = [
-    f"review__{who}" for who in ("flagged_by", "assignee", "decided_by", "corrected_by")
+    f"review__{who}__profile"
+    for who in ("flagged_by", "assignee", "decided_by", "corrected_by")
 ]
 
 
@@ -208,10 +209,12 @@ def _make_case(request: UserRequest, run: Run, **about: Any) -> CaseView:
 
 def _load_runs(pks: Iterable[int]) -> QuerySet[Run]:
     """Load these runs with their feedback, in a few queries."""
-    runs = Run.objects.filter(pk__in=pks).select_related("user", "review", *REVIEW_USERS)
+    runs = Run.objects.filter(pk__in=pks).select_related(
+        "user__profile", "review", *REVIEW_USERS
+    )
     return runs.defer("history").prefetch_related(
-        Prefetch("ratings", Rating.objects.select_related("user")),
-        Prefetch("review_notes", Note.objects.select_related("author")),
+        Prefetch("ratings", Rating.objects.select_related("user__profile")),
+        Prefetch("review_notes", Note.objects.select_related("author__profile")),
         "labels",
         "examples",
     )

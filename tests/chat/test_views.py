@@ -51,7 +51,7 @@ async def test_a_question_is_answered_without_a_socket(browser):
     page = (await browser.get(answer.headers["Location"])).content.decode()
 
     assert answer.status_code == 302
-    assert "<strong>435</strong>" in page
+    assert ">435</a></strong>" in page
     assert "calculator: 3480 * 12.5 / 100" in page
 
 
@@ -135,7 +135,7 @@ async def test_deleting_the_session_on_screen_leads_to_a_new_one(browser, chat):
 
 
 def test_a_choice_of_agents_is_offered_where_there_is_one(client):
-    assert "<select" not in client.get("/").content.decode()
+    assert 'name="agent"' not in client.get("/").content.decode()
     Agent.objects.create(name="other")
     Agent.objects.create(name="off", enabled=False)
 

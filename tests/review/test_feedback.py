@@ -188,17 +188,20 @@ def test_only_whoever_asked_gives_a_thumb(run, reviewer):
 def test_a_conversation_shows_its_thumbs_without_asking_more(
     run, person, chat, django_assert_max_num_queries
 ):
+    last = chat.messages.last()
     for at in range(20):
         row = Run.objects.create(
             user=person, topic=chat.topic, query="x", answer="y", status="completed"
         )
-        chat.messages.create(author=person, run=row, text="x", client_id=f"m{at}")
+        last = chat.messages.create(
+            author=person, run=row, text="x", client_id=f"m{at}", parent=last
+        )
         Rating.objects.create(run=row, user=person, is_good=True)
         Review.objects.create(run=row, correction="z", corrected_at=row.started_at)
 
     client = browser(person)
 
-    with django_assert_max_num_queries(21):
+    with django_assert_max_num_queries(30):
         page = client.get(f"/chat/{chat.pk}/").content.decode()
 
     assert page.count('data-rated="good"') == 20
@@ -587,7 +590,7 @@ async def test_a_correction_comes_to_the_chat_live_and_stays(run, reviewer, pers
     assert "<b>x" not in frame
     reloaded = (await (await abrowser(person)).get(f"/chat/{chat.pk}/")).content.decode()
     assert frame[frame.index('<div id="correction') :].strip() in reloaded
-    assert "It is <strong>41</strong>." in reloaded
+    assert ">41</span></strong>" in reloaded
     assert "<strong>42</strong>" in reloaded
 
 
@@ -598,6 +601,7 @@ async def test_a_page_that_was_away_is_shown_the_correction_when_it_is_back(
     last = await chat.messages.acreate(
         author=person,
         client_id="b",
+        parent=await chat.messages.alast(),
         run=await Run.objects.acreate(user=person, topic=chat.topic, status="completed"),
     )
 

@@ -228,7 +228,7 @@ async def test_a_reviewer_downloads_a_file_and_it_is_recorded(
     assert answer["Content-Disposition"] == 'attachment; filename="runs.csv"'
     assert text.splitlines()[0] == "id,question"
     assert text.splitlines()[1].startswith(f"{personal_run.pk},")
-    entry = await AuditEntry.objects.aget(action="runs.exported")
+    entry = await AuditEntry.objects.aget(action="run.list_exported")
     assert entry.detail == {"form": "csv", "selected": "all"}
 
 
