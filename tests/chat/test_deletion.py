@@ -124,7 +124,7 @@ async def test_a_deleted_chat_is_gone_everywhere_at_once(post, person, stranger,
             assert (await client.get(path)).status_code == 404, path
 
 
-async def test_deleting_stops_the_run_and_starts_nothing_that_waits(post, person, chats):
+async def test_deleting_stops_the_run_and_starts_nothing_that_waits(post, person, chats, model):
     first = await messages.submit(chats[0], person, "6 * 7", "a")
     await messages.submit(chats[0], person, "7 * 8", "b")
 

@@ -9,12 +9,13 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.catalog import planner_factory
-from agents.engine.testing import Says, ScriptedModel, delta
+from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, Run
 from agents.runs import executor, pubsub
 from agents.workflows import start
 from chat import messages, queue, sessions, sharing
 from chat.models import ChatSession, Message
+from tests.chat.conftest import Held
 from tests.conftest import frames_until, tab, verify_run
 
 pytestmark = [
@@ -24,27 +25,6 @@ pytestmark = [
 ]
 
 FINISHED = 'class="run" data-status="completed"'
-
-
-class Held:
-    """A model that sends one token, and the rest when released."""
-
-    def __init__(self):
-        self.let_go = asyncio.Event()
-        self.requests = []
-
-    async def stream(self, **request):
-        self.requests.append([message["content"] for message in request["messages"][1:]])
-        yield delta(content="Well, ")
-        await self.let_go.wait()
-        yield delta(content=f"that was {len(self.requests)}.", finish_reason="stop")
-
-
-@pytest.fixture
-async def model(monkeypatch):
-    model = Held()
-    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
-    return model
 
 
 @pytest.fixture
