@@ -143,9 +143,7 @@ export function place(panel, button) {
 }
 
 function hide(select) {
-  select.closest("label").classList.add("visually-hidden");
-  select.tabIndex = -1;
-  select.closest("label").ariaHidden = "true";
+  select.closest("label").hidden = true;
 }
 
 // Full-width letters and capitals are found, too.

@@ -24,9 +24,10 @@ def replay(page: Page, at: str = "") -> Locator:
 
 
 def bare(locator: Locator) -> str:
-    """Return the HTML without script-added buttons and clock values."""
+    """Return the HTML without clock values and buttons that scripts add or reveal."""
     added = r'<button[^>]*copy-code.*?</button>|<rect class="span"[^>]*>'
     text = re.sub(added, "", html(locator), flags=re.S)
+    text = re.sub(r'(<button[^>]*data-(?:speak|regenerate-menu)[^>]*) hidden=""', r"\1", text)
     return re.sub(r' data-elapsed-ms="\d+"(?: data-began="[-\d.]+")?>[^<]*', ">", text)
 
 
