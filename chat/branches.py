@@ -219,15 +219,17 @@ def reattach_children(doomed: Iterable[int], session: int) -> None:
     """Attach what follows these messages to what precedes them, before they are deleted."""
     tree, gone = read(session), set(doomed)
     for pk in gone & tree.parents.keys():
-        left = Message.objects.filter(parent=pk).exclude(pk__in=gone)
-        left.update(parent=_nearest_other(tree, pk, gone))
+        if any(child not in gone for child in tree.children.get(pk, ())):
+            left = Message.objects.filter(parent=pk).exclude(pk__in=gone)
+            left.update(parent=_nearest_other(tree, pk, gone))
 
 
 def _nearest_other(tree: Tree, pk: int, gone: set[int]) -> int | None:
     """Return the nearest ancestor that stays."""
-    return next(
-        (ancestor for ancestor in reversed(tree.path(pk)) if ancestor not in gone), None
-    )
+    ancestor: int | None = pk
+    while ancestor in gone:
+        ancestor = tree.parents.get(ancestor)
+    return ancestor if ancestor in tree else None
 
 
 def run_tree(run: Run) -> dict[int, int | None]:

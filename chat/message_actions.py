@@ -156,7 +156,16 @@ def _screen(agent: Agent, text: str) -> str:
 def _doomed(session: ChatSession, user: User, pk: int | None, below: bool) -> set[int]:
     message = _find_deletable(session, user, pk)
     tree = branches.read(session.pk)
-    return {message.pk, *(tree.descendants(message.pk) if below else ())}
+    doomed = {message.pk, *(tree.descendants(message.pk) if below else ())}
+    if below and user.pk != session.user_id and _has_others(session, user, doomed):
+        raise MessageRejected(
+            _("Others wrote below this message. Only the chat's owner can delete that.")
+        )
+    return doomed
+
+
+def _has_others(session: ChatSession, user: User, pks: set[int]) -> bool:
+    return session.messages.filter(pk__in=pks).exclude(author=user).exists()
 
 
 def _drop_queued(session: ChatSession, doomed: set[int]) -> None:

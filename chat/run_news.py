@@ -38,7 +38,7 @@ def _news(pk: int) -> tuple[dict[str, Any], set[int], set[int]]:
 
     Everybody who can decide is told that a run waits; only its user, that it has ended.
     """
-    message = _messages().filter(run=pk).first()
+    message = _messages().filter(run=pk, session__deleted_at=None).first()
     if message is None or message.run is None:
         return {}, set(), set()
     chat, run = message.session, message.run

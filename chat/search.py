@@ -32,9 +32,10 @@ MAX_HITS = 3  # displayed per chat
 PART_SIZE = 500  # chats searched at once
 MAX_ROWS = 400  # messages read per part
 EXCERPT_CHARS = 120
+NEAR_CHARS = 2_000  # read around a match, markup included
 
 # Markup that isn't text; underscores stay, because names have them.
-MARKUP = re.compile(r"[*`#>|~]+|\[(?=[^\]]*\]\()|\]\([^)]*\)")
+MARKUP = re.compile(r"[*`#>|~]+|\[(?=[^\[\]]{0,300}\]\()|\]\([^()]{0,300}\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,15 +168,18 @@ def _score(title: str, rows: Sequence[Row], words: list[str]) -> int:
 
 def excerpt(text: str, words: list[str]) -> SafeString:
     """Return the text around the first match, with every match marked."""
-    plain = " ".join(MARKUP.sub("", text).split())
+    found = _pattern(words).search(text)
+    near = max(0, found.start() - NEAR_CHARS) if found else 0
+    rest = near + 2 * NEAR_CHARS
+    plain = " ".join(MARKUP.sub("", text[near:rest]).split())
     match = _pattern(words).search(plain)
     middle = match.start() if match else 0
     start = max(0, middle - EXCERPT_CHARS // 3)
     if start and " " in plain[start:middle]:
         start += plain[start:middle].index(" ") + 1
     cut = plain[start : start + EXCERPT_CHARS]
-    before = "…" if start else ""
-    after = "…" if start + EXCERPT_CHARS < len(plain) else ""
+    before = "…" if start or near else ""
+    after = "…" if start + EXCERPT_CHARS < len(plain) or rest < len(text) else ""
     return mark_safe(f"{before}{mark(cut, words)}{after}")
 
 

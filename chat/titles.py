@@ -154,7 +154,7 @@ def _first_messages(run: int) -> QuerySet[Message]:
         "run__status__in": (Run.Status.COMPLETED, Run.Status.BLOCKED),
     }
     messages = Message.objects.filter(~Exists(answered), run=run, **unnamed)
-    return messages.select_related("session", "author", "run")
+    return messages.select_related("session", "author", "run__agent")
 
 
 async def _generate(message: Message) -> tuple[str, int]:
@@ -165,9 +165,12 @@ async def _generate(message: Message) -> tuple[str, int]:
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             await database.run(quotas.check_tokens, message.author)
+            question = await database.run(_screened_question, message, run)
+            if not question:
+                return "", 0
             texts = [
                 {"role": "system", "content": INSTRUCTIONS},
-                {"role": "user", "content": _conversation(message, run)},
+                {"role": "user", "content": _conversation(question, run)},
             ]
             reply = await agent_factory.ask_model(run, texts, max_tokens=MAX_TOKENS)
     except (AgentError, TimeoutError) as error:
@@ -176,8 +179,16 @@ async def _generate(message: Message) -> tuple[str, int]:
     return await database.run(_clean, reply.text, run), reply.tokens
 
 
-def _conversation(message: Message, run: Run) -> str:
-    question, answer = message.text[:MAX_QUESTION_CHARS], run.answer[:MAX_ANSWER_CHARS]
+def _screened_question(message: Message, run: Run) -> str:
+    """Return the question as the run sent it: guardrails may have masked a part."""
+    if run.agent is None:
+        return ""
+    inspected = agent_factory.inspect_input(run.agent, message.text)
+    return "" if inspected.is_blocked else inspected.text
+
+
+def _conversation(question: str, run: Run) -> str:
+    question, answer = question[:MAX_QUESTION_CHARS], run.answer[:MAX_ANSWER_CHARS]
     return f"<question>\n{question}\n</question>\n<answer>\n{answer}\n</answer>"
 
 

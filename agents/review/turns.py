@@ -5,6 +5,7 @@ A run only knows its topic. Whoever owns the topic tells which run followed whic
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import User
 
@@ -12,7 +13,7 @@ from agents.access import masking
 from agents.models import Run
 
 MAX_TURNS = 40
-TURN_FIELDS = ("query", "status", "agent_name", "user", "topic")
+TURN_FIELDS = ("query", "status", "agent_name", "user", "topic", "origin", "origin_step")
 
 # Each run of a conversation with the one before it, the oldest first.
 RunTree = dict[int, int | None]
@@ -38,7 +39,7 @@ def register(source: Callable[[Run], RunTree]) -> None:
         _sources.append(source)
 
 
-def turns_around(run: Run, user: User, *, is_masked: bool) -> list[Turn]:
+def turns_around(run: Run, user: User, session: Any) -> list[Turn]:
     """Return the turns this user can see, or nothing if the run is the only one."""
     tree = next((tree for source in _sources if (tree := source(run))), {})
     children: dict[int | None, list[int]] = {}
@@ -50,10 +51,14 @@ def turns_around(run: Run, user: User, *, is_masked: bool) -> list[Turn]:
     beside = set(children[here if here in tree else None]) - {run.pk}
     shown = _window(list(_rows(children)), run.pk)
     rows = Run.objects.for_user(user).filter(pk__in=[pk for pk, *_ in shown])
-    visible = {row.pk: row for row in rows.only(*TURN_FIELDS)}
+    # Each run is masked for itself: a reviewer gives a reason for one of them.
+    visible = {
+        row.pk: masking.mask_row(row) if masking.is_masked_for(row, user, session) else row
+        for row in rows.only(*TURN_FIELDS)
+    }
     return [
         Turn(
-            run=masking.mask_row(visible[pk]) if is_masked else visible[pk],
+            run=visible[pk],
             depth=depth,
             number=number,
             versions=versions,

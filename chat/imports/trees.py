@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from chat.imports.values import (
+    MAX_CHAT_CHARS,
+    MAX_CHAT_NOTES,
     MAX_MESSAGES,
     MAX_NOTE_CHARS,
     MAX_NOTES,
@@ -71,6 +73,7 @@ class _Builder:
     ) -> None:
         self._nodes, self._children = nodes, children
         self._since, self._now = since, now
+        self._chars, self._notes = MAX_CHAT_CHARS, MAX_CHAT_NOTES
         self.turns: list[Turn] = []
         self.places: dict[str, int] = {}  # the turn of each node
 
@@ -97,6 +100,7 @@ class _Builder:
 
     def _close(self, turn: _OpenTurn) -> int:
         before = self._since if turn.parent is None else self._end(self.turns[turn.parent])
+        self._spend(turn.answers)
         first = turn.question or turn.answers[0]
         at = self._time(first.at, before)
         text = cut(turn.question.text.strip(), MAX_TEXT_CHARS) if turn.question else ""
@@ -111,6 +115,13 @@ class _Builder:
                 is_end = node is (turn.answers[-1] if turn.answers else turn.question)
                 self.places[node.id] = place if is_end else self.places.get(node.id, place)
         return place
+
+    def _spend(self, answers: tuple[Node, ...]) -> None:
+        """Count what this turn repeats of the answers above it; raise NotImportable."""
+        self._chars -= sum(len(node.text) + sum(map(len, node.notes)) + 50 for node in answers)
+        self._notes -= sum(len(node.notes) for node in answers)
+        if min(self._chars, self._notes) < 0:
+            raise NotImportable(Problem.TOO_LARGE)
 
     def _answer(self, nodes: tuple[Node, ...], since: datetime) -> Answer | None:
         texts = [node.text.strip() for node in nodes if node.text.strip()]

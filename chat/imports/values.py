@@ -1,5 +1,6 @@
 """A chat as it is imported, independent of the product it comes from."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -10,6 +11,9 @@ MAX_MESSAGES = 20_000  # per chat
 MAX_TEXT_CHARS = 1_000_000  # per message
 MAX_NOTE_CHARS = 100_000
 MAX_NOTES = 200  # per answer
+# What a chat becomes: answers above a fork are repeated in each of its branches.
+MAX_CHAT_CHARS = 64_000_000
+MAX_CHAT_NOTES = 50_000
 CUT_MARK = "…"
 # Powers of ten of seconds, milliseconds, microseconds and nanoseconds since 1970.
 EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (0.0, 1.0))
@@ -154,9 +158,8 @@ def collect_text(value: Any) -> str:
 
 def code_block(text: str, language: str = "") -> str:
     """Return a Markdown code block with a fence longer than any in the text."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
+    longest = max(map(len, re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 

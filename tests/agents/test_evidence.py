@@ -223,3 +223,15 @@ def test_a_shared_run_has_links_only_if_it_has_the_results(run, person, level, i
 
     assert ('<a class="evidence evidence-figure" href="#step-2"' in page) == is_linked
     assert ("5210" in page) == is_linked
+
+
+def test_thousands_of_citations_in_one_sentence_are_bounded():
+    sources = tuple(
+        evidence.Source(step=at, tool="search", text="word " * 50, number=1) for at in (1, 2)
+    )
+    html = f"<p>{'【1】' * 20_000}</p>"
+
+    found = find_evidence(html, sources)
+
+    assert not found.is_complete
+    assert len(re.findall("evidence-cite", found.html)) <= evidence.MAX_PLACES

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from chat.imports import formats, json_stream, trees
-from chat.imports.values import Node, NotImportable, Problem, SourceChat, parse_time
+from chat.imports.formats import chatgpt, open_webui
+from chat.imports.values import Node, NotImportable, Problem, SourceChat, code_block, parse_time
 
 EXPORTS = Path(__file__).parent / "exports"
 NOW = datetime(2026, 11, 17, tzinfo=UTC)
@@ -49,6 +50,31 @@ def user(pk, parent=None, **about):
 
 def assistant(pk, parent, **about):
     return Node(id=pk, parent=parent, role="assistant", text=f"A {pk}", **about)
+
+
+def test_answers_repeated_in_thousands_of_branches_are_too_much():
+    nodes = [user("q"), assistant("a0", "q")]
+    nodes[1].text = "x" * 100_000
+    for at in range(1, 1_000):
+        nodes += [assistant(f"a{at}", f"a{at - 1}"), user(f"u{at}", f"a{at}")]
+
+    with pytest.raises(NotImportable) as refused:
+        build(*nodes)
+
+    assert refused.value.problem == Problem.TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    "clean",
+    [
+        lambda: open_webui.DETAILS.sub("", '<details type="reasoning"' * 50_000),
+        lambda: open_webui.TAG.sub("", "<details" * 50_000),
+        lambda: chatgpt.CITATION_MARK.sub("", "\ue200" * 500_000),
+        lambda: code_block("`" * 1_000_000),
+    ],
+)
+def test_marks_that_never_end_are_read_once(clean):
+    assert clean()
 
 
 # Products

@@ -2,6 +2,7 @@
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from agents import runs
@@ -188,6 +189,18 @@ async def test_deleting_everything_after_counts_hidden_branches(chat, talk):
     assert plan.below == 2
     assert await path(chat) == [first.pk]
     assert await Run.objects.acount() == 1
+
+
+async def test_a_member_cannot_delete_what_others_wrote_below(chat, talk, stranger):
+    first, second, third = talk
+    await sync_to_async(sharing.add_member)(chat, stranger.username, "write")
+    await Message.objects.filter(pk=second.pk).aupdate(author=stranger)
+    member = await User.objects.aget(pk=stranger.pk)
+
+    with pytest.raises(MessageRejected, match="Others wrote below"):
+        await message_actions.delete(chat, member, second.pk, below=True)
+
+    assert await path(chat) == [first.pk, second.pk, third.pk]
 
 
 async def test_readers_of_a_deleted_branch_see_its_sibling(chat, talk):

@@ -67,6 +67,13 @@ def test_a_hit_shows_the_text_around_it_with_the_words_marked(person):
     assert hit.href == f"/chat/{chat.pk}/?message={message.pk}&q=sencha#message-{message.pk}"
 
 
+@pytest.mark.parametrize("noise", ["[", "](", "[a]("])
+def test_markup_that_never_ends_holds_nobody_up(noise):
+    text = noise * 100_000 + " needle " + noise * 100_000
+
+    assert "<mark>needle</mark>" in search.excerpt(text, ["needle"])
+
+
 def test_hits_are_grouped_and_their_number_is_limited(person):
     make(person, "T", *((f"sencha {n}", "") for n in range(5)))
 

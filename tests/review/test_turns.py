@@ -1,7 +1,9 @@
 """A run's page lists the turns of its chat, and compares versions with a click."""
 
 import pytest
+from django.contrib.auth.models import Permission
 
+from agents.access import masking
 from agents.models import Run
 from agents.review import turns
 from chat import sharing
@@ -22,7 +24,7 @@ def talk(chat):  # noqa: F811
 def rows(run, user):
     return [
         (turn.run.query, turn.depth, f"{turn.number}/{turn.versions}")
-        for turn in turns.turns_around(run, user, is_masked=False)
+        for turn in turns.turns_around(run, user, {})
     ]
 
 
@@ -83,10 +85,16 @@ def test_a_run_of_somebody_else_shows_no_turns_that_are_not_visible(talk, strang
     assert len(rows(second.run, member)) == 4
 
 
-def test_questions_are_masked_where_the_run_is(talk):
+def test_each_question_is_masked_unless_its_own_run_was_unmasked(talk, stranger):
     first, second, *_ = talk
-    Run.objects.filter(pk=first.run_id).update(query="Write to ada@example.com")
+    Run.objects.filter(pk__in=[first.run_id, second.run_id]).update(
+        query="Write to ada@example.com"
+    )
+    rights = Permission.objects.filter(codename__in=["review_runs", "see_personal_data"])
+    stranger.user_permissions.add(*rights)
+    unmasked = {masking.UNMASKED_SESSION_KEY: [second.run_id]}
 
-    shown = turns.turns_around(second.run, first.author, is_masked=True)
+    before, here, *_ = turns.turns_around(second.run, stranger, unmasked)
 
-    assert "ada@example.com" not in shown[0].run.query
+    assert "ada@example.com" not in before.run.query
+    assert "ada@example.com" in here.run.query

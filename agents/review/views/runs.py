@@ -47,7 +47,7 @@ def run_detail(request: UserRequest, pk: int) -> HttpResponse:
     within = request.GET.get("within", "").replace("\0", "")[:MAX_FILTER_CHARS]
     look = ListLook.of(request)
     newer, older = neighbours(request.user, within, pk, look.sort)
-    around = turns.turns_around(found.row, request.user, is_masked=view.masker is not None)
+    around = turns.turns_around(found.row, request.user, request.session)
     context = {
         "view": view,
         "question": view.query,

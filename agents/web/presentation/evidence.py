@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from django.db.models import QuerySet
 from django.utils.safestring import SafeString, mark_safe
@@ -23,6 +23,8 @@ from agents.models import AgentStep, Run
 
 from .formatting import format_compact
 
+Found = TypeVar("Found")
+
 # Limits per answer. Beyond them nothing is linked, and nothing is called unsupported.
 MAX_SOURCES = 100
 MAX_SOURCE_CHARS = 20_000  # characters of one observation
@@ -30,6 +32,8 @@ MAX_TOTAL_CHARS = 100_000
 MAX_FIGURES = 3_000  # in all observations
 MAX_LINKS = 200
 MAX_SENTENCES = 300
+MAX_PLACES = 1_000  # citations and figures of the answer
+MAX_HTML_CHARS = 200_000
 EXCERPT_CHARS, MAX_ASKED_CHARS = 240, 160
 MIN_ROUNDED_DIGITS = 3  # fewer may be chance
 MIN_TERMS, MIN_OVERLAP = 3, 0.6
@@ -426,6 +430,8 @@ def find_evidence(
     The HTML is that of `render_markdown`. Sentences that no source supports get a class, unless
     the sources are known to be cut.
     """
+    if len(html) > MAX_HTML_CHARS:
+        return Evidence(mark_safe(html), (), sources, base=base, is_complete=False)
     annotator = _Annotator(_index(sources), base, is_cut)
     for part in _blocks(html):
         annotator.add(part)
@@ -487,6 +493,7 @@ class _Annotator:
         self.html: list[str] = []
         self.links: list[Link] = []
         self._sentences = 0
+        self._places = 0
         self._known: dict[tuple[Any, ...], int] = {}
 
     def add(self, block: _Block | str) -> None:
@@ -529,7 +536,7 @@ class _Annotator:
     ) -> tuple[list["_Span"], bool]:
         spans: list[_Span] = []
         taken: list[tuple[int, int]] = []
-        for found in CITATION.finditer(_half_width(sentence)):
+        for found in self._within_limit(CITATION.finditer(_half_width(sentence))):
             taken.append(found.span())
             spans += [
                 span
@@ -537,7 +544,7 @@ class _Annotator:
                 if _is_within(span, linkable)
             ]
         has_others = False
-        for figure in figures_in(sentence):
+        for figure in self._within_limit(figures_in(sentence)):
             is_cited = any(a <= figure.start < b for a, b in taken)
             span = _Span(start + figure.start, start + figure.end, "")
             if is_cited or not _is_within(span, linkable):
@@ -546,6 +553,15 @@ class _Annotator:
             spans += [span._replace(open=tag)] if tag else []
             has_others |= not tag and not figure.is_trivial
         return sorted(spans), has_others
+
+    def _within_limit(self, places: Iterator[Found]) -> Iterator[Found]:
+        """Yield places until the answer has too many of them."""
+        for place in places:
+            self._places += 1
+            if self._places > MAX_PLACES:
+                self.is_complete = False
+                return
+            yield place
 
     def _citations(self, found: re.Match[str], sentence: str, start: int) -> Iterator["_Span"]:
         numbers = list(re.finditer(r"\d+", found[found.lastgroup or 0]))

@@ -7,10 +7,12 @@ import re
 from typing import Any
 
 from chat.imports.values import (
+    MAX_TEXT_CHARS,
     Node,
     SourceChat,
     code_block,
     collect_text,
+    cut,
     dict_of,
     id_of,
     list_of,
@@ -22,7 +24,8 @@ NAME = "ChatGPT"
 HIDDEN_TYPES = {"user_editable_context", "model_editable_context"}
 SIDE_CHANNELS = {"analysis", "commentary"}
 # Marks of citations in private-use characters, as in "\ue200cite\ue202turn0search0\ue201".
-CITATION_MARK = re.compile("\ue200[^\ue201]*\ue201")
+CITATION_MARK = re.compile("\ue200[^\ue200\ue201]*\ue201")
+MAX_CITATIONS = 500
 ASSET_LABELS = {
     "image_asset_pointer": "[image]",
     "audio_asset_pointer": "[audio]",
@@ -135,11 +138,12 @@ def _note(message: dict[str, Any], text: str) -> str:
 
 def _with_citations(text: str, metadata: dict[str, Any]) -> str:
     """Replace citations by links, from the end, so that the other positions stay valid."""
-    for reference in map(dict_of, list_of(metadata.get("content_references"))):
+    text = cut(text, MAX_TEXT_CHARS)
+    for reference in map(dict_of, list_of(metadata.get("content_references"))[:MAX_CITATIONS]):
         mark, alt = text_of(reference.get("matched_text")), text_of(reference.get("alt"))
         if mark.strip() and "\ue200" in mark:
             text = text.replace(mark, f" {alt}" if alt else "")
-    found = map(dict_of, list_of(metadata.get("citations")))
+    found = map(dict_of, list_of(metadata.get("citations"))[:MAX_CITATIONS])
     cited = [cite for cite in found if _is_position(cite, len(text))]
     for cite in sorted(cited, key=lambda cite: cite["start_ix"], reverse=True):
         link = _link(dict_of(cite.get("metadata")))

@@ -21,9 +21,11 @@ from chat.imports.values import (
 NAME = "Open WebUI"
 # Thoughts and tool calls are part of the text.
 DETAILS = re.compile(
-    r"<details\s+type=\"(?:reasoning|tool_calls|code_interpreter)\".*?</details>", re.DOTALL
+    r"<details\s+type=\"(?:reasoning|tool_calls|code_interpreter)\""
+    r"(?:(?!</?details).)*+</details>",
+    re.DOTALL,
 )
-TAG = re.compile(r"</?(?:details|summary)[^>]*>")
+TAG = re.compile(r"</?(?:details|summary)[^<>]*>")
 
 
 def read(value: dict[str, Any]) -> SourceChat | None:
