@@ -38,6 +38,7 @@ MAX_DOUBLINGS = 8  # up to a pause of a minute
 STABLE_SECONDS = 20.0
 RETRY_WAIT_SECONDS = 2.0
 RECHECK_SECONDS = 1.0
+CLOSE_SECONDS = 10.0  # longer than a server gets to end by itself
 START_REPORT_SECONDS = 2.0
 MAX_ERROR_CHARS = 4_000
 
@@ -256,8 +257,10 @@ class Connection:
         """Close for good; holders get an error."""
         self._is_closed = True
         if self._owner is not None:
-            self._owner.cancel()
-            await asyncio.wait([self._owner])
+            # Again if that took too long: a library may have swallowed the first one.
+            while not self._owner.done():
+                self._owner.cancel()
+                await asyncio.wait([self._owner], timeout=CLOSE_SECONDS)
         self._update_health(state="stopped")
 
     async def _call(
@@ -360,7 +363,7 @@ class Connection:
         self._mcp = await _import_client()
         self._used = time.monotonic()  # loading took a while, and someone waits
         failures = 0
-        while not self._is_idle():
+        while not self._is_closed and not self._is_idle():
             began = time.monotonic()
             self._update_health(state="connecting")
             self._look.clear()
