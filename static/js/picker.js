@@ -143,7 +143,9 @@ export function place(panel, button) {
 }
 
 function hide(select) {
-  select.closest("label").hidden = true;
+  select.closest("label").classList.add("visually-hidden");
+  select.tabIndex = -1;
+  select.closest("label").ariaHidden = "true";
 }
 
 // Full-width letters and capitals are found, too.
