@@ -289,7 +289,7 @@ class Message(models.Model):
         on_delete=models.CASCADE,
         related_name="messages",
     )
-    # Whoever deletes a message attaches its children to its parent first (chat.branches).
+    # Before a message is deleted, its children are attached to its parent (chat.branches).
     parent = models.ForeignKey(
         "self",
         verbose_name=_("previous message"),

@@ -62,7 +62,7 @@ async def hold_open(chat: ChatSession) -> None:
 
 
 def due() -> list[ChatSession]:
-    """Return temporary chats that nobody has open any more, or that are too old."""
+    """Return temporary chats that no page has open any more, or that are too old."""
     now = timezone.now()
     closed = Q(last_open_at__lt=now - CLOSED_AFTER) | Q(last_open_at=None)
     over = closed | Q(created_at__lt=now - LONGEST)

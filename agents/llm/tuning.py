@@ -12,7 +12,7 @@ EFFORTS = ("low", "medium", "high")
 # less than the maximum output.
 REASONING_TOKENS = {"low": 1024, "medium": 2048, "high": 4096}
 MAX_TEMPERATURE = 2.0
-# Claude refuses more, whoever offers it.
+# Claude refuses more, through any provider.
 MAX_TEMPERATURE_CLAUDE = 1.0
 REASONING_PARAMETERS = frozenset({"reasoning_effort", "thinking"})
 # Not accepted while a model reasons.

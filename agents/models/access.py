@@ -88,7 +88,7 @@ class HiddenTopicQuerySet(models.QuerySet["HiddenTopic"]):
 
 
 class HiddenTopic(models.Model):
-    """A topic whose runs nobody sees, or nobody but one user.
+    """A topic whose runs are hidden from everyone, or from everyone but one user.
 
     Deleted chats that aren't erased yet, and temporary chats.
     """

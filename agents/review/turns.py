@@ -1,6 +1,7 @@
 """The turns of a conversation around a run: a tree, because a question can have versions.
 
-A run only knows its topic. Whoever owns the topic tells which run followed which (`register`).
+A run only knows its topic. The owner of the topic registers a function that returns which run
+followed which.
 """
 
 from collections.abc import Callable, Iterator

@@ -504,7 +504,7 @@ def _step_summaries(run: int) -> QuerySet[AgentStep, tuple[str, str, str]]:
 
 @compiled_query
 def _approval_times(run: int) -> QuerySet[Approval, tuple[datetime, datetime | None]]:
-    asked = Approval.objects.filter(run=run, granted_scope="")  # others waited for nobody
+    asked = Approval.objects.filter(run=run, granted_scope="")  # the others were automatic
     return asked.values_list("asked_at", "decided_at")
 
 

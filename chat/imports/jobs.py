@@ -313,7 +313,7 @@ def _beat(job: ChatImport, done: int) -> None:
 
 
 def _lock(job: ChatImport) -> None:
-    """Make whoever cancels the import wait for the current chat; raise _Stopped after that."""
+    """Let a cancellation wait for the current chat; raise _Stopped after that."""
     if not _own(job).select_for_update().values_list("pk"):
         raise _Stopped
 

@@ -116,7 +116,7 @@ def last_used(conversation: Conversation) -> datetime:
 def _save_runs(
     user: User, session: ChatSession, chat: SourceChat, turns: list[Turn]
 ) -> list[Run | None]:
-    """Save a finished run for each answer, without figures that nobody knows."""
+    """Save a finished run for each answer; unknown figures stay empty."""
     rows = [
         _build_run(user, session, chat, turn, turn.answer) if turn.answer else None
         for turn in turns

@@ -67,7 +67,7 @@ export function takeDraft() {
   if (isEmptied()) return null;
   const left = drafts(`${mine}${chat}-`).find((draft) => draft.text);
   if (!left) return null;
-  // A mark instead of nothing: an open tab hears of it, and knows that nobody signed out.
+  // A mark instead of nothing: an open tab hears of it, and knows that the user didn't sign out.
   attempt(() => localStorage.setItem(left.key, JSON.stringify({ isTaken: true, at: Date.now() })));
   saveDraft(left.text, left.id);
   return left;

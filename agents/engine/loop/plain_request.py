@@ -44,7 +44,7 @@ async def ask_once(
         planner,
         guardrails,
         RetryPolicy(max_retries=0),
-        EventFactory(""),  # for events that nobody reads
+        EventFactory(""),  # its events are discarded
         0,
         fallbacks=fallbacks,
         circuits=circuits,

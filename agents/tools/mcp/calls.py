@@ -151,8 +151,7 @@ class CallTracker:
         recent = _now() - ABANDONED_SECONDS
         self._abandoned = {who: at for who, at in self._abandoned.items() if at > recent}
         owners = {call.owner for call in self._calls}
-        # After a stopped call its user can go on in another chat, but nobody is asked in
-        # their place.
+        # After a stopped call, its user can be asked in another chat, but no other user can.
         users = {user for user, _chat in owners} | {*self._abandoned}
         if len(owners) > 1 or len(users) > 1:
             raise UnrelatedRequest(

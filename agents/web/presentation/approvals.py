@@ -68,7 +68,7 @@ class ApprovalView:
 
     @property
     def automatic_sentence(self) -> str:
-        """Why nobody was asked, for a call that a user always allows."""
+        """Why a call was approved automatically: its user always allows the tool."""
         about = {"person": self.decided_by_name or _("a user"), "tool": self.approval.tool}
         if self.approval.granted_scope == tool_grants.IN_CHAT:
             return (

@@ -469,7 +469,7 @@ class RunView:
 
     @property
     def _waited_for(self) -> list[Approval]:
-        """The approvals that someone was asked for; an allowed tool asks nobody."""
+        """The approvals that a person decided, without the automatic ones."""
         return [row for row in self.questions if not row.granted_scope]
 
     @cached_property
