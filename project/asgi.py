@@ -1,16 +1,19 @@
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
-django_app = get_asgi_application()
+django.setup(set_prefix=False)
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import WebsocketDenier  # noqa: E402
 from channels.sessions import CookieMiddleware  # noqa: E402
 from django.conf import settings  # noqa: E402
+from django.core.exceptions import RequestAborted  # noqa: E402
+from django.core.handlers.asgi import ASGIHandler  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
 from agents.access.requests import Application, Receive, Scope, Send  # noqa: E402
@@ -31,6 +34,15 @@ sockets = URLRouter(
         route_pattern("", DENIED),
     ]
 )
+
+
+class QuietHandler(ASGIHandler):
+    """Django's handler, without a traceback in the log for clients that leave."""
+
+    async def listen_for_disconnect(self, receive: Any) -> None:
+        # The task's exception would never be read if Daphne cancels the request just then.
+        with suppress(RequestAborted):
+            await super().listen_for_disconnect(receive)
 
 
 class OriginValidator:
@@ -62,7 +74,7 @@ if settings.METRICS:
 
 application = ProtocolTypeRouter(
     {
-        "http": URLRouter([*doors, route_pattern("", django_app)]),
+        "http": URLRouter([*doors, route_pattern("", QuietHandler())]),
         "websocket": OriginValidator(CookieMiddleware(sockets), settings.ORIGINS),
     }
 )
