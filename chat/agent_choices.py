@@ -1,7 +1,7 @@
 """The agents that a user can choose, as the composer and the new chat page present them."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +9,10 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from agents.access import permissions
 from agents.catalog import model_choices, planner_factory, sample_questions
 from agents.catalog.model_choices import ModelChoice
 from agents.console import tool_settings
-from agents.models import Agent, AgentTool
+from agents.models import Agent, AgentTool, LanguageModel, ToolRegistration
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
 from agents.web.presentation import model_label
@@ -72,13 +71,17 @@ class AgentChoice:
         return " ".join((self.name, self.description, *self.tools, *self.agents, self.label))
 
 
-def list_agents(user: User) -> list[AgentChoice]:
-    """Return the agents this user can choose: last used first, then the default."""
+def list_agents(user: User, models: Sequence[LanguageModel] | None = None) -> list[AgentChoice]:
+    """Return the agents this user can choose: last used first, then the default.
+
+    The models of all of them are read at once, unless the caller has them.
+    """
     usable = Agent.objects.usable_by(user).filter(enabled=True).order_by("-is_default", "pk")
     agents = list(usable)
-    used, relations = _last_used(user), _Relations(user)
+    models = planner_factory.model_rows() if models is None else models
+    used, relations = _last_used(user), _Relations(user, agents)
     in_order = sorted(agents, key=lambda agent: used.get(agent.pk, len(used)))
-    return [_choice(agent, relations, agent is agents[0]) for agent in in_order]
+    return [_choice(agent, relations, models, agent is agents[0]) for agent in in_order]
 
 
 def selected(choices: list[AgentChoice], chat: ChatSession | None = None) -> str:
@@ -102,18 +105,18 @@ def _last_used(user: User) -> dict[int, int]:
 class _Relations:
     """Tools and handoffs of several agents, as far as this user can use them."""
 
-    def __init__(self, user: User) -> None:
-        closed = permissions.restrictions_for(user.pk)
+    def __init__(self, user: User, agents: Sequence[Agent]) -> None:
         self.links: Mapping[int, list[AgentTool]] = defaultdict(list)
         self.others: Mapping[int, list[tuple[int, str]]] = defaultdict(list)
-        links = AgentTool.objects.filter(tool__enabled=True).exclude(tool__in=closed.tools)
+        closed = ToolRegistration.objects.closed_to(user.pk).values("pk")
+        links = AgentTool.objects.filter(tool__enabled=True).exclude(tool__in=closed)
         for link in links.select_related("tool__server").order_by("tool__name"):
             self.links[link.agent_id].append(link)
-        handoffs: Any = Agent.handoffs.through.objects.filter(to_agent__enabled=True)
-        pairs = handoffs.exclude(to_agent__in=closed.agents).order_by("to_agent__name")
-        named = pairs.values_list("from_agent", "to_agent", "to_agent__name")
-        for agent, other, name in named:
-            self.others[agent].append((other, name))
+        names = {agent.pk: agent.name for agent in agents}
+        handoffs: Any = Agent.handoffs.through.objects.filter(to_agent__in=names)
+        pairs = handoffs.values_list("from_agent", "to_agent")
+        for agent, other in sorted(pairs, key=lambda pair: names[pair[1]]):
+            self.others[agent].append((other, names[other]))
 
     def tools(self, agent: int) -> list[str]:
         return [link.tool.name for link in self.links[agent]]
@@ -132,7 +135,9 @@ class _Relations:
         return any(tool_settings.requires_approval(link.configured_tool()) for link in links)
 
 
-def _choice(agent: Agent, relations: _Relations, is_default: bool) -> AgentChoice:
+def _choice(
+    agent: Agent, relations: _Relations, models: Sequence[LanguageModel], is_default: bool
+) -> AgentChoice:
     name, found = planner_factory.model_name(agent), planner_factory.default_model()
     tools = relations.tools(agent.pk)
     others = [name for _pk, name in relations.others[agent.pk]]
@@ -145,8 +150,8 @@ def _choice(agent: Agent, relations: _Relations, is_default: bool) -> AgentChoic
         agents=tuple(others),
         needs_approval=relations.needs_approval(agent),
         examples=tuple(examples),
-        model=model_choices.describe(name),
-        label=model_label(planner_factory.model_label(name) if agent.model else name),
+        model=model_choices.describe(name, models),
+        label=model_label(_label(name, models) if agent.model else name),
         source=_("set for this agent") if agent.model else translate(found.source),
         is_demo=name == planner_factory.DEMO,
         promise=PRIVACY_NOTES.get(agent.personal_data, ""),
@@ -154,6 +159,11 @@ def _choice(agent: Agent, relations: _Relations, is_default: bool) -> AgentChoic
         allows_parameters=agent.allows_parameter_choice,
         is_default=is_default,
     )
+
+
+def _label(name: str, models: Sequence[LanguageModel]) -> str:
+    row = planner_factory.model_row(name, models)
+    return row.label if row else name
 
 
 def _automatic_icon(agent: Agent, tools: list[str], others: list[str]) -> str:

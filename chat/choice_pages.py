@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from agents.access.requests import UserRequest
-from agents.catalog import model_choices
+from agents.catalog import model_choices, planner_factory
 from agents.catalog.model_choices import ModelChoice
 from agents.models.types import LazyText
 from chat import agent_choices, run_options
@@ -29,9 +29,10 @@ MAX_CARDS = 6
 
 def picker_context(request: UserRequest, chat: ChatSession | None) -> dict[str, Any]:
     """Return what the templates of the composer and of a new chat need."""
-    agents = agent_choices.list_agents(request.user)
+    rows = planner_factory.model_rows()
+    agents = agent_choices.list_agents(request.user, rows)
     may_choose = any(agent.allows_model for agent in agents)
-    models = model_choices.list_models(request.user) if may_choose else []
+    models = model_choices.list_models(request.user, rows) if may_choose else []
     options = _options(request, chat)
     is_gone = options.model and all(model.name != options.model for model in models)
     return {
@@ -74,8 +75,9 @@ def _requested(request: HttpRequest, agents: Iterable[AgentChoice]) -> str:
 @require_GET
 def choices(request: UserRequest) -> JsonResponse:
     """Return the agents and models this user can choose."""
-    agents = agent_choices.list_agents(request.user)
-    models = model_choices.list_models(request.user)
+    rows = planner_factory.model_rows()
+    agents = agent_choices.list_agents(request.user, rows)
+    models = model_choices.list_models(request.user, rows)
     return JsonResponse(
         {
             "agents": [_agent_dict(agent) for agent in agents],

@@ -1,6 +1,6 @@
 """Models that a user can choose for a chat, and what each of them accepts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,11 +31,14 @@ class ModelChoice:
         return self.takes_effort or bool(self.max_temperature)
 
 
-def list_models(user: User | None) -> list[ModelChoice]:
+def list_models(
+    user: User | None, among: Sequence[LanguageModel] | None = None
+) -> list[ModelChoice]:
     """Return the default model and the configured ones that this user can use."""
     default = planner_factory.default_model().model
-    rows = [_from_row(row) for row in planner_factory.usable_rows(user)]
-    first = [] if default == planner_factory.DEMO else [describe(default)]
+    among = planner_factory.model_rows() if among is None else among
+    rows = [_from_row(row) for row in planner_factory.usable_rows(user, among)]
+    first = [] if default == planner_factory.DEMO else [describe(default, among)]
     return [*first, *(choice for choice in rows if choice.name != default)]
 
 
@@ -44,9 +47,9 @@ def find_model(name: str, user: User | None) -> ModelChoice | None:
     return next((choice for choice in list_models(user) if choice.name == name), None)
 
 
-def describe(name: str) -> ModelChoice:
+def describe(name: str, among: Sequence[LanguageModel] | None = None) -> ModelChoice:
     """Return what is known about a model, no matter who can choose it."""
-    row = planner_factory.model_row(name)
+    row = planner_factory.model_row(name, among)
     if row is not None:
         return _from_row(row)
     return ModelChoice(name=name) if name == planner_factory.DEMO else _from_name(name, name)

@@ -93,22 +93,23 @@ def configuration_error(name: str) -> ModelNotConfigured | None:
     return _setup_error(name, row, set())
 
 
-def model_label(name: str) -> str:
-    """Return a model's displayed name: its label, if it has one."""
-    row = _find_row(name, _model_rows())
-    return row.label if row else name
-
-
-def usable_rows(user: User | None) -> list[LanguageModel]:
+def usable_rows(
+    user: User | None, among: Sequence[LanguageModel] | None = None
+) -> list[LanguageModel]:
     """Return the models that are set up and that this user can use."""
-    rows = [row for row in _model_rows() if row.enabled]
+    rows = [row for row in (_model_rows() if among is None else among) if row.enabled]
     closed = _forbidden_pks(user, rows)
     return [row for row in rows if _setup_error(row.label, row, closed) is None]
 
 
-def model_row(name: str) -> LanguageModel | None:
+def model_rows() -> list[LanguageModel]:
+    """Return all models, for those who look up several of them."""
+    return _model_rows()
+
+
+def model_row(name: str, among: Sequence[LanguageModel] | None = None) -> LanguageModel | None:
     """Return the row of a model; the default model needs none."""
-    return _find_row(name, _model_rows())
+    return _find_row(name, _model_rows() if among is None else among)
 
 
 def model_labels() -> list[str]:

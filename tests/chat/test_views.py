@@ -5,7 +5,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
 from agents import runs
-from agents.models import Agent, Run
+from agents.models import Agent, LanguageModel, Run
 from agents.web.consumers import _language
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_MESSAGES
@@ -88,10 +88,24 @@ def test_a_page_of_a_long_conversation_asks_the_database_little(
 ):
     create_questions(chat, MAX_MESSAGES)
 
-    with django_assert_max_num_queries(30):
+    with django_assert_max_num_queries(26):
         page = client.get(f"/chat/{chat.pk}/").content.decode()
 
     assert f"Question {MAX_MESSAGES}." in page
+
+
+def test_the_models_of_all_agents_are_read_at_once(client, chat, django_assert_max_num_queries):
+    create_questions(chat, 2)
+    LanguageModel.objects.create(label="small", model="openai/gpt-4o-mini", api_key="k")
+    for number in range(5):
+        Agent.objects.create(name=f"agent-{number}", model="small", allows_model_choice=True)
+
+    with django_assert_max_num_queries(27) as asked:
+        page = client.get(f"/chat/{chat.pk}/").content.decode()
+
+    models = [one for one in asked if 'FROM "agents_languagemodel" ORDER' in one["sql"]]
+    assert len(models) == 1
+    assert page.count('data-label="small"') == 5
 
 
 def test_the_page_of_a_run_leads_back_to_its_conversation(client, chat):
