@@ -36,7 +36,9 @@ PROBLEMS: dict[str, LazyText] = {
     ),
     Problem.TOO_LARGE: gettext_lazy("This chat is larger than 32 MB."),
     Problem.TOO_MANY_CHATS: gettext_lazy("The file has more than 50,000 chats."),
-    Problem.TOO_MANY_FILES: gettext_lazy("The ZIP file has more than 20,000 files."),
+    Problem.TOO_MANY_FILES: gettext_lazy(
+        "The ZIP file has more than 20,000 files, or their names are too long."
+    ),
     Problem.TOO_MANY_MESSAGES: gettext_lazy("This chat has more than 20,000 messages."),
     Problem.TOO_MUCH: gettext_lazy("The unpacked file is larger than 2 GB."),
     Problem.UNEXPECTED: gettext_lazy(

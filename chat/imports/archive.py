@@ -4,6 +4,7 @@ Nothing is ever unpacked to disk, and names in an archive are only compared. Wha
 an archive is counted, because its own figures about its size can be wrong.
 """
 
+import io
 import re
 import zipfile
 from collections.abc import Iterator
@@ -16,10 +17,12 @@ from chat.imports import formats, json_stream
 from chat.imports.values import LimitExceeded, NotImportable, Problem, SourceChat
 
 MAX_ENTRIES = 20_000
+MAX_DIRECTORY_BYTES = 16 * 1024**2
 MAX_FILE_BYTES = 2 * 1024**3  # unpacked
 MAX_TOTAL_BYTES = 4 * 1024**3  # unpacked, of all files of an upload
 MAX_CHATS = 50_000
 ZIP_START = b"PK\x03\x04"
+DIRECTORY_ENTRY = b"PK\x01\x02"
 # Damaged, encrypted, or compressed in an unknown way.
 ZIP_ERRORS = (zipfile.BadZipFile, ZlibError, EOFError, NotImplementedError, RuntimeError)
 CHATGPT_FILE = re.compile(r"(?:^|/)conversations(?:-\d+)?\.json$")
@@ -62,7 +65,7 @@ def _chats_of_upload(name: str, path: Path, budget: "_Budget") -> Iterator[Found
                 file.seek(0)
                 yield from _chats_of_file(name, file, budget)
                 return
-        with zipfile.ZipFile(path) as archive:
+        with _ArchiveFile(io.FileIO(path)) as zipped, zipfile.ZipFile(zipped) as archive:
             for entry in _json_entries(archive):
                 with archive.open(entry) as unpacked:
                     yield from _chats_of_file(entry.filename, unpacked, budget)
@@ -95,14 +98,28 @@ def _read(name: str, value: Any) -> Found:
 
 def _json_entries(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     entries = archive.infolist()
-    if len(entries) > MAX_ENTRIES:
-        raise NotImportable(Problem.TOO_MANY_FILES)
     found = [entry for entry in entries if entry.filename.lower().endswith(".json")]
     found = [entry for entry in found if not OTHER_FILES.search(entry.filename)]
     chatgpt = [entry for entry in found if CHATGPT_FILE.search(entry.filename)]
     if not found:
         raise NotImportable(Problem.NO_CHATS)
     return sorted(chatgpt or found, key=lambda entry: entry.filename)
+
+
+class _ArchiveFile(io.BufferedReader):
+    """A ZIP file that raises NotImportable before a large directory is parsed.
+
+    `zipfile` reads the directory at once, with the size that the file claims, and creates an
+    object for each entry in it.
+    """
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > MAX_DIRECTORY_BYTES:
+            raise NotImportable(Problem.TOO_MANY_FILES)
+        data = super().read(size)
+        if data.startswith(DIRECTORY_ENTRY) and data.count(DIRECTORY_ENTRY) > MAX_ENTRIES:
+            raise NotImportable(Problem.TOO_MANY_FILES)
+        return data
 
 
 class _Budget:

@@ -226,6 +226,17 @@ def test_an_archive_with_too_many_entries_is_refused(person, monkeypatch):
     assert count(person, upload_of("x.zip", zipped(**files))).problem == Problem.TOO_MANY_FILES
 
 
+@pytest.mark.parametrize(("limit", "most"), [("MAX_ENTRIES", 2), ("MAX_DIRECTORY_BYTES", 100)])
+def test_a_large_directory_of_an_archive_is_refused_before_it_is_parsed(
+    person, monkeypatch, limit, most
+):
+    upload = upload_of("x.zip", zipped(**dict.fromkeys("abc", "[]")))
+    monkeypatch.setattr(archive, limit, most)
+    monkeypatch.setattr(zipfile, "ZipInfo", crash)
+
+    assert count(person, upload).problem == Problem.TOO_MANY_FILES
+
+
 def test_after_a_crash_the_import_goes_on_where_it_was(person, monkeypatch):
     job = count(person, upload_of("chatgpt.json"))
     jobs.confirm(job)
