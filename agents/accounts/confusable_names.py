@@ -1,6 +1,7 @@
 """Detects names that look alike, such as “ada” with a Cyrillic а."""
 
 import unicodedata
+from hashlib import sha256
 
 from agents.engine.guardrails import fold, normalize
 
@@ -8,10 +9,19 @@ from agents.engine.guardrails import fold, normalize
 KANA_CONFUSABLES = str.maketrans("カロニハトエタチへべぺ一", "力口二八卜工夕千ヘベペー")
 # A capital I looks like an l, and casefolding makes it a small i.
 LATIN_CONFUSABLES = str.maketrans("01i|ıǀ", "olllll")
+MAX_CHARS = 180  # of the column it is saved in
 
 
 def skeleton(name: str) -> str:
     """Return one form for all names that look alike, for comparison only."""
     seen = fold(unicodedata.normalize("NFKC", normalize(name).text)).casefold()
     alike = seen.translate(KANA_CONFUSABLES).translate(LATIN_CONFUSABLES)
-    return alike.replace("rn", "m").replace("vv", "w")
+    return _shorten(alike.replace("rn", "m").replace("vv", "w"))
+
+
+def _shorten(text: str) -> str:
+    """Return a text that fits, still different for different texts: one sign can become 18."""
+    if len(text) <= MAX_CHARS:
+        return text
+    digest = sha256(text.encode(errors="replace")).hexdigest()
+    return text[: MAX_CHARS - len(digest)] + digest

@@ -65,6 +65,13 @@ def test_a_display_name_is_taken_as_well(page, stranger):
     assert page(display_name="Аda L").status_code == 422
 
 
+def test_a_name_of_signs_that_become_many_is_taken_as_well(page, stranger):
+    name = "ﷺ" * 60
+    assert page(display_name=name).status_code == 302
+    assert profiles.is_taken(name, stranger)
+    assert not profiles.is_taken("ﷺ" * 59, stranger)
+
+
 def test_a_display_name_is_one_visible_line(page, person):
     page(display_name="  Ada\u202e \n\u200bLovelace ")
 

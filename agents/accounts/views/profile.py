@@ -38,7 +38,7 @@ class ProfileForm(forms.ModelForm):
         name = profiles.clean_name(self.cleaned_data["display_name"])
         if name and profiles.is_taken(name, self.instance.user):
             raise forms.ValidationError(NAME_TAKEN)
-        self.instance.skeleton = confusable_names.skeleton(name)[:180] if name else ""
+        self.instance.skeleton = confusable_names.skeleton(name) if name else ""
         return name
 
     def clean_language(self) -> str:
