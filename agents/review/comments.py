@@ -19,7 +19,8 @@ MAX_COMMENTS = 200
 
 def commentable_runs(user: User) -> QuerySet[Run]:
     """Return runs of chats the user shares with others."""
-    return Run.objects.filter(topic__in=Membership.objects.shared_topics(user))
+    shared = Run.objects.filter(topic__in=Membership.objects.shared_topics(user))
+    return shared.unhidden(user)
 
 
 def add(user: User, run: Run, step: int, text: str) -> Comment:

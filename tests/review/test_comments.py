@@ -3,7 +3,7 @@
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents.models import Run
+from agents.models import HiddenTopic, Run
 from agents.review import comments
 from agents.review.models import Comment
 from chat import sharing
@@ -53,6 +53,13 @@ def test_a_reader_comments_and_it_is_read_in_the_chat_and_in_the_trace(
         assert f'id="comments-{run.pk}-1-count" class="comment-count" title' in shown
         assert ">1 comment<" in shown
         assert f'id="comments-{run.pk}-0"' in shown
+
+
+def test_nobody_comments_in_a_deleted_chat(run, chat, reader):
+    HiddenTopic.objects.create(topic=chat.topic)
+
+    assert comment(reader, run, "Too late?").status_code == 404
+    assert not Comment.objects.exists()
 
 
 async def test_a_comment_is_seen_at_once_by_whoever_looks(run, chat, reader, person):
