@@ -83,8 +83,9 @@ class HiddenTopicQuerySet(models.QuerySet["HiddenTopic"]):
 
     def hidden_from(self, user: AnyUser) -> models.QuerySet["HiddenTopic", str]:
         """Return the topics whose runs this user can't see."""
-        others = ~models.Q(user=user.pk) if user.pk else models.Q()
-        return self.filter(models.Q(user=None) | others).values_list("topic", flat=True)
+        # An anonymous user has no topics of their own: all are hidden from them.
+        hidden = self.filter(models.Q(user=None) | ~models.Q(user=user.pk)) if user.pk else self
+        return hidden.values_list("topic", flat=True)
 
 
 class HiddenTopic(models.Model):

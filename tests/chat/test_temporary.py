@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import AnonymousUser
 from django.test import AsyncClient
 from django.utils import timezone
 
@@ -71,6 +72,13 @@ async def test_reviewers_do_not_see_it(person, django_user_model):
 
     assert (await client.get(f"/traces/{run.pk}/")).status_code == 404
     assert "6 * 7" not in (await client.get("/traces/")).content.decode()
+
+
+async def test_anonymous_users_do_not_see_it(person):
+    await start(person)
+
+    assert not await Run.objects.unhidden(AnonymousUser()).aexists()
+    assert await Run.objects.unhidden(person).aexists()
 
 
 async def test_it_gets_no_title_and_cannot_be_shared(person, stranger):
