@@ -100,6 +100,10 @@ class PromptForm(forms.Form):
 
 @require_GET
 def library(request: UserRequest) -> HttpResponse:
+    return _render_library(request)
+
+
+def _render_library(request: UserRequest, status: int = 200, **sentences: str) -> HttpResponse:
     query = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
     found = _search(Prompt.objects.for_user(request.user), query)
     writable = set(Prompt.objects.writable_by(request.user).values_list("pk", flat=True))
@@ -118,7 +122,7 @@ def library(request: UserRequest) -> HttpResponse:
         "deleted": _deleted(request),
     }
     part = "#found" if request.htmx else ""
-    return render(request, f"chat/prompts.html{part}", context)
+    return render(request, f"chat/prompts.html{part}", context | sentences, status=status)
 
 
 def _search(rows: QuerySet[Prompt], query: str) -> QuerySet[Prompt]:
@@ -132,7 +136,7 @@ def _search(rows: QuerySet[Prompt], query: str) -> QuerySet[Prompt]:
 @require_http_methods(["GET", "POST"])
 def create(request: UserRequest) -> HttpResponse:
     user = request.user
-    if Prompt.objects.filter(user=user).count() >= prompts.MAX_PROMPTS:
+    if _has_most(user):
         problem = _("You have %(most)d prompts, the limit. Delete some first.")
         return _render_form(
             request, PromptForm(user=user), {"problem": problem % {"most": prompts.MAX_PROMPTS}}
@@ -200,7 +204,7 @@ def duplicate(request: UserRequest, pk: int) -> HttpResponse:
     """Copy a prompt into the user's own, private."""
     user = request.user
     prompt = get_object_or_404(Prompt.objects.for_user(user), pk=pk)
-    if Prompt.objects.filter(user=user).count() >= prompts.MAX_PROMPTS:
+    if _has_most(user):
         return redirect("chat:new_prompt")  # which says why not
     title = (_("Copy of %(title)s") % {"title": prompt.title})[: prompts.MAX_TITLE_CHARS]
     name = prompts.suggest_name(prompt.name, user)
@@ -227,20 +231,45 @@ def delete(request: UserRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def restore(request: UserRequest) -> HttpResponse:
-    """Restore the prompt deleted last."""
+    """Restore the prompt deleted last, shared as far as the user can still share it."""
     row = _deleted(request)
     if row is None:
         return redirect("chat:prompts")
-    del request.session[DELETED_KEY]
     owner = User.objects.filter(pk=row["user"], is_active=True).first() or request.user
+    if _has_most(owner):
+        problem = _("Not restored: its owner has %(most)d prompts, the limit.")
+        problem %= {"most": prompts.MAX_PROMPTS}
+        return _render_library(request, status=422, problem=problem)
+    del request.session[DELETED_KEY]
     name = row["name"]
     if Prompt.objects.filter(user=owner, name=name).exists():
         name = prompts.suggest_name(name, owner)
-    about = {key: row[key] for key in ("title", "text", "sharing")}
+    sharing, groups = _allowed_sharing(request.user, row)
     with transaction.atomic():
-        prompt = Prompt.objects.create(user=owner, name=name, **about)
-        prompt.groups.set(Group.objects.filter(pk__in=row["groups"]))
+        prompt = Prompt.objects.create(
+            user=owner, name=name, title=row["title"], text=row["text"], sharing=sharing
+        )
+        prompt.groups.set(groups)
+    if sharing != row["sharing"]:
+        notice = _("“%(title)s” was restored, but you can no longer share it.")
+        return _render_library(request, notice=notice % {"title": prompt.title})
     return redirect("chat:prompts")
+
+
+def _allowed_sharing(user: User, row: dict[str, Any]) -> tuple[str, list[Group]]:
+    """Return with whom a deleted prompt is shared again, by the user's current rights."""
+    groups = list(sharable_groups(user).filter(pk__in=row["groups"]))
+    is_allowed = {
+        Prompt.Sharing.EVERYONE: user.has_perm(SHARE_PERMISSION),
+        Prompt.Sharing.GROUPS: bool(groups),
+    }
+    if is_allowed.get(row["sharing"]):
+        return row["sharing"], groups
+    return Prompt.Sharing.PRIVATE, []
+
+
+def _has_most(user: User) -> bool:
+    return Prompt.objects.filter(user=user).count() >= prompts.MAX_PROMPTS
 
 
 def _deleted(request: UserRequest) -> dict[str, Any] | None:

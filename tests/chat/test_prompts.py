@@ -195,6 +195,33 @@ def test_who_can_share_with_everyone_also_tidies_up_what_is_shared(browser, pers
     assert Prompt.objects.get(user=person).sharing == "everyone"
 
 
+def test_a_prompt_is_restored_with_the_rights_of_now(browser, person):
+    person.user_permissions.add(Permission.objects.get(codename="share_prompts"))
+    prompt = make(person, sharing="everyone")
+    browser.post(reverse("chat:delete_prompt", args=[prompt.pk]))
+    person.user_permissions.clear()
+
+    page = browser.post(reverse("chat:restore_prompt")).content.decode()
+
+    assert "was restored, but you can no longer share it." in page
+    assert Prompt.objects.get().sharing == "private"
+
+
+def test_a_prompt_beyond_the_limit_is_not_restored_and_not_lost(browser, person, monkeypatch):
+    prompt = make(person)
+    browser.post(reverse("chat:delete_prompt", args=[prompt.pk]))
+    other = make(person, "other")
+    monkeypatch.setattr(prompts, "MAX_PROMPTS", 1)
+
+    page = browser.post(reverse("chat:restore_prompt"))
+
+    assert page.status_code == 422
+    assert "the limit." in page.content.decode()
+    other.delete()
+    browser.post(reverse("chat:restore_prompt"))
+    assert Prompt.objects.get().name == "summary"
+
+
 def test_a_sent_message_becomes_the_text_of_a_new_prompt(browser):
     page = browser.post(reverse("chat:prompt_from_text"), {"text": "Compare\r\n<b> & c"})
     assert "Compare\n&lt;b&gt; &amp; c</textarea>" in page.content.decode()
