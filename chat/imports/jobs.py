@@ -18,7 +18,7 @@ from django.db import connections, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from agents.access import audit
+from agents.access import audit, quotas
 from agents.db import database
 from agents.db.sanitize import sanitize_text
 from agents.models import Run
@@ -63,13 +63,9 @@ def create(user: User, files: list[UploadedFile]) -> ChatImport:
         raise ImportRejected("too_many_uploads")
     if sum(file.size or 0 for file in files) > settings.IMPORT_MB * 1024**2:
         raise ImportRejected("too_large_upload")
-    if ChatImport.objects.for_user(user).active().exists():
-        raise ImportRejected("already_running")
-    # An upload that was never confirmed is replaced.
-    for waiting in ChatImport.objects.for_user(user).filter(status=Status.READY):
+    job, replaced = _create(user, files)
+    for waiting in replaced:
         cancel(waiting)
-    names = [sanitize_text(file.name or "")[:MAX_NAME_CHARS] for file in files]
-    job = ChatImport.objects.create(user=user, files=names, heartbeat_at=timezone.now())
     try:
         storage.save(job.pk, files)
     except OSError as error:
@@ -79,8 +75,25 @@ def create(user: User, files: list[UploadedFile]) -> ChatImport:
     return job
 
 
+@transaction.atomic
+def _create(user: User, files: list[UploadedFile]) -> tuple[ChatImport, list[ChatImport]]:
+    """Return a new import, and earlier uploads that were never confirmed, which it replaces."""
+    quotas.lock_user(user)
+    theirs = ChatImport.objects.for_user(user)
+    if theirs.active().exists():
+        raise ImportRejected("already_running")
+    waiting = list(theirs.filter(status=Status.READY))
+    names = [sanitize_text(file.name or "")[:MAX_NAME_CHARS] for file in files]
+    job = ChatImport.objects.create(user=user, files=names, heartbeat_at=timezone.now())
+    return job, waiting
+
+
+@transaction.atomic
 def confirm(job: ChatImport) -> bool:
     """Import what was counted; return False if that isn't possible any more."""
+    quotas.lock_user(job.user)
+    if ChatImport.objects.for_user(job.user).active().exists():
+        return False
     ready = ChatImport.objects.filter(pk=job.pk, status=Status.READY, found__gt=0)
     now = timezone.now()
     fresh = {"owner": "", "attempts": 0, "done": 0, "heartbeat_at": now, "problem": ""}

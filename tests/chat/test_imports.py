@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from agents.access import audit
+from agents.access import audit, quotas
 from agents.models import AuditEntry, Run
 from agents.review import exports
 from chat import branches, chat_export, run_factory, search
@@ -440,6 +440,18 @@ def test_an_upload_needs_a_file_of_a_size_and_its_turn(person, client, settings)
     jobs.create(person, [upload_of("claude.json")])
     second = client.post("/chats/import/", {"files": [upload_of("claude.json")]})
     assert "Another import is still in progress." in second.content.decode()
+
+
+def test_of_two_uploads_at_once_one_is_accepted(person, monkeypatch):
+    """The lock is what the second one waits for, until the first is saved."""
+
+    def wait(user):
+        ChatImport.objects.create(user=user, files=["first.json"])
+
+    monkeypatch.setattr(quotas, "lock_user", wait)
+
+    with pytest.raises(jobs.ImportRejected, match="already_running"):
+        jobs.create(person, [upload_of("claude.json")])
 
 
 def test_every_problem_has_a_sentence():
