@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from agents.access import audit
 from agents.db import errors
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
-from chat import deletion, snapshots
+from chat import deletion, queue, snapshots
 from chat.link_models import PublicLink
 from chat.models import ChatSession
 
@@ -55,6 +55,8 @@ def create(chat: ChatSession, user: User, level: str, hours: str) -> str:
     snapshot = _build_snapshot(chat, level, user)
     token, now = secrets.token_urlsafe(TOKEN_BYTES), timezone.now()
     with errors.reraise_as(PublicLinkRejected), transaction.atomic():
+        if not queue.lock(chat):  # links of two tabs are counted one by one
+            raise PublicLinkRejected(_("This chat no longer exists."))
         if active_links(chat).count() >= MAX_LINKS:
             raise PublicLinkRejected(
                 _("This chat already has %(most)d public links. Revoke one first.")

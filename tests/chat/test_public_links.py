@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 
 from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
-from chat import public_links, public_pages, sharing
+from chat import public_links, public_pages, queue, sharing
 from chat.models import ChatSession, PublicLink
 from chat.people_data import retention
 from tests.audit.rows import create_question
@@ -263,6 +263,22 @@ def test_an_empty_chat_and_too_many_links_are_refused_with_a_reason(client, chat
         publish(client, chat)
 
     assert "already has 10 public links" in publish(client, chat).content.decode()
+
+
+def test_links_of_two_tabs_at_once_are_counted_one_by_one(person, chat, monkeypatch):
+    """The lock is what the second one waits for, until the first is saved."""
+
+    def wait(session):
+        now = timezone.now()
+        about = {"made_by": person, "level": "answers", "digest": "x", "snapshot": {}}
+        times = {"updated_at": now, "expires_at": now + timedelta(hours=1)}
+        return session.public_links.create(**about, **times)
+
+    monkeypatch.setattr(public_links, "MAX_LINKS", 1)
+    monkeypatch.setattr(queue, "lock", wait)
+
+    with pytest.raises(public_links.PublicLinkRejected, match="already has 1 public"):
+        public_links.create(chat, person, "answers", "720")
 
 
 def test_a_long_chat_has_pages_and_a_very_long_one_is_refused(client, chat, monkeypatch):
