@@ -139,10 +139,22 @@ def show(session: ChatSession, user: User, message: int) -> bool:
             return True
         if left is not None:
             _remember(session.pk, user.pk, left, before)
-        known = BranchPosition.objects.filter(user=user, branch=message).first()
-        at = known.leaf_id if known and known.leaf_id in tree else message
-        _remember(session.pk, user.pk, None, tree.newest_leaf(at))
+        _remember(session.pk, user.pk, None, _leaf_below(tree, user.pk, message))
     return True
+
+
+def linked_leaf(tree: Tree, session: int, user: int, message: int | None) -> int | None:
+    """Return the end of the branch that a link to a message displays; nothing is saved."""
+    visible = visible_leaf(tree, session, user)
+    if message is None or message not in tree or message in tree.path(visible):
+        return visible
+    return _leaf_below(tree, user, message)
+
+
+def _leaf_below(tree: Tree, user: int, message: int) -> int | None:
+    """Return the end of a message's branch, as this user left it."""
+    known = BranchPosition.objects.filter(user=user, branch=message).first()
+    return tree.newest_leaf(known.leaf_id if known and known.leaf_id in tree else message)
 
 
 def _parting(path: list[int], other: list[int]) -> tuple[int | None, int | None]:

@@ -24,6 +24,7 @@ from chat import (
     deletion,
     fragments,
     list_pages,
+    message_actions,
     messages,
     queue,
     sessions,
@@ -51,9 +52,9 @@ def session(request: UserRequest, pk: int) -> HttpResponse:
         temporary.touch(chat)
     before = request.GET.get("before", "")
     after = request.GET.get("after", "")
-    if (linked := _linked_message(request, chat)) is not None:
-        branches.show(chat, request.user, linked)
-    context = {"session": chat} | _conversation_context(request, chat, before, after)
+    linked = _linked_message(request, chat)
+    shown = _conversation_context(request, chat, before, after, linked)
+    context = {"session": chat, "linked": linked} | shown
     if request.htmx and before:
         return render(request, "chat/session.html#earlier", context)
     return render(request, "chat/session.html", _page_context(request, chat) | context)
@@ -92,6 +93,8 @@ async def start_workflow(request: UserRequest, pk: int) -> HttpResponse:
 async def send(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    if (linked := _parse_pk(request.POST.get("leaf", ""))) is not None:
+        await message_actions.show_branch(chat, user, linked)
     try:
         await _submit(request, chat, user)
     except MessageRejected as reason:
@@ -204,16 +207,21 @@ def _page_context(request: UserRequest, chat: ChatSession | None = None) -> dict
 
 
 def _conversation_context(
-    request: UserRequest, chat: ChatSession, before: str = "", after: str = ""
+    request: UserRequest,
+    chat: ChatSession,
+    before: str = "",
+    after: str = "",
+    linked: int | None = None,
 ) -> dict[str, Any]:
     """Return the last messages, or those before one; `earlier` says if there are more.
 
-    With `after`, only those that a page missed.
+    With `after`, only those that a page missed. With `linked`, those of this message's branch;
+    the page's connection makes it the one that the user sees, because reading saves nothing.
     """
     is_discussed = sharing.has_members(chat)
     user, may_write = request.user, sharing.may_write(chat, request.user)
     tree = branches.read(chat.pk)
-    path = tree.path(branches.visible_leaf(tree, chat.pk, user.pk))
+    path = tree.path(branches.linked_leaf(tree, chat.pk, user.pk, linked))
     forks = branches.forks(tree, path)
     if (first := _parse_pk(before)) is not None:
         path = [pk for pk in path if pk < first]

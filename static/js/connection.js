@@ -9,6 +9,7 @@ const ENDS = { [SHOWN_OUT]: "out", 4429: "crowded" };
 const page = Math.random().toString(36).slice(2);
 let leaving = false;
 let lost = 0; // time of the loss
+let opened = false;
 let losses = 0; // since it was last steady
 let steady;
 let socket;
@@ -16,6 +17,7 @@ let socket;
 export function watch() {
   htmx.createWebSocket = connect;
   htmx.config.wsReconnectDelay = wait;
+  document.addEventListener("htmx:wsOpen", () => (opened = true));
   document.addEventListener("htmx:wsOpen", back);
   document.addEventListener("htmx:wsOpen", settle);
   addEventListener("offline", away);
@@ -41,6 +43,7 @@ function connect(address) {
   url.searchParams.set("shown", digest());
   url.searchParams.set("page", page);
   url.searchParams.set("language", document.documentElement.lang);
+  if (opened) url.searchParams.delete("leaf"); // the linked branch was displayed once
   if (lost) url.searchParams.set("away", Math.max(0, Date.now() - lost));
   return (socket = new WebSocket(url));
 }

@@ -10,6 +10,7 @@ from agents.models import GuardrailPattern, Run
 from chat import branches, message_actions, messages, run_factory, sharing
 from chat.errors import MessageRejected
 from chat.models import BranchPosition, Message
+from chat.page_state import CLEARED
 from tests.chat.test_branches import heard, post
 from tests.conftest import frames_until, tab
 from tests.faults.page import read, take
@@ -317,11 +318,39 @@ async def test_forms_work_without_javascript(chat, talk, client):
 
     page = (await client.get(f"/chat/{chat.pk}/?leaf={third.pk}")).content.decode()
     assert "Corrected" in page
-    assert await path(chat) == [first.pk, second.pk, third.pk]
+    assert await path(chat) == [first.pk, new.pk]
     asked = (await client.get(f"{where}/delete/")).content.decode()
     assert "Delete this and 1 later message" in asked
     await client.post(f"{where}/delete/", {"scope": "below"})
     assert await texts(chat) == ["First", "6 * 7"]
+
+
+async def test_a_link_displays_a_branch_and_only_its_page_stays_there(chat, talk, client):
+    """Browsers and other sites fetch links that nobody has opened."""
+    first, second, third = talk
+    new = await message_actions.edit(chat, chat.user, second.pk, "6 * 7", "e")
+    await runs.wait(new.run)
+
+    page = (await client.get(f"/chat/{chat.pk}/?leaf={third.pk}")).content.decode()
+
+    assert f'id="message-{third.pk}"' in page
+    assert await path(chat) == [first.pk, new.pk]
+    assert f"after={third.pk}&amp;leaf={third.pk}" in page
+    query = f"after={third.pk}&leaf={third.pk}".encode()
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/", query=query) as opened:
+        frames = await frames_until(opened, "composer-state")
+    assert CLEARED not in "".join(frames)
+    assert await path(chat) == [first.pk, second.pk, third.pk]
+
+
+async def test_a_message_sent_without_javascript_goes_to_the_linked_branch(chat, talk, client):
+    _first, second, third = talk
+    new = await message_actions.edit(chat, chat.user, second.pk, "6 * 7", "e")
+    await runs.wait(new.run)
+
+    await client.post(f"/chat/{chat.pk}/messages/", {"text": "7 * 7", "leaf": third.pk})
+
+    assert (await Message.objects.alatest("pk")).parent_id == third.pk
 
 
 async def test_earlier_messages_are_those_of_the_branch(chat, client):
