@@ -14,7 +14,7 @@ from agents.engine.testing import ScriptedModel
 
 
 class Echo:
-    """A tool that returns its input, or what it is given."""
+    """A tool that returns its input, or the result of a given function."""
 
     description = "Says it again."
     parameters = {"type": "object", "properties": {"text": {"type": "string"}}}

@@ -29,7 +29,7 @@ FORM = {"type": "object", "properties": {"n": {"type": "number"}}, "required": [
 
 
 class Odd(Exception):
-    """An error no one expects from a model."""
+    """An unexpected error that can't be converted to text."""
 
     def __str__(self):
         raise RuntimeError("not even this can be said")
@@ -66,21 +66,21 @@ class Adapter:
 
 
 class Sudden(Adapter):
-    """Raises before there is anything to read."""
+    """A model that raises before it returns a stream."""
 
     def stream(self, **request):
         raise self.error
 
 
 class Awaited(Adapter):
-    """Isn't a generator."""
+    """A model whose `stream` is a coroutine instead of a generator."""
 
     async def stream(self, **request):
         return [delta(content="x")]
 
 
 class Iterated(Adapter):
-    """Reads by hand, so that its exceptions aren't wrapped."""
+    """A model with its own iterator, so that exceptions aren't wrapped by a generator."""
 
     def stream(self, **request):
         return self
@@ -104,7 +104,7 @@ async def run_to_end(agent, query="?"):
 
 
 def ending(events):
-    """Return how it ended: always with an error and a final event."""
+    """Check that the run ended with an error, and return its last event's data."""
     errors = [event for event in events if event.type is EventType.ERROR]
     assert errors
     assert events[-1].type is EventType.RUN_FINISHED
@@ -115,7 +115,7 @@ def ending(events):
 
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("kind", [Adapter, Iterated])
-async def test_whatever_it_raises_is_an_error_and_the_end_of_the_run(kind, error):
+async def test_any_exception_of_the_adapter_ends_the_run_with_an_error(kind, error):
     if kind is Iterated and isinstance(error, StopAsyncIteration):
         pytest.skip("That is how a stream ends.")
     end = ending(await run_to_end(runtime(kind(error))))
@@ -125,18 +125,18 @@ async def test_whatever_it_raises_is_an_error_and_the_end_of_the_run(kind, error
 
 
 @pytest.mark.parametrize("error", [ValueError(SECRET), KeyError("x")])
-async def test_what_it_raises_before_it_can_be_read_is_one_too(error):
+async def test_an_exception_before_streaming_ends_the_run_with_an_error(error):
     ending(await run_to_end(runtime(Sudden(error))))
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-async def test_what_is_no_stream_is_one_too():
+async def test_a_result_that_is_not_a_stream_ends_the_run_with_an_error():
     ending(await run_to_end(runtime(Awaited(None))))
     gc.collect()
 
 
 @pytest.mark.parametrize("chunk", [None, 5, "text", b"x", [], object(), {"choices": 7}])
-async def test_what_is_no_chunk_is_one_too(chunk):
+async def test_an_invalid_chunk_does_not_crash_the_run(chunk):
     class Garbled:
         async def stream(self, **request):
             yield delta(content="One ")
@@ -147,13 +147,13 @@ async def test_what_is_no_chunk_is_one_too(chunk):
     assert events[-1].type is EventType.RUN_FINISHED
 
 
-async def test_what_was_said_before_it_failed_stays():
+async def test_text_streamed_before_a_failure_is_kept_as_the_answer():
     end = ending(await run_to_end(runtime(Adapter(ValueError(), "Half an "))))
 
     assert end["answer"] == "Half an "
 
 
-async def test_the_result_of_a_run_says_so():
+async def test_the_run_result_reports_the_error():
     result = await runtime(Adapter(ValueError(SECRET))).run("?")
 
     assert result.stopped_reason == "error"
@@ -169,21 +169,21 @@ async def test_the_result_of_a_run_says_so():
         (ValueError(), AdapterFailed),
     ],
 )
-async def test_it_is_an_error_of_the_engines_own_kind(error, kind):
+async def test_adapter_exceptions_become_engine_errors(error, kind):
     planner = ReActPlanner(Adapter(error), "adapted")
     with pytest.raises(kind) as caught:
         await planner.plan("?", AgentState(), [])
     assert caught.value.__cause__ is error
 
 
-async def test_the_next_model_is_asked_where_there_is_one():
+async def test_a_fallback_model_answers_after_an_adapter_failure():
     good = ScriptedModel(Says(answer="Here."))
     events = await run_to_end(runtime(Adapter(ValueError()), fallbacks=[good]))
 
     assert events[-1].data["answer"] == "Here."
 
 
-async def test_a_sub_agent_that_fails_comes_back_with_why():
+async def test_a_failed_sub_agent_reports_the_reason_to_its_caller():
     helper = runtime(Adapter(ValueError(SECRET)), name="helper")
     lead = ScriptedModel(Says.call("ask_helper", task="Find it."), Says(answer="It failed."))
     events = await run_to_end(runtime(lead, tools=[Handoff("helper", lambda: helper)]))
@@ -193,11 +193,11 @@ async def test_a_sub_agent_that_fails_comes_back_with_why():
     assert SECRET not in str([event.data for event in events])
 
 
-async def test_a_plan_that_could_not_be_written_is_an_end():
+async def test_an_orchestrator_whose_planner_fails_ends_with_an_error():
     ending(await run_to_end(runtime(Adapter(ValueError(SECRET)), Orchestrator, name="boss")))
 
 
-async def test_a_panel_whose_members_fail_has_an_end():
+async def test_a_panel_whose_members_all_fail_finishes():
     heads = {name: runtime(Adapter(ValueError(SECRET)), name=name) for name in ("a", "b")}
     asks = [Handoff(name, lambda name=name: heads[name]) for name in heads]
     events = await run_to_end(runtime(Adapter(ValueError()), Panel, tools=asks, name="panel"))
@@ -206,17 +206,17 @@ async def test_a_panel_whose_members_fail_has_an_end():
     assert SECRET not in str([event.data for event in events])
 
 
-async def test_an_answer_in_a_form_that_fails_is_an_end():
+async def test_a_failing_structured_answer_ends_the_run_with_an_error():
     ending(await run_to_end(runtime(Adapter(ValueError(SECRET)), output=OutputSchema(FORM))))
 
 
-async def test_a_test_of_a_model_says_so():
+async def test_a_model_probe_reports_an_adapter_failure():
     for kind in (Adapter, Sudden, Iterated):
         results = [piece async for piece in probe(kind(ValueError(SECRET)), "adapted")]
         assert isinstance(results[-1].error, AdapterFailed)
 
 
-async def test_one_that_cannot_be_closed_has_answered_all_the_same():
+async def test_an_error_on_closing_the_stream_does_not_lose_the_answer():
     class Unclosed:
         def __init__(self):
             self.chunks = iter([delta(content="Here."), delta()])
@@ -240,7 +240,7 @@ async def test_one_that_cannot_be_closed_has_answered_all_the_same():
     assert events[-1].data["answer"] == "Here."
 
 
-async def test_one_that_will_not_be_stopped_holds_up_nobody(monkeypatch):
+async def test_a_stream_that_ignores_cancellation_does_not_block_the_run(monkeypatch):
     monkeypatch.setattr(stream_batches, "CLOSE_TIMEOUT_SECONDS", 0.1)
     is_over = asyncio.Event()
 
@@ -266,7 +266,7 @@ async def test_one_that_will_not_be_stopped_holds_up_nobody(monkeypatch):
     await asyncio.sleep(0)
 
 
-async def test_a_stop_of_ours_is_a_stop():
+async def test_cancelling_the_run_is_not_reported_as_an_adapter_failure():
     class Endless:
         async def stream(self, **request):
             yield delta(content="One ")

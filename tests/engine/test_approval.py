@@ -49,7 +49,7 @@ def _reload_event(event):
     return Event.from_dict(json.loads(json.dumps(event.to_dict())))
 
 
-async def test_a_tool_that_asks_is_not_used_before_a_person_agreed(agent):
+async def test_a_tool_that_requires_approval_is_not_called_before_it(agent):
     tool = Asks()
     runtime = agent(ASKS, tools=[tool])
 
@@ -63,7 +63,7 @@ async def test_a_tool_that_asks_is_not_used_before_a_person_agreed(agent):
     assert tool.inputs == []
 
 
-async def test_a_run_goes_on_where_it_paused_even_in_another_process(agent, dialect):
+async def test_a_paused_run_resumes_in_another_process(agent, dialect):
     tool = Asks()
     paused = await collect_events(agent(ASKS, tools=[tool]).stream("Say hello"))
     events = with_decision([_reload_event(event) for event in paused])
@@ -81,7 +81,7 @@ async def test_a_run_goes_on_where_it_paused_even_in_another_process(agent, dial
     assert tool.inputs == [{"text": "hello"}]
 
 
-async def test_the_model_is_sent_the_same_after_a_pause_as_without_one(agent):
+async def test_the_model_request_is_the_same_with_and_without_a_pause(agent):
     past = AgentState()
     past.add_message("user", "Before?")
     past.add_message("assistant", "Yes.")
@@ -97,7 +97,7 @@ async def test_the_model_is_sent_the_same_after_a_pause_as_without_one(agent):
     assert _without_ids(later.planner.llm.requests[-1]["messages"]) == _without_ids(expected)
 
 
-async def test_a_person_may_change_the_arguments(agent):
+async def test_a_user_can_edit_the_arguments(agent):
     tool = Asks()
     paused = await collect_events(agent(ASKS, tools=[tool]).stream("Say hello"))
     later = agent(THANKS, tools=[tool])
@@ -112,7 +112,7 @@ async def test_a_person_may_change_the_arguments(agent):
     assert json.loads(more[0].data["function"]["arguments"]) == {"text": "bye"}
 
 
-async def test_a_declined_call_is_not_made_and_the_model_is_told_why(agent):
+async def test_a_rejected_call_is_not_made_and_the_model_gets_the_reason(agent):
     tool = Asks()
     paused = await collect_events(agent(ASKS, tools=[tool]).stream("Say hello"))
     later = agent(Says(answer="Then not."), tools=[tool])
@@ -128,7 +128,7 @@ async def test_a_declined_call_is_not_made_and_the_model_is_told_why(agent):
     assert more[-1].data["answer"] == "Then not."
 
 
-async def test_an_agent_that_calls_nothing_by_itself_asks_about_every_tool(agent):
+async def test_an_agent_without_automatic_tools_requires_approval_for_each(agent):
     tool = Echo()
     runtime = agent(ASKS, tools=[tool], auto_execute_tools=False)
 
@@ -138,7 +138,7 @@ async def test_an_agent_that_calls_nothing_by_itself_asks_about_every_tool(agent
     assert tool.inputs == []
 
 
-async def test_a_call_that_cannot_be_made_anyway_asks_nobody(agent):
+async def test_an_invalid_call_needs_no_approval(agent):
     runtime = agent(Says.call("nothing"), THANKS, tools=[Asks()], auto_execute_tools=False)
 
     result = await runtime.run("Say hello")
@@ -146,7 +146,7 @@ async def test_a_call_that_cannot_be_made_anyway_asks_nobody(agent):
     assert result.stopped_reason == "completed"
 
 
-async def test_run_says_that_it_waits(agent):
+async def test_run_returns_that_it_is_paused(agent):
     result = await agent(ASKS, tools=[Asks()]).run("Say hello")
 
     assert result.stopped_reason == "waiting"
@@ -154,7 +154,7 @@ async def test_run_says_that_it_waits(agent):
 
 
 @pytest.mark.parametrize("dialect", ["native"], indirect=True)
-async def test_what_needs_no_word_is_done_first_and_everything_else_is_asked_at_once(agent):
+async def test_calls_without_approval_run_first_and_the_others_are_requested_together(agent):
     turn = Says(
         "All of it.",
         (
@@ -187,7 +187,7 @@ async def test_what_needs_no_word_is_done_first_and_everything_else_is_asked_at_
     assert [i["text"] for i in write.inputs] == ["2"]
 
 
-async def test_equal_calls_are_counted_across_a_pause(agent):
+async def test_duplicate_calls_are_counted_across_a_pause(agent):
     tool = Asks()
     events = await collect_events(agent(ASKS, tools=[tool]).stream("Go"))
     for _ in range(2):
@@ -198,7 +198,7 @@ async def test_equal_calls_are_counted_across_a_pause(agent):
     assert len(tool.inputs) == 2
 
 
-async def test_the_time_a_person_takes_is_not_counted(agent, monkeypatch):
+async def test_waiting_for_approval_does_not_count_as_run_time(agent, monkeypatch):
     from datetime import timedelta
 
     from agents.engine.loop.run_state import rebuild
@@ -263,7 +263,7 @@ async def test_interrupted_between_request_and_decision_the_call_is_made_once(ag
     assert tool.inputs == [{"text": "hello"}]
 
 
-async def test_a_permission_that_ended_meanwhile_leaves_the_request_waiting(agent):
+async def test_a_revoked_permission_leaves_the_request_pending(agent):
     (check, _), (again, _) = standing(ALLOWED), standing(None)
     whole = await collect_events(agent(ASKS, THANKS, tools=[Asks()], grants=check).stream("Go"))
     cut = whole[: types(whole).index("approval_requested") + 1]

@@ -80,7 +80,7 @@ async def test_events_have_references_and_no_bytes(dialect):
     assert "base64" not in json.dumps([event.to_dict() for event in events])
 
 
-async def test_a_model_that_sees_gets_the_image(dialect):
+async def test_a_vision_model_is_sent_the_image(dialect):
     messages = await last_request(dialect, drawing())
 
     assert images(messages) == [URL]
@@ -92,7 +92,7 @@ async def test_a_model_that_sees_gets_the_image(dialect):
     assert all("attachments" not in message for message in messages)
 
 
-async def test_a_model_that_does_not_see_is_told_so(dialect):
+async def test_a_text_model_gets_a_note_instead_of_the_image(dialect):
     messages = await last_request(dialect, drawing(PICTURE, SOUND), senses=())
 
     text = str(messages)
@@ -101,7 +101,7 @@ async def test_a_model_that_does_not_see_is_told_so(dialect):
     assert images(messages) == []
 
 
-async def test_the_step_says_what_the_model_was_not_sent(dialect):
+async def test_the_step_lists_attachments_the_model_was_not_sent(dialect):
     agent = runtime(dialect, drawing(PICTURE, SOUND, PICTURE), senses=())
 
     events = await collect_events(agent.stream("Draw"))
@@ -114,7 +114,7 @@ async def test_the_step_says_what_the_model_was_not_sent(dialect):
     ]
 
 
-async def test_audio_is_sent_in_the_form_of_the_provider(dialect):
+async def test_audio_is_sent_in_the_providers_format(dialect):
     messages = await last_request(dialect, drawing(SOUND), senses=("audio",))
 
     sent = {"data": b64encode(wav()).decode(), "format": "wav"}
@@ -132,7 +132,7 @@ async def test_results_of_one_turn_stay_together_and_their_images_follow():
     assert images(sent) == [URL, URL]
 
 
-async def test_a_run_that_hides_personal_data_sends_no_image(dialect):
+async def test_a_run_that_masks_personal_data_sends_no_image(dialect):
     messages = await last_request(dialect, drawing(), pseudonymizer=Pseudonymizer())
 
     assert images(messages) == []
@@ -155,7 +155,7 @@ async def test_only_the_newest_images_are_sent(monkeypatch, dialect):
     assert f"{MARK[:-1]}; {message_attachments.LEFT_OUT}]" in str(sent)
 
 
-async def test_a_run_cut_off_after_any_event_still_sends_the_image(dialect):
+async def test_a_run_interrupted_after_any_event_still_sends_the_image(dialect):
     store = MemoryAttachmentStore()
 
     def build():
@@ -171,7 +171,7 @@ async def test_a_run_cut_off_after_any_event_still_sends_the_image(dialect):
             assert images(again.planner.llm.requests[-1]["messages"]) == [URL], cut
 
 
-async def test_bytes_that_are_gone_are_said_to_be(dialect):
+async def test_a_deleted_attachment_is_named_in_the_request(dialect):
     whole = await collect_events(runtime(dialect, drawing()).stream("Draw"))
     at = [event.type for event in whole].index(EventType.TOOL_RESPONSE)
     model = ScriptedModel(ANSWER, dialect=dialect)
@@ -230,7 +230,7 @@ async def test_the_same_bytes_are_saved_once(monkeypatch):
     assert await store.load(first["digest"]) == png()
 
 
-async def test_data_stays_data():
+async def test_structured_output_is_unchanged_by_attachments():
     result = ToolResult('{"a": 1}', is_data=True, attachments=(PICTURE,))
 
     saved, refs = await attachments.save_all(result, MemoryAttachmentStore())
@@ -277,11 +277,11 @@ def test_an_image_knows_its_size(data):
 
 
 @pytest.mark.parametrize("data", [png()[:20], b"\xff\xd8\xff", b"", b"GIF89a"])
-def test_a_cut_image_has_no_size(data):
+def test_a_truncated_image_has_no_size(data):
     assert image_size(data) is None
 
 
-async def test_a_hundred_thousand_attachments_are_neither_listed_nor_block_anyone():
+async def test_a_hundred_thousand_attachments_are_not_listed_and_do_not_block():
     many = tuple(replace(PICTURE, name=f"{number}.png") for number in range(100_000))
     result, refs = await attachments.save_all(
         ToolResult("Here.", attachments=many), MemoryAttachmentStore()

@@ -53,7 +53,7 @@ def words(breaker):
     return breaker.state().state
 
 
-def test_it_opens_after_five_failures_in_a_row_and_says_so(breaker):
+def test_it_opens_after_five_failures_in_a_row(breaker):
     fail(breaker, 5)
 
     with pytest.raises(CircuitOpen) as refused:
@@ -63,7 +63,7 @@ def test_it_opens_after_five_failures_in_a_row_and_says_so(breaker):
     assert not refused.value.is_passing
 
 
-def test_a_success_in_between_begins_the_count_again(breaker):
+def test_a_success_resets_the_failure_count(breaker):
     fail(breaker, 4)
     succeed(breaker)
     fail(breaker, 4)
@@ -71,7 +71,7 @@ def test_a_success_in_between_begins_the_count_again(breaker):
     assert (words(breaker), breaker.state().failures) == ("closed", 4)
 
 
-def test_its_state_tells_what_an_administrator_wants_to_know(breaker):
+def test_the_state_lists_failures_last_error_and_next_attempt(breaker):
     closed = breaker.state()
     fail(breaker, 5)
 
@@ -83,7 +83,7 @@ def test_its_state_tells_what_an_administrator_wants_to_know(breaker):
     assert state.since > closed.since
 
 
-def test_after_the_pause_one_attempt_is_let_through_and_no_other(breaker, clock):
+def test_after_the_pause_exactly_one_trial_request_is_allowed(breaker, clock):
     fail(breaker, 5)
     clock.now += 31
 
@@ -120,7 +120,7 @@ def test_the_pauses_of_two_circuits_differ(clock):
     assert len(pauses) > 1
 
 
-def test_once_closed_the_next_pause_is_a_short_one_again(breaker, clock):
+def test_closing_resets_the_pause_to_the_shortest(breaker, clock):
     fail(breaker, 5)
     clock.now += 31
     fail(breaker)
@@ -132,7 +132,7 @@ def test_once_closed_the_next_pause_is_a_short_one_again(breaker, clock):
     assert breaker.state().retry_in <= 30
 
 
-def test_it_is_left_alone_for_as_long_as_it_asks(clock):
+def test_retry_after_sets_the_length_of_the_pause(clock):
     patient, endless = (CircuitBreaker("model:x", clock=clock) for _ in range(2))
     fail(patient, 5, retry_after=90)
     fail(endless, 5, retry_after=86_400)
@@ -140,7 +140,7 @@ def test_it_is_left_alone_for_as_long_as_it_asks(clock):
     assert (patient.state().retry_in, endless.state().retry_in) == (90, 600)
 
 
-def test_what_began_before_it_opened_neither_lengthens_the_pause_nor_ends_it(breaker):
+def test_requests_started_before_opening_do_not_change_the_pause(breaker):
     with breaker.attempt() as slow, breaker.attempt() as slower:
         fail(breaker, 5)
         before = breaker.state()
@@ -150,7 +150,7 @@ def test_what_began_before_it_opened_neither_lengthens_the_pause_nor_ends_it(bre
     assert breaker.state() == before
 
 
-async def test_a_trial_that_was_stopped_leaves_the_way_free_for_the_next(breaker, clock):
+async def test_a_cancelled_trial_request_allows_another_one(breaker, clock):
     fail(breaker, 5)
     clock.now += 31
 
@@ -161,7 +161,7 @@ async def test_a_trial_that_was_stopped_leaves_the_way_free_for_the_next(breaker
     succeed(breaker)
 
 
-def test_a_circuit_that_never_opens_lets_everything_through():
+def test_a_disabled_circuit_breaker_allows_every_request():
     breaker = CircuitBreaker("model:x", NEVER_OPEN)
     fail(breaker, 1000)
 
@@ -194,7 +194,7 @@ def fail_requests(circuits, error, times=5, **options):
         (asyncio.CancelledError(), []),
     ],
 )
-def test_only_what_tells_of_the_other_sides_health_opens_a_circuit(error, opened):
+def test_only_provider_failures_open_a_circuit(error, opened):
     circuits = Circuits()
 
     fail_requests(circuits, error)
@@ -202,7 +202,7 @@ def test_only_what_tells_of_the_other_sides_health_opens_a_circuit(error, opened
     assert [state.key for state in circuits.state() if state.state == "open"] == opened
 
 
-def test_a_model_that_is_out_of_order_keeps_nobody_from_another_of_its_provider():
+def test_a_failing_model_does_not_block_other_models_of_its_provider():
     circuits = Circuits()
     fail_requests(circuits, ProviderFailed())
 
@@ -212,7 +212,7 @@ def test_a_model_that_is_out_of_order_keeps_nobody_from_another_of_its_provider(
         ask(circuits)
 
 
-def test_a_provider_that_cannot_be_reached_is_left_alone_whatever_the_model():
+def test_an_unreachable_provider_is_skipped_for_all_its_models():
     circuits = Circuits()
     fail_requests(circuits, AgentConnectionError())
 
@@ -220,7 +220,7 @@ def test_a_provider_that_cannot_be_reached_is_left_alone_whatever_the_model():
         ask(circuits, model="openai/b")
 
 
-def test_a_trial_of_the_provider_is_given_back_where_its_model_may_not_be_asked(clock):
+def test_a_provider_trial_is_returned_when_the_models_circuit_is_open(clock):
     circuits = Circuits(clock=clock)
     limited = RateLimited()
     limited.retry_after = 300
@@ -235,7 +235,7 @@ def test_a_trial_of_the_provider_is_given_back_where_its_model_may_not_be_asked(
     assert circuits.of("provider:openai").state().state == "closed"
 
 
-def test_a_person_may_say_that_it_works_again():
+def test_an_administrator_can_close_a_circuit():
     circuits = Circuits(CircuitPolicy(failures=1))
     fail_requests(circuits, ProviderFailed(), times=1)
 

@@ -36,7 +36,7 @@ def seconds(events):
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
-async def test_a_clock_that_is_set_changes_no_duration(agent, wall, jump):
+async def test_setting_the_system_clock_does_not_change_durations(agent, wall, jump):
     async def jumps(input):
         wall.off = jump
         return ToolResult("done")
@@ -51,7 +51,7 @@ async def test_a_clock_that_is_set_changes_no_duration(agent, wall, jump):
     assert (times[-1] - times[0]).total_seconds() < 5
 
 
-def test_the_next_run_has_the_time_that_the_clock_was_set_to(wall):
+def test_the_next_run_uses_the_new_system_time(wall):
     before = EventFactory("a")
     wall.off = HOUR
 
@@ -60,7 +60,7 @@ def test_the_next_run_has_the_time_that_the_clock_was_set_to(wall):
     assert after.time - before(EventType.STATUS).time > HOUR / 2
 
 
-async def test_a_run_that_goes_on_never_goes_back(agent, wall):
+async def test_event_times_never_go_back_when_a_run_resumes(agent, wall):
     class Asks(Echo):
         needs_approval = True
 

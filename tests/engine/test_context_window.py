@@ -31,7 +31,7 @@ LONG = [
 ]
 
 
-def test_a_short_conversation_goes_whole():
+def test_a_short_conversation_is_sent_whole():
     history = [user("Hello"), assistant_message("Hi"), user("Well?")]
 
     fitted = fit(history, 1000, estimate_tokens)
@@ -47,7 +47,7 @@ def test_the_oldest_exchanges_are_left_out_whole():
     assert fitted.dropped == len(LONG) + 1 - len(fitted.messages) > 0
 
 
-def test_the_last_exchange_stays_and_what_it_saw_is_shortened():
+def test_the_last_exchange_stays_and_its_tool_results_are_shortened():
     history = [user("Look"), call("a"), answer("a", "word " * 10_000)]
 
     fitted = fit(history, 500, estimate_tokens)
@@ -58,19 +58,19 @@ def test_the_last_exchange_stays_and_what_it_saw_is_shortened():
     assert fitted.shortened == 1
 
 
-def test_japanese_is_counted_as_what_it_costs():
+def test_japanese_text_is_counted_in_real_tokens():
     history = [user("長い話" * 100), assistant_message("はい"), user("次は？")]
 
     assert fit(history, 200, estimate_tokens).dropped == 2
 
 
-def test_arguments_that_nobody_can_read_become_none():
+def test_unparsable_arguments_become_an_empty_object():
     fitted = fit([user("?"), call("a", '{"text": '), answer("a")], None, estimate_tokens)
 
     assert fitted.messages[1]["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
-def test_messages_without_words_are_left_out():
+def test_empty_messages_are_left_out():
     assert fit([user("?"), assistant_message(""), user("!")], None, len).messages == [
         user("?"),
         user("!"),
@@ -86,7 +86,7 @@ messages = st.one_of(
 
 
 @given(st.lists(messages, max_size=20), st.integers(1, 400))
-def test_whatever_is_left_is_legal(history, most):
+def test_every_trimmed_history_is_valid(history, most):
     fitted = fit(history, most, estimate_tokens)
 
     assert repair_history(fitted.messages) == fitted.messages

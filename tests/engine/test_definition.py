@@ -39,7 +39,7 @@ def workflow(*lines):
     return "\n".join(["name: w", "steps:", *(f"  {line}" for line in lines)])
 
 
-def test_the_pipeline_of_the_handbook_is_read_as_it_stands():
+def test_the_pipeline_in_the_handbook_is_read():
     definition = read_definition(PIPELINE)
 
     assert definition.problems == ()
@@ -55,7 +55,7 @@ def test_the_pipeline_of_the_handbook_is_read_as_it_stands():
     )
 
 
-def test_json_is_read_too_and_says_the_same():
+def test_json_and_yaml_definitions_are_equal():
     plan = read_definition(PIPELINE).plan
     written = json.dumps({"name": "同じ😀", **plan.to_dict()})
 
@@ -66,7 +66,7 @@ def test_json_is_read_too_and_says_the_same():
     assert definition.plan == plan
 
 
-def test_every_field_has_its_meaning():
+def test_every_field_is_read():
     text = """\
 name: everything
 description: All of it.
@@ -203,7 +203,7 @@ steps:
         (["- {name: a, plan: {steps: []}}"], "3: A plan needs at least one step."),
     ],
 )
-def test_each_problem_has_its_line_and_its_reason(lines, sentence):
+def test_each_problem_has_a_line_and_a_reason(lines, sentence):
     assert sentence in problem_lines(workflow(*lines))
 
 
@@ -227,7 +227,7 @@ def test_each_problem_has_its_line_and_its_reason(lines, sentence):
         ("name: a\n? [b]\n: c", "2: Keys must be text."),
     ],
 )
-def test_a_text_that_is_no_workflow_says_why(text, sentence):
+def test_text_that_is_not_a_workflow_has_a_problem(text, sentence):
     assert sentence in problem_lines(text)
 
 
@@ -252,7 +252,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_whatever_is_written_is_read_or_has_problems(value):
+def test_any_value_has_steps_or_problems(value):
     definition = read_definition(json.dumps(value))
 
     levels(definition.plan.steps)
@@ -262,16 +262,16 @@ def test_whatever_is_written_is_read_or_has_problems(value):
 @given(
     st.text(max_size=80) | st.text(alphabet="name:steps -[]{}&*!|>'\"#\n ,?%@`", max_size=80)
 )
-def test_whatever_is_typed_is_no_trouble(text):
+def test_any_text_is_read_without_an_exception(text):
     assert all(problem.message for problem in read_definition(text).problems)
 
 
-def test_half_a_character_is_no_trouble():
+def test_a_lone_surrogate_is_accepted():
     assert problem_lines("name: \ud800\nsteps: [{tool: x}]") == []
 
 
 @pytest.mark.parametrize("spelt", [r"\0", r"\x00", r"\u0000"])
-def test_what_no_database_takes_is_not_in_what_was_read(spelt):
+def test_null_characters_are_replaced(spelt):
     step = f'{{name: "x{spelt}", tool: y, arguments: {{"q{spelt}": "{spelt}"}}}}'
 
     definition = read_definition(f'name: "a{spelt}b"\nsteps: [{step}]')
@@ -281,7 +281,7 @@ def test_what_no_database_takes_is_not_in_what_was_read(spelt):
 
 
 @pytest.mark.parametrize("field", ["retry", "rounds"])
-def test_a_count_is_a_whole_number_however_a_model_writes_it(field):
+def test_counts_are_read_as_integers_in_any_notation(field):
     half, whole = (
         ExecutionPlan.from_dict({"steps": [{"name": "a", "tool": "x", field: count}]})
         for count in (2.5, 2.0)
@@ -294,7 +294,7 @@ def test_a_count_is_a_whole_number_however_a_model_writes_it(field):
     assert isinstance(getattr(whole.steps[0], field), int)
 
 
-def test_a_circle_is_named():
+def test_a_cycle_is_reported_with_its_steps():
     pairs = ("ab", "bc", "ca", "da")
     lines = [f"- {{name: {a}, tool: x, depends_on: [{b}]}}" for a, b in pairs]
 
@@ -316,7 +316,7 @@ def test_a_circle_is_named():
         ),
     ],
 )
-def test_a_bomb_is_refused_soon(text, words):
+def test_a_yaml_bomb_is_rejected_quickly(text, words):
     begun = time.monotonic()
 
     found = problem_lines(text)
@@ -337,7 +337,7 @@ def test_a_chain_of_two_thousand_steps_is_read():
     assert len(levels(definition.plan.steps)) == 2_000
 
 
-def test_a_nested_plan_sees_what_was_before_it():
+def test_a_nested_plan_can_refer_to_earlier_steps():
     text = """\
 name: w
 steps:
@@ -370,7 +370,7 @@ def test_a_reference_is_a_dependency():
     ]
 
 
-def test_what_is_expected_may_refer_to_steps_and_they_come_before_it():
+def test_an_expectation_depends_on_the_steps_it_refers_to():
     first = ExecutionStep("x", name="first")
     expected = "${output > steps.first.output and output != item}"
     second = ExecutionStep("x", name="second", expected_outcome=expected, for_each=[1])
@@ -380,7 +380,7 @@ def test_what_is_expected_may_refer_to_steps_and_they_come_before_it():
     assert [[s.name for s in level] for level in levels(plan.steps)] == [["first"], ["second"]]
 
 
-def test_levels_put_each_step_behind_all_that_it_depends_on():
+def test_levels_put_each_step_after_its_dependencies():
     plan = read_definition(
         workflow(
             "- {name: end, tool: x, depends_on: [left, right]}",
@@ -395,7 +395,7 @@ def test_levels_put_each_step_behind_all_that_it_depends_on():
     assert names == [["start", "right"], ["left"], ["end"]]
 
 
-def test_a_plan_of_a_model_is_held_against_the_tools_that_there_are():
+def test_a_plan_from_a_model_is_validated_against_the_available_tools():
     plan = ExecutionPlan(
         steps=(
             ExecutionStep("databse", {"sql": "select 1"}),

@@ -52,7 +52,7 @@ def of_type(events, type):
     return [event.data for event in events if event.type is type]
 
 
-async def test_the_answer_reaches_the_call_while_the_run_goes_on(agent):
+async def test_the_answer_reaches_the_call_during_the_run(agent):
     events = await events_of(agent)
 
     [asked] = of_type(events, EventType.APPROVAL_REQUESTED)
@@ -75,7 +75,7 @@ async def test_the_answer_reaches_the_call_while_the_run_goes_on(agent):
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_declining_is_an_answer_too(agent, action):
+async def test_declining_is_passed_to_the_call(agent, action):
     events = await events_of(agent, desk=Desk(SavedAnswer(action=action, by=7, by_name="ana")))
 
     [answered] = of_type(events, EventType.APPROVAL_RESOLVED)
@@ -84,7 +84,7 @@ async def test_declining_is_an_answer_too(agent, action):
     assert json.loads(response["content"]) == [action, {}]
 
 
-async def test_a_question_nobody_answers_is_closed_and_says_so(agent):
+async def test_an_unanswered_question_is_closed_with_a_reason(agent):
     events = await events_of(agent, desk=Desk(None))
 
     [answered] = of_type(events, EventType.APPROVAL_RESOLVED)
@@ -94,7 +94,7 @@ async def test_a_question_nobody_answers_is_closed_and_says_so(agent):
     )
 
 
-async def test_waiting_for_the_answer_counts_neither_for_the_call_nor_the_run(agent):
+async def test_waiting_for_an_answer_does_not_use_up_any_timeout(agent):
     seconds = []
 
     async def work(context):
@@ -135,7 +135,7 @@ async def test_a_call_that_ends_closes_its_question(agent):
     assert answered["reason"] == "The call ended before the question was answered."
 
 
-async def test_a_call_can_not_ask_forever(agent, monkeypatch):
+async def test_a_call_can_ask_a_limited_number_of_questions(agent, monkeypatch):
     monkeypatch.setattr(live_call, "MAX_QUESTIONS", 1)
 
     async def work(context):
@@ -147,7 +147,7 @@ async def test_a_call_can_not_ask_forever(agent, monkeypatch):
     assert len(of_type(await events_of(agent, work), EventType.APPROVAL_REQUESTED)) == 1
 
 
-async def test_a_run_without_a_user_can_ask_nobody(agent):
+async def test_a_run_without_a_user_declines_questions(agent):
     async def work(context):
         with pytest.raises(QuestionUnavailable, match="no user"):
             await context.ask(QUESTION)
@@ -193,7 +193,7 @@ async def test_after_an_interruption_the_question_is_closed_and_the_call_repeate
     assert closed["id"] == events[at].data["id"]
     assert closed["reason"] == "The server restarted, so the question was closed."
     assert (answered["action"], resumed[-1].data["answer"]) == ("accept", "Done.")
-    assert of_type(resumed, EventType.TOOL_CALL) == []  # the same call goes on
+    assert of_type(resumed, EventType.TOOL_CALL) == []  # the same call continues
 
 
 async def test_after_an_interruption_a_call_that_may_have_happened_waits(agent):
@@ -207,7 +207,7 @@ async def test_after_an_interruption_a_call_that_may_have_happened_waits(agent):
     assert whys == ["unknown"]
 
 
-def test_waits_that_overlap_are_counted_once():
+def test_overlapping_waits_are_counted_once():
     time = WorkTime()
     with time.pause(), time.pause():
         before = time.seconds
@@ -267,7 +267,7 @@ def test_choices_have_titles_in_either_notation(about):
         {"properties": {"a": {"type": "string", "enum": []}}},
     ],
 )
-def test_a_schema_that_is_no_form_is_refused(schema):
+def test_a_schema_that_is_not_a_form_is_rejected(schema):
     with pytest.raises(QuestionUnavailable):
         read_fields(schema)
 
@@ -280,7 +280,7 @@ def test_a_schema_that_is_no_form_is_refused(schema):
         ("https://аpple.com/", "xn--pple-43d.com"),  # a Cyrillic letter
     ],
 )
-def test_the_host_of_a_page_is_spelled_out(url, name):
+def test_the_host_of_a_url_is_spelled_out(url, name):
     assert host(url) == name
 
 
@@ -297,7 +297,7 @@ def test_the_host_of_a_page_is_spelled_out(url, name):
         "https://x.com/" + "a" * 2000,
     ],
 )
-def test_a_page_that_is_not_plainly_https_is_refused(url):
+def test_a_url_that_is_not_plain_https_is_rejected(url):
     with pytest.raises(QuestionUnavailable):
         host(url)
 
@@ -310,13 +310,13 @@ def test_a_page_that_is_not_plainly_https_is_refused(url):
         "https://github.com%2eevil.com/",
     ],
 )
-def test_a_host_that_browsers_read_differently_is_refused(url):
+def test_a_host_that_browsers_read_differently_is_rejected(url):
     with pytest.raises(QuestionUnavailable):
         host(url)
 
 
 @pytest.mark.parametrize("about", [{"minLength": 10**400}, {"format": []}, {"maxLength": {}}])
-def test_limits_that_make_no_sense_are_ignored(about):
+def test_invalid_limits_are_ignored(about):
     [field] = read_fields({"properties": {"name": {"type": "string", **about}}})
 
     assert (field.least, field.most, field.format) == (None, None, "")

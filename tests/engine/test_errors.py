@@ -40,7 +40,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(("kind", "options"), LIMITS.items())
-async def test_a_limit_is_an_error_of_its_own_type(agent, kind, options):
+async def test_each_limit_has_its_own_error_type(agent, kind, options):
     script = [CALL] if kind in (MaxStepsExceeded, BudgetExceeded) else [CALL, CALL]
     runtime = agent(*script, tools=[Echo()], **options)
 
@@ -53,7 +53,7 @@ async def test_a_limit_is_an_error_of_its_own_type(agent, kind, options):
     assert last.data["answer"] == ""
 
 
-async def test_the_result_says_why_and_raises_it_where_that_is_asked_for(agent):
+async def test_the_result_has_the_error_and_can_raise_it(agent):
     result = await agent(CALL, tools=[Echo()], max_steps=1).run("Go.")
 
     assert result.stopped_reason == "max_steps_reached"
@@ -66,14 +66,14 @@ async def test_the_result_says_why_and_raises_it_where_that_is_asked_for(agent):
         await agent(CALL, tools=[Echo()], max_steps=1).run("Go.", raise_on_failure=True)
 
 
-async def test_a_result_that_is_well_is_given_back(agent):
+async def test_raise_for_status_returns_a_successful_result(agent):
     result = await agent(Says(answer="Hello.")).run("Go.", raise_on_failure=True)
 
     assert (result.answer, result.error, result.detail) == ("Hello.", None, "")
     assert result.raise_for_status() is result
 
 
-async def test_an_answer_without_its_tool_can_be_refused(agent):
+async def test_raise_for_status_raises_for_a_degraded_answer(agent):
     runtime = agent(CALL, Says(answer="Without it."), tools=[Echo(does=_refuse_connection)])
 
     result = await runtime.run("Go.")
@@ -83,7 +83,7 @@ async def test_an_answer_without_its_tool_can_be_refused(agent):
         result.raise_for_status()
 
 
-async def test_errors_of_models_and_rules_keep_their_type(agent):
+async def test_model_and_guardrail_errors_keep_their_type(agent):
     failing = agent(AgentConnectionError("Nobody there."))
     with pytest.raises(AgentConnectionError, match="Nobody there"):
         await failing.run("Go.", raise_on_failure=True)
@@ -93,7 +93,7 @@ async def test_errors_of_models_and_rules_keep_their_type(agent):
         await blocking.run("A secret.", raise_on_failure=True)
 
 
-async def test_failures_of_tools_are_typed_in_their_events(agent):
+async def test_tool_failures_have_an_error_type_in_their_events(agent):
     script = [CALL, Says.call("nothing"), Says(answer="Without.")]
     events = [
         e async for e in agent(*script, tools=[Echo(does=_refuse_connection)]).stream("Go.")
@@ -103,7 +103,7 @@ async def test_failures_of_tools_are_typed_in_their_events(agent):
     assert told == ["ToolExecutionFailed", "ToolNotFoundError"]
 
 
-async def test_a_tool_that_failed_for_good_is_raised_from_its_result():
+async def test_raise_for_status_raises_the_error_of_a_failed_tool():
     outcome = await FallbackStrategy(pause=0).execute_with_fallback(
         Echo(does=_refuse_connection), {}
     )
@@ -112,7 +112,7 @@ async def test_a_tool_that_failed_for_good_is_raised_from_its_result():
         outcome.raise_for_status()
 
 
-async def test_what_a_stand_in_does_is_its_own(agent):
+async def test_the_step_of_a_fallback_tool_has_its_own_status(agent):
     broken, spare = Echo("echo", _refuse_connection), Echo("spare")
     broken.effect = spare.effect = "read"
     broken.fallback_tool = "spare"
@@ -125,7 +125,7 @@ async def test_what_a_stand_in_does_is_its_own(agent):
     assert events[-1].data["stopped_reason"] == "completed"
 
 
-def test_an_error_is_known_by_its_name():
+def test_an_error_class_is_found_by_its_name():
     assert errors.error_class("MaxStepsExceeded") is MaxStepsExceeded
     assert errors.error_class("Anything") is errors.AgentError
     assert ToolResult("", "broken").is_error

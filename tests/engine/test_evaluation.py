@@ -6,7 +6,7 @@ from tests.engine.plans import of, run_to_end, step, workflow
 from tests.engine.test_approval import _reload_event, collect_events
 
 
-async def test_a_check_cut_off_after_its_finding_is_ended():
+async def test_a_check_interrupted_after_its_finding_is_closed():
     def build():
         checked = step("one", expected_outcome="${output == 'one'}")
         return workflow(checked, tools=[Echo()])
@@ -22,7 +22,7 @@ async def test_a_check_cut_off_after_its_finding_is_ended():
     assert len(of(events, EventType.EVALUATION)) == 1
 
 
-async def test_what_is_expected_may_be_held_against_other_steps():
+async def test_an_expectation_can_refer_to_other_steps():
     same = "${output == steps.one.output}"
     steps = step("one"), step("two", expected_outcome=same)
 
@@ -33,7 +33,7 @@ async def test_what_is_expected_may_be_held_against_other_steps():
     assert not found["is_met"]
 
 
-async def test_what_is_expected_of_each_item_knows_the_item():
+async def test_an_expectation_of_a_loop_can_refer_to_the_item():
     each = step(
         "one",
         arguments={"text": "${item}"},

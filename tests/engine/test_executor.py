@@ -25,7 +25,7 @@ class Rows:
         return ToolResult('{"rows": [{"total": 3}, {"total": 5}]}')
 
 
-async def test_a_step_begins_when_what_it_depends_on_is_done():
+async def test_a_step_starts_when_its_dependencies_are_done():
     echo = Echo()
 
     events = await run_to_end(workflow(step("b", "echo", "a"), step("a"), tools=[echo]))
@@ -36,7 +36,7 @@ async def test_a_step_begins_when_what_it_depends_on_is_done():
     assert events[-1].data["answer"] == "b"
 
 
-async def test_outputs_are_passed_on_by_reference_as_the_data_that_they_are():
+async def test_references_pass_outputs_on_with_their_type():
     echo = Echo()
     later = step("b", arguments={"text": "${steps.a.output.rows[1].total} of ${parameters.m}"})
 
@@ -47,7 +47,7 @@ async def test_outputs_are_passed_on_by_reference_as_the_data_that_they_are():
     assert echo.inputs == [{"text": "5 of May"}]
 
 
-async def test_a_note_on_a_result_is_read_by_the_model_and_is_no_part_of_the_output():
+async def test_a_note_on_a_result_is_sent_to_the_model_but_not_part_of_the_output():
     async def rounded(input):
         return ToolResult("3.33", note="rounded")
 
@@ -57,7 +57,7 @@ async def test_a_note_on_a_result_is_read_by_the_model_and_is_no_part_of_the_out
     assert str(outputs(events)["a"]) == "3.33"
 
 
-async def test_steps_that_are_parallel_run_side_by_side_and_others_one_at_a_time():
+async def test_parallel_steps_run_together_and_others_one_at_a_time():
     at_once, most = {"fast": 0, "slow": 0}, {"fast": 0, "slow": 0}
 
     def counting(kind):
@@ -77,7 +77,7 @@ async def test_steps_that_are_parallel_run_side_by_side_and_others_one_at_a_time
     assert most == {"fast": 5, "slow": 1}
 
 
-async def test_what_comes_after_a_failure_is_not_reached_unless_it_asks_for_it():
+async def test_steps_after_a_failure_are_skipped_unless_they_handle_it():
     broken = Echo("broken", _fails)
     steps = [
         step("a", "broken"),
@@ -94,7 +94,7 @@ async def test_what_comes_after_a_failure_is_not_reached_unless_it_asks_for_it()
     assert events[-1].data["detail"] == "“a”: It is broken."
 
 
-async def test_a_condition_that_is_not_true_skips_a_step_and_says_why():
+async def test_a_false_condition_skips_the_step_with_a_reason():
     steps = [
         step("a", "rows"),
         step("b", condition="steps.a.output.rows[0].total > 3"),
@@ -108,7 +108,7 @@ async def test_a_condition_that_is_not_true_skips_a_step_and_says_why():
     assert "steps.a.output.rows[0].total > 3" in skipped["reason"]
 
 
-async def test_a_step_is_done_for_each_item_and_gives_a_list():
+async def test_for_each_runs_the_step_per_item_and_returns_a_list():
     each = step(
         "b", for_each="steps.a.output.rows", arguments={"text": "${item.total}/${index}"}
     )
@@ -119,7 +119,7 @@ async def test_a_step_is_done_for_each_item_and_gives_a_list():
     assert outcomes(events)["b[1]"] == "done"
 
 
-async def test_a_step_is_done_until_it_is_true_and_no_longer_than_its_bound():
+async def test_until_repeats_the_step_up_to_its_limit():
     counts = iter(range(1, 10))
 
     async def counts_up(input):
@@ -134,7 +134,7 @@ async def test_a_step_is_done_until_it_is_true_and_no_longer_than_its_bound():
     assert "2 rounds" in events[-1].data["detail"]
 
 
-async def test_a_step_that_fails_is_tried_again_as_often_as_it_says(monkeypatch):
+async def test_a_failed_step_is_retried_as_often_as_configured(monkeypatch):
     monkeypatch.setattr("agents.engine.plans.attempts.RETRY_SECONDS", 0)
     results = iter([ToolResult(error="no", mendable=True), ToolResult("yes")])
 
@@ -149,7 +149,7 @@ async def test_a_step_that_fails_is_tried_again_as_often_as_it_says(monkeypatch)
     assert len(of(events, EventType.TOOL_CALL)) == 2
 
 
-async def test_what_must_not_happen_twice_is_not_tried_again():
+async def test_an_at_most_once_tool_is_not_retried():
     once = Echo("pay", _fails)
     once.effect = "at_most_once"
 
@@ -159,7 +159,7 @@ async def test_what_must_not_happen_twice_is_not_tried_again():
     assert len(once.inputs) == 1
 
 
-async def test_a_step_that_takes_too_long_is_ended_and_leaves_no_open_row():
+async def test_a_step_that_times_out_leaves_no_open_step():
     async def hangs(input):
         await asyncio.sleep(60)
 
@@ -173,7 +173,7 @@ async def test_a_step_that_takes_too_long_is_ended_and_leaves_no_open_row():
     assert begun == {e["step"] for e in of(events, EventType.STEP)}
 
 
-async def test_a_plan_within_a_plan_gives_what_its_last_step_gives():
+async def test_a_nested_plan_returns_the_output_of_its_last_step():
     inner = ExecutionPlan(
         steps=[step("x"), step("y", "echo", "x", arguments={"text": "${steps.a.output}!"})]
     )
@@ -187,7 +187,7 @@ async def test_a_plan_within_a_plan_gives_what_its_last_step_gives():
     assert parents["x"] == parents["y"] == rows["n"]
 
 
-async def test_an_expectation_that_can_be_worked_out_needs_no_model():
+async def test_an_expectation_that_is_an_expression_needs_no_model():
     steps = [
         step("a", "rows", expected_outcome="${len(output.rows) == 2}"),
         step("b", "rows", expected_outcome="${len(output.rows) > 2}"),
@@ -199,7 +199,7 @@ async def test_an_expectation_that_can_be_worked_out_needs_no_model():
     assert outcomes(events) == {"a": "done", "b": "failed"}
 
 
-async def test_an_expectation_in_words_is_judged_by_the_model():
+async def test_an_expectation_in_prose_is_judged_by_the_model():
     no = '{"is_met": false, "reason": "There is no total.", "feedback": "Ask for it."}'
     judged = step("a", expected_outcome="a total")
 
@@ -210,7 +210,7 @@ async def test_an_expectation_in_words_is_judged_by_the_model():
     assert [e.agent for e in events if e.type is EventType.HANDOFF] == ["monitor"]
 
 
-async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
+async def test_a_question_to_a_user_does_not_block_independent_steps():
     asks = ExecutionStep(name="ask", ask="Which of ${steps.a.output}?", role="legal")
     flow = workflow(
         step("a"),
@@ -233,7 +233,7 @@ async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
     assert outcomes(gone_on)["c"] == "done"
 
 
-async def test_what_a_person_does_not_approve_cancels_the_workflow_with_their_reason():
+async def test_a_rejection_cancels_the_workflow_with_the_users_reason():
     asks = ExecutionStep(name="ask", ask="Send it?", approves=True)
     flow = workflow(asks, step("send", "echo", "ask"), tools=[Echo(), AskPersonTool()])
     events = await run_to_end(flow)
@@ -257,7 +257,7 @@ CUT = [
 ]
 
 
-async def test_a_workflow_that_is_cut_off_after_any_event_comes_to_the_same_end():
+async def test_a_workflow_interrupted_after_any_event_has_the_same_result():
     whole = await run_to_end(workflow(*CUT, tools=[Echo(), Rows()]))
 
     for at in range(1, len(whole)):
@@ -274,7 +274,7 @@ async def test_a_workflow_that_is_cut_off_after_any_event_comes_to_the_same_end(
         assert len(responses) == len(set(responses))
 
 
-async def test_a_step_that_is_tried_again_ends_each_row_once_wherever_it_is_cut(monkeypatch):
+async def test_a_retried_step_is_closed_once_wherever_it_is_interrupted(monkeypatch):
     monkeypatch.setattr("agents.engine.plans.attempts.RETRY_SECONDS", 0)
     steps = [step("a", "broken", retry=2), step("b", until="output == 'no'", rounds=3)]
     tools = [Echo("broken", _fails), Echo()]
@@ -286,7 +286,7 @@ async def test_a_step_that_is_tried_again_ends_each_row_once_wherever_it_is_cut(
         assert len(ends) == len(set(ends)), f"a row was ended twice after {at}"
 
 
-async def test_a_call_that_must_not_be_repeated_waits_for_a_person_after_a_cut():
+async def test_an_at_most_once_call_waits_for_a_user_after_an_interruption():
     once = Echo()
     once.effect = "at_most_once"
     whole = await run_to_end(workflow(step("a"), tools=[once]))
@@ -299,7 +299,7 @@ async def test_a_call_that_must_not_be_repeated_waits_for_a_person_after_a_cut()
     assert len(once.inputs) == 1
 
 
-async def test_what_goes_on_side_by_side_is_on_record_before_it_is_done():
+async def test_parallel_calls_are_recorded_before_they_run():
     kept, seen = [], []
 
     async def looks(input):
@@ -314,7 +314,7 @@ async def test_what_goes_on_side_by_side_is_on_record_before_it_is_done():
     assert all(count >= at for at, count in enumerate(seen, 1))
 
 
-async def test_a_stop_ends_all_that_is_under_way():
+async def test_stopping_cancels_all_running_steps():
     ended = []
 
     async def hangs(input):

@@ -52,7 +52,7 @@ NAMES = {
         ("min([])", None),
     ],
 )
-def test_an_expression_gives_what_it_says(text, value):
+def test_expressions_are_evaluated(text, value):
     assert parse(text).value(NAMES) == value
 
 
@@ -60,7 +60,7 @@ def test_an_expression_gives_what_it_says(text, value):
     "text",
     ["steps.nobody.output", "item.a.b[3].c", "output.ok.deep", "unheard", "item[0]", "index.x"],
 )
-def test_a_path_into_nothing_is_null(text):
+def test_a_missing_path_is_null(text):
     assert parse(text).value(NAMES) is None
 
 
@@ -82,7 +82,7 @@ def test_a_path_into_nothing_is_null(text):
         ("9" * 30, 0, "too large"),
     ],
 )
-def test_what_cannot_be_read_says_where_and_why(text, position, words):
+def test_a_syntax_error_has_a_position_and_a_reason(text, position, words):
     with pytest.raises(BadExpression) as caught:
         parse(text)
 
@@ -107,7 +107,7 @@ def test_what_cannot_be_read_says_where_and_why(text, position, words):
         ("huge / 3", "This number is too large."),
     ],
 )
-def test_unlike_things_meet_in_a_sentence(text, sentence):
+def test_mixing_types_raises_a_clear_error(text, sentence):
     with pytest.raises(BadExpression) as caught:
         parse(text).value(NAMES | {"huge": 10**400})
 
@@ -121,7 +121,7 @@ def test_an_expression_names_the_steps_it_needs():
     assert expression.names == {"steps", "item"}
 
 
-def test_nothing_of_python_can_be_reached():
+def test_python_attributes_and_builtins_are_out_of_reach():
     value = parse("item.__class__").value({"item": object()})
     of_text = parse("item.upper").value({"item": "text"})
 
@@ -140,7 +140,7 @@ def test_nothing_of_python_can_be_reached():
         "1+" * 1_500 + "1",
     ],
 )
-def test_depth_and_length_have_an_end(text):
+def test_depth_and_length_are_limited(text):
     with pytest.raises(BadExpression, match="up to"):
         parse(text)
 
@@ -151,7 +151,7 @@ def test_a_long_chain_is_not_deep():
 
 @pytest.mark.parametrize("text", ["+".join(["item"] * 300), f"text([{'item,' * 300}item])"])
 @pytest.mark.parametrize("item", ["x" * 500_000, ["x" * 100] * 5_000])
-def test_what_is_made_has_an_end(text, item):
+def test_the_size_of_results_is_limited(text, item):
     begun = time.monotonic()
 
     with pytest.raises(BadExpression, match="longer than 2,000,000 characters"):
@@ -161,12 +161,12 @@ def test_what_is_made_has_an_end(text, item):
 
 
 @given(st.text(max_size=60) | st.text(alphabet="steps.a[0]()'\"+-=<>${} not in,1", max_size=60))
-def test_any_text_is_read_or_refused(text):
+def test_any_text_is_parsed_or_rejected(text):
     with suppress(BadExpression):
         parse(text).value(NAMES)
 
 
-def test_arguments_are_filled_however_deep_they_stand():
+def test_nested_arguments_are_filled():
     given = {
         "rows": "${steps.前処理.output.rows}",
         "deep": [{"city": 'In ${ steps["data in"].output }, ${parameters.month}.'}],
@@ -182,13 +182,13 @@ def test_arguments_are_filled_however_deep_they_stand():
     }
 
 
-def test_a_doubled_sign_is_a_sign_and_nothing_is_no_words():
+def test_a_double_dollar_is_escaped_and_null_becomes_empty_text():
     assert interpolate("$${HOME} costs $5", {}) == "${HOME} costs $5"
     assert interpolate("[${nothing}]", {}) == "[]"
     assert interpolate("${nothing}", {}) is None
 
 
-def test_what_was_filled_in_is_not_read_again():
+def test_filled_values_are_not_expanded_again():
     assert interpolate("${item} ", {"item": "${index}", "index": 1}) == "${index} "
 
 
@@ -199,12 +199,12 @@ def test_references_are_found_in_arguments():
 
 
 @pytest.mark.parametrize("template", ["${", "${1", "a ${1 +} b", "${}"])
-def test_a_template_that_is_not_closed_is_refused(template):
+def test_an_unclosed_template_is_rejected(template):
     with pytest.raises(BadExpression):
         references(template)
 
 
-def test_filled_arguments_have_an_end():
+def test_the_size_of_filled_arguments_is_limited():
     with pytest.raises(BadExpression, match="longer than 2,000,000 characters"):
         interpolate(["${item}"] * 50, {"item": ["x" * 1_000] * 100})
 
@@ -220,7 +220,7 @@ def test_filled_arguments_have_an_end():
         "[1] == output",
     ],
 )
-def test_a_long_list_is_looked_through_a_few_times_and_not_a_hundred(look):
+def test_the_number_of_scans_of_a_long_list_is_limited(look):
     names = {"output": list(range(60_000))}
 
     assert parse(" or ".join([look] * 4)).value(names) is False
@@ -228,12 +228,12 @@ def test_a_long_list_is_looked_through_a_few_times_and_not_a_hundred(look):
         parse(" or ".join([look] * 80)).value(names)
 
 
-def test_the_length_of_a_list_is_known_without_a_look():
+def test_length_does_not_scan_the_list():
     assert parse(" and ".join(["len(output) > 3"] * 80)).value({"output": [0] * 60_000})
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_function_does_what_its_example_says(name):
+def test_the_example_of_every_function_is_correct(name):
     function = FUNCTIONS[name]
 
     assert f"{name}(" in function.example

@@ -31,20 +31,20 @@ async def test_a_tool_that_works_is_called_once(fallback):
     assert (result.output, result.degraded, result.attempts) == ("hi", False, 1)
 
 
-async def test_a_tool_that_works_the_third_time_was_worth_it(fallback):
+async def test_a_tool_that_succeeds_on_the_third_attempt_is_not_degraded(fallback):
     result = await fallback.execute_with_fallback(failing_tool(2), {})
 
     assert (result.output, result.degraded, result.attempts) == ("at last", False, 3)
 
 
-async def test_a_tool_that_never_works_degrades_the_run(fallback):
+async def test_a_tool_that_always_fails_degrades_the_run(fallback):
     result = await fallback.execute_with_fallback(failing_tool(9), {})
 
     assert (result.degraded, result.attempts) == (True, 3)
     assert "busy" in result.error
 
 
-async def test_an_error_result_is_tried_again_as_an_exception_is(fallback):
+async def test_an_error_result_is_retried_like_an_exception(fallback):
     async def does(_):
         return ToolResult(error="busy")
 
@@ -54,7 +54,7 @@ async def test_an_error_result_is_tried_again_as_an_exception_is(fallback):
     assert (result.degraded, len(tool.inputs)) == (True, 3)
 
 
-async def test_what_may_happen_once_only_is_never_tried_again(fallback):
+async def test_an_at_most_once_tool_is_never_retried(fallback):
     tool = failing_tool(9)
     tool.effect = "at_most_once"
 
@@ -63,7 +63,7 @@ async def test_what_may_happen_once_only_is_never_tried_again(fallback):
     assert (result.degraded, len(tool.inputs)) == (True, 1)
 
 
-async def test_stopping_is_not_taken_for_a_failure(fallback):
+async def test_cancellation_is_not_a_failure(fallback):
     entered = asyncio.Event()
 
     async def hang(_):
@@ -80,14 +80,14 @@ async def test_stopping_is_not_taken_for_a_failure(fallback):
     assert len(tool.inputs) == 1
 
 
-async def test_a_tool_that_gives_a_text_alone_has_given_its_output(fallback):
+async def test_a_plain_string_is_a_tool_result(fallback):
     async def does(_):
         return "fine"
 
     assert (await fallback.execute_with_fallback(Echo(does=does), {})).output == "fine"
 
 
-async def test_a_tool_that_gives_anything_else_is_broken(fallback):
+async def test_any_other_return_type_is_an_error(fallback):
     async def does(_):
         return 42
 
@@ -97,7 +97,7 @@ async def test_a_tool_that_gives_anything_else_is_broken(fallback):
     assert "returned int instead of a ToolResult" in result.error
 
 
-async def test_a_hung_tool_that_must_run_once_only_leaves_it_open_whether_it_did(fallback):
+async def test_a_hung_at_most_once_tool_has_an_uncertain_result(fallback):
     async def hang(_):
         await asyncio.Event().wait()
 
@@ -120,7 +120,7 @@ async def test_a_hung_tool_that_must_run_once_only_leaves_it_open_whether_it_did
         (ModelError("Wrong key."), False),
     ],
 )
-async def test_a_mistake_is_told_from_an_outage(fallback, error, is_outage):
+async def test_input_errors_are_distinguished_from_outages(fallback, error, is_outage):
     async def fail(_):
         raise error
 
@@ -130,7 +130,7 @@ async def test_a_mistake_is_told_from_an_outage(fallback, error, is_outage):
 
 
 @pytest.mark.parametrize("mendable", [True, False])
-async def test_no_error_of_a_tool_shows_a_key(fallback, mendable):
+async def test_tool_errors_contain_no_keys(fallback, mendable):
     async def refuse(_):
         return ToolResult(error="GET /?key=abc123 failed for Bearer x.y", mendable=mendable)
 
@@ -144,7 +144,7 @@ async def test_no_error_of_a_tool_shows_a_key(fallback, mendable):
     assert failed.error == "echo failed: RuntimeError: postgresql://***@db/shop refused"
 
 
-async def test_an_error_as_long_as_a_book_is_cut(fallback):
+async def test_a_very_long_error_is_truncated(fallback):
     async def fail(_):
         raise RuntimeError("no " * 1_000_000)
 

@@ -40,7 +40,7 @@ def statuses(events, kind):
     return [e.data for e in events if e.type == "status" and e.data["kind"] == kind]
 
 
-async def test_the_rest_of_a_run_stays_with_the_model_that_works():
+async def test_the_run_stays_with_the_fallback_model_that_worked():
     a = planner("a", ProviderFailed("Overloaded."))
     b = planner("b", Says.call("echo", text="x"), Says(answer="x"))
 
@@ -52,7 +52,7 @@ async def test_the_rest_of_a_run_stays_with_the_model_that_works():
     assert len(a.llm.requests) == 1
 
 
-async def test_a_model_of_another_dialect_takes_over_in_the_middle():
+async def test_a_fallback_model_of_another_dialect_takes_over_mid_run():
     a = planner("a", Says.call("echo", text="x"), ProviderFailed("Overloaded."))
     b = planner("b", Says.call("echo", text="y"), Says(answer="x y"), dialect="react")
 
@@ -65,7 +65,7 @@ async def test_a_model_of_another_dialect_takes_over_in_the_middle():
     assert "Observation: x" in b.llm.requests[0]["messages"][-1]["content"]
 
 
-async def test_a_run_that_waited_for_a_person_goes_on_with_the_model_it_had():
+async def test_a_run_resumed_after_approval_uses_the_same_model():
     tool = Echo()
     tool.needs_approval = True
     a = planner("a", ProviderFailed("Overloaded."))
@@ -84,7 +84,7 @@ async def test_a_run_that_waited_for_a_person_goes_on_with_the_model_it_had():
     assert len(a.llm.requests) == 1
 
 
-async def test_a_tool_that_was_replaced_is_told_and_the_run_is_whole():
+async def test_a_replaced_tool_is_reported_and_the_run_completes():
     a = planner("a", Says.call("search", text="tea"), Says(answer="Tea."))
 
     events = await events_of(runtime(a, tools=[broken_tool(), archive()]))
@@ -95,7 +95,7 @@ async def test_a_tool_that_was_replaced_is_told_and_the_run_is_whole():
     assert events[-1].data["stopped_reason"] == "completed"
 
 
-async def test_a_run_without_a_tool_that_is_out_of_order_is_marked_as_such():
+async def test_a_run_with_a_failed_tool_is_marked_degraded():
     circuits, tool = Circuits(CircuitPolicy(failures=1)), broken_tool(stand_in="")
     for _ in range(2):
         model = planner("a", Says.call("search", text="tea"), Says(answer="No idea."))

@@ -1,4 +1,4 @@
-"""Fault points trigger where and when a test asks, and never otherwise."""
+"""Fault points trigger only where and when a test requests it."""
 
 import subprocess
 import sys
@@ -18,14 +18,14 @@ def _disarmed():
 
 
 @pytest.mark.parametrize("more", [{}, {"ASHIATO_FAULTS": "0"}, {"ASHIATO_FAULTS": ""}])
-def test_one_word_alone_sets_no_fault(more):
+def test_a_fault_needs_both_variables(more):
     fault_injection.arm({"ASHIATO_FAULT": "before_model_call:raise"} | more)
 
     assert not fault_injection._armed
     fault_injection.point("before_model_call")
 
 
-def test_a_fault_strikes_once_at_its_own_point_and_says_that_it_is_set(caplog):
+def test_a_fault_is_raised_once_at_its_point_and_logged_on_arming(caplog):
     fault_injection.arm(ARMED | {"ASHIATO_FAULT": "during_model_stream:2:raise"})
     fault_injection.point("before_model_call")
     fault_injection.point("during_model_stream")
@@ -37,7 +37,7 @@ def test_a_fault_strikes_once_at_its_own_point_and_says_that_it_is_set(caplog):
     assert "A fault is set at during_model_stream:2:raise" in caplog.text
 
 
-def test_a_fault_may_hold_everything_up():
+def test_a_fault_can_sleep():
     fault_injection.arm(ARMED | {"ASHIATO_FAULT": "before_message_save:sleep=0.05"})
     began = time.monotonic()
 
@@ -46,7 +46,7 @@ def test_a_fault_may_hold_everything_up():
     assert time.monotonic() - began >= 0.05
 
 
-def test_a_fault_kills_unless_it_is_told_otherwise():
+def test_a_fault_kills_the_process_by_default():
     kill = (
         "from agents.engine import fault_injection as faults;"
         "faults.arm({'ASHIATO_FAULTS': '1', 'ASHIATO_FAULT': 'after_tool_call:2'});"
@@ -71,6 +71,6 @@ def test_a_fault_kills_unless_it_is_told_otherwise():
         "4",
     ],
 )
-def test_a_fault_that_cannot_be_read_is_refused_in_words(text):
+def test_an_invalid_fault_is_rejected_with_the_known_points(text):
     with pytest.raises(ValueError, match="ASHIATO_FAULT must be one of after_approval"):
         fault_injection.arm(ARMED | {"ASHIATO_FAULT": text})

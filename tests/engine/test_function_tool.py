@@ -60,11 +60,11 @@ async def test_invalid_input_never_reaches_the_function(input, complaint):
     assert reached == []
 
 
-async def test_a_text_alone_is_the_first_argument():
+async def test_a_plain_string_is_the_first_argument():
     assert (await weather.execute("Kyoto")).output == '{"city": "Kyoto", "days": 1}'
 
 
-async def test_a_function_that_blocks_runs_beside_the_event_loop():
+async def test_a_blocking_function_runs_in_a_thread():
     @function_tool
     def where() -> str:
         return threading.current_thread().name
@@ -72,7 +72,7 @@ async def test_a_function_that_blocks_runs_beside_the_event_loop():
     assert (await where.execute({})).output != threading.current_thread().name
 
 
-async def test_a_function_that_waits_is_awaited():
+async def test_an_async_function_is_awaited():
     @function_tool(name="later", effect="at_most_once", timeout=3)
     async def soon(when: Literal["now", "then"]) -> str:
         return when
@@ -81,7 +81,7 @@ async def test_a_function_that_waits_is_awaited():
     assert (soon.name, soon.effect, soon.timeout) == ("later", "at_most_once", 3)
 
 
-async def test_values_come_back_as_json_and_models_as_their_own():
+async def test_a_pydantic_model_is_returned_as_json():
     class Point(BaseModel):
         x: int
 
@@ -90,7 +90,7 @@ async def test_values_come_back_as_json_and_models_as_their_own():
     assert result.output == '{"x":1}'
 
 
-def test_arguments_without_names_are_refused():
+def test_variadic_arguments_are_rejected():
     with pytest.raises(TypeError, match="has \\*numbers"):
 
         @function_tool
@@ -98,7 +98,7 @@ def test_arguments_without_names_are_refused():
             return sum(numbers)
 
 
-async def test_functions_that_hang_take_nothing_from_others():
+async def test_hung_functions_do_not_block_other_functions():
     release = threading.Event()
 
     @function_tool
@@ -115,5 +115,5 @@ async def test_functions_that_hang_take_nothing_from_others():
     assert {result.output for result in await asyncio.gather(*calls)} == {"late"}
 
 
-def test_a_function_is_called_once_only_where_it_does_not_say_otherwise():
+def test_functions_are_at_most_once_by_default():
     assert weather.effect == "at_most_once"

@@ -32,7 +32,7 @@ def everything(events):
     return json.dumps([event.to_dict() for event in events], ensure_ascii=False)
 
 
-async def test_the_model_is_asked_without_what_is_masked(agent):
+async def test_masked_input_is_not_sent_to_the_model(agent):
     runtime = agent(Says(answer="Fine."), guardrails=rules(stage="input"))
 
     events = await events_of(runtime, "Is it swordfish?")
@@ -43,7 +43,7 @@ async def test_the_model_is_asked_without_what_is_masked(agent):
     assert (finding["action"], finding["details"]["matches"]) == ("mask", 1)
 
 
-async def test_an_answer_is_shown_and_kept_without_what_is_masked(agent):
+async def test_masked_text_is_neither_streamed_nor_saved(agent):
     says = Says(thought="It is swordfish.", answer="The word is swordfish, friend.")
     events = await events_of(agent(says, guardrails=rules(stage="output")))
 
@@ -53,7 +53,7 @@ async def test_an_answer_is_shown_and_kept_without_what_is_masked(agent):
     assert len(found(events)) == 1
 
 
-async def test_what_a_tool_must_not_see_is_masked_before_it_is_called(agent):
+async def test_tool_arguments_are_masked_before_the_call(agent):
     tool, call = Echo(), Says.call("echo", text="say swordfish")
     runtime = agent(
         call, Says(answer="Done."), tools=[tool], guardrails=rules(stage="tool_input")
@@ -67,7 +67,7 @@ async def test_what_a_tool_must_not_see_is_masked_before_it_is_called(agent):
     assert events[-1].data["answer"] == "Done."
 
 
-async def test_a_call_that_is_blocked_is_not_made_and_the_run_goes_on(agent):
+async def test_a_blocked_call_is_not_made_and_the_run_continues(agent):
     tool, call = Echo(), Says.call("echo", text="swordfish")
     guardrails = rules(stage="tool_input", action=BLOCK, message="Not that word.")
     runtime = agent(call, Says(answer="Without it."), tools=[tool], guardrails=guardrails)
@@ -83,7 +83,7 @@ async def test_a_call_that_is_blocked_is_not_made_and_the_run_goes_on(agent):
     assert (events[-1].data["answer"], len(found(events))) == ("Without it.", 1)
 
 
-async def test_of_several_calls_only_the_blocked_one_is_not_made(agent, dialect):
+async def test_only_the_blocked_one_of_several_calls_is_skipped(agent, dialect):
     if dialect == "react":
         pytest.skip("it makes one call at a time")
     tool = Echo()
@@ -101,7 +101,7 @@ async def test_of_several_calls_only_the_blocked_one_is_not_made(agent, dialect)
     ("action", "seen"),
     [(MASK, "it is ‹word›"), (BLOCK, "Error: The result was blocked: Matched rule")],
 )
-async def test_the_model_never_reads_what_is_masked_or_blocked_of_a_result(agent, action, seen):
+async def test_masked_and_blocked_tool_results_are_not_sent_to_the_model(agent, action, seen):
     async def tells(input):
         return ToolResult("it is swordfish")
 
@@ -121,7 +121,7 @@ async def test_the_model_never_reads_what_is_masked_or_blocked_of_a_result(agent
 
 
 @pytest.mark.parametrize("stage", ["both", "tool_input", "tool_output"])
-async def test_an_observed_rule_changes_nothing_but_is_told(agent, stage):
+async def test_an_observe_only_guardrail_reports_without_changing_text(agent, stage):
     tool = Echo()
     guardrails = rules(stage=stage, action=BLOCK, is_observed=True)
     script = (Says.call("echo", text="swordfish"), Says(answer="It is swordfish."))
@@ -135,7 +135,7 @@ async def test_an_observed_rule_changes_nothing_but_is_told(agent, stage):
     assert all(finding["details"]["observed"] for finding in found(events))
 
 
-async def test_an_answer_in_a_form_is_masked_field_by_field(agent):
+async def test_a_structured_answer_is_masked_per_field(agent):
     form = OutputSchema({"type": "object", "properties": {"word": {"type": "string"}}})
     says = Says(answer='{"word": "sword\\u0066ish"}')
     runtime = agent(says, guardrails=rules(stage="output"), output=form)
@@ -148,7 +148,7 @@ async def test_an_answer_in_a_form_is_masked_field_by_field(agent):
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("action", [MASK, BLOCK])
-async def test_a_guarded_run_comes_to_the_same_end_wherever_it_is_cut(agent, stage, action):
+async def test_a_guarded_run_interrupted_anywhere_has_the_same_result(agent, stage, action):
     def made():
         script = (Says.call("echo", text="swordfish"), Says(answer="It is swordfish."))
         return agent(*script, tools=[Echo()], guardrails=rules(stage=stage, action=action))
@@ -174,7 +174,7 @@ async def test_a_guarded_run_comes_to_the_same_end_wherever_it_is_cut(agent, sta
 
 
 @pytest.mark.parametrize("action", [MASK, BLOCK])
-async def test_what_a_provider_says_of_its_failure_is_checked_like_an_answer(agent, action):
+async def test_provider_error_messages_are_checked_like_answers(agent, action):
     failures = [ProviderFailed("You asked: what is swordfish?"), ModelError("No swordfish.")]
     retry = RetryPolicy(max_retries=1, pause=0)
     runtime = agent(*failures, guardrails=rules(stage="output", action=action), retry=retry)
@@ -186,7 +186,7 @@ async def test_what_a_provider_says_of_its_failure_is_checked_like_an_answer(age
     assert ("‹word›" if action is MASK else "is hidden") in events[-1].data["detail"]
 
 
-async def test_what_a_schema_quotes_of_an_answer_is_checked_too(agent):
+async def test_schema_error_messages_are_checked_like_answers(agent):
     schema = {"type": "object", "properties": {"a": {"enum": ["x"]}}, "required": ["a"]}
     runtime = agent(
         *[Says(answer='{"a": "sword\\u0066ish"}')] * 3,
@@ -199,7 +199,7 @@ async def test_what_a_schema_quotes_of_an_answer_is_checked_too(agent):
     assert "swordfish" not in everything(events)
 
 
-async def test_a_rule_that_blocks_may_match_its_own_words(agent):
+async def test_the_message_of_a_blocking_guardrail_is_not_blocked_itself(agent):
     guardrails = rules(pattern="word", stage="output", action=BLOCK, message="No such word.")
 
     events = await events_of(agent(Says(answer="A word."), guardrails=guardrails))

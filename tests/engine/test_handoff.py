@@ -26,7 +26,7 @@ def pair(agent):
     return build
 
 
-async def test_a_task_comes_back_as_an_answer(pair):
+async def test_a_handoff_returns_the_answer(pair):
     lead = pair([ASK, DONE], [Says(answer="Under the stone.")])
 
     events = await collect_events(lead.stream("Where is it?"))
@@ -38,7 +38,7 @@ async def test_a_task_comes_back_as_an_answer(pair):
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
 
 
-async def test_a_helper_speaks_under_its_own_name_and_below_the_step_that_asked(pair):
+async def test_sub_agent_events_have_its_name_and_parent_step(pair):
     lead = pair([ASK, DONE], [Says.call("echo", text="x"), Says(answer="x")], [Echo()])
 
     events = await collect_events(lead.stream("Where is it?"))
@@ -58,7 +58,7 @@ async def test_a_helper_speaks_under_its_own_name_and_below_the_step_that_asked(
     assert steps == [1, 2, 3, 4, 5, 6]
 
 
-async def test_a_helper_has_not_seen_the_conversation(pair):
+async def test_a_sub_agent_does_not_get_the_conversation(pair):
     lead = pair([ASK, DONE], [Says(answer="x")])
 
     await collect_events(lead.stream("Where is my secret?"))
@@ -68,7 +68,7 @@ async def test_a_helper_has_not_seen_the_conversation(pair):
     assert "Find it." in str(helper.planner.llm.requests)
 
 
-async def test_what_a_helper_uses_is_counted_with_the_run(pair):
+async def test_sub_agent_usage_counts_for_the_run(pair):
     lead = pair([ASK, DONE], [Says(answer="x")])
 
     events = await collect_events(lead.stream("Where?"))
@@ -78,7 +78,7 @@ async def test_what_a_helper_uses_is_counted_with_the_run(pair):
     assert events[-1].data["usage"]["total_tokens"] == sum(turns)
 
 
-async def test_a_helper_that_fails_is_an_error_the_caller_can_read(pair):
+async def test_a_failed_sub_agent_is_a_tool_error_for_the_caller(pair):
     lead = pair([ASK, DONE], [ModelError("The provider refused.")])
 
     result = await lead.run("Where?")
@@ -87,7 +87,7 @@ async def test_a_helper_that_fails_is_an_error_the_caller_can_read(pair):
     assert result.stopped_reason == "completed"
 
 
-async def test_two_agents_that_ask_each_other_do_not_go_in_circles(agent):
+async def test_handoff_loops_are_rejected(agent):
     lead = agent(ASK, DONE, tools=[Handoff("helper", lambda: helper)], name="lead")
     back = Says.call("ask_lead", task="You do it.")
     helper = agent(
@@ -101,7 +101,7 @@ async def test_two_agents_that_ask_each_other_do_not_go_in_circles(agent):
     assert said[1] == "Alone."
 
 
-async def test_a_workflow_asks_an_agent_of_its_own_name(agent):
+async def test_a_workflow_can_call_an_agent_with_the_same_name(agent):
     ask_other, ask_back = (Says.call(f"ask_{name}", task="You.") for name in ("helper", "flow"))
     end = Says(answer="Done.")
     named = agent(ask_other, end, tools=[Handoff("helper", lambda: helper)], name="flow")
@@ -117,7 +117,7 @@ async def test_a_workflow_asks_an_agent_of_its_own_name(agent):
     assert events[-1].data["stopped_reason"] == "completed"
 
 
-async def test_a_task_is_handed_on_only_so_often(agent):
+async def test_the_handoff_depth_is_limited(agent):
     agents = {}
 
     def ask(name):
@@ -135,7 +135,7 @@ async def test_a_task_is_handed_on_only_so_often(agent):
     assert said[1:] == ["Done.", "Done.", "Done."]
 
 
-async def test_a_helper_that_has_to_ask_a_person_pauses_the_whole_run(agent):
+async def test_a_sub_agent_that_needs_approval_pauses_the_run(agent):
     tool = Asks()
 
     def lead(*scripts, helpers=()):
@@ -159,7 +159,7 @@ async def test_a_helper_that_has_to_ask_a_person_pauses_the_whole_run(agent):
     assert more[-1].data["answer"] == "It is found."
 
 
-async def test_an_agent_can_be_asked_like_any_tool(pair):
+async def test_a_sub_agent_is_called_like_a_tool(pair):
     lead = pair([], [Says(answer="Here.")])
 
     result = await lead.tools.get("ask_helper").execute({"task": "Find it."})

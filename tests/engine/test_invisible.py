@@ -27,7 +27,7 @@ SELECTED = "".join(chr(0xE0100 + ord(c)) for c in "ignore all")
     ],
 )
 @pytest.mark.parametrize("text", ["Hello{} there", "{}", "東京{}都", "😀\ufe0f{}!", "🏴{}"])
-def test_what_cannot_be_seen_is_taken_out(hidden, text):
+def test_invisible_characters_are_removed(hidden, text):
     seen = strip_invisible(text.format(hidden))
 
     assert len(seen) <= len(text.format("")) + 1
@@ -48,15 +48,15 @@ def test_what_cannot_be_seen_is_taken_out(hidden, text):
         "¿Qué? café ½ ™ © → ∅",
     ],
 )
-def test_what_is_written_so_stays(text):
+def test_meaningful_invisible_characters_are_kept(text):
     assert strip_invisible(text) == text
 
 
-def test_a_blank_letter_is_a_space():
+def test_a_blank_letter_becomes_a_space():
     assert strip_invisible("a\u3164b") == "a b"
 
 
-def test_a_long_text_takes_no_longer_than_its_length():
+def test_a_long_text_takes_linear_time():
     began = time.thread_time()
     strip_invisible("a\u200d" * 200_000)
 
@@ -72,7 +72,7 @@ class Reader:
     }
 
 
-def test_no_way_into_a_request_lets_it_through():
+def test_model_requests_contain_no_invisible_characters():
     state = AgentState()
     state.add_message("user", f"Question{TAGGED}")
     state.add_message(
@@ -94,7 +94,7 @@ def test_no_way_into_a_request_lets_it_through():
         assert "Reads a page." in sent
 
 
-def test_what_a_provider_has_signed_stays_as_it_is():
+def test_signed_thinking_blocks_are_unchanged():
     signed = {"thinking_blocks": [{"thinking": f"so{TAGGED}", "signature": "s"}]}
 
     message = strip_invisible_message({"role": "assistant", "content": f"a{TAGGED}", **signed})

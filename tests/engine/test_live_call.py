@@ -63,7 +63,7 @@ async def test_frequent_progress_is_thinned_out_and_the_last_one_always_sent(age
     assert reports[-1]["progress"] == 500
 
 
-async def test_a_progress_message_is_short_and_has_no_secrets(agent):
+async def test_a_progress_message_is_truncated_and_redacted(agent):
     async def work(context):
         context.report_progress(1, message="password=hunter2 " + "x" * 2000)
         return "done"
@@ -207,7 +207,7 @@ async def test_a_timed_out_call_is_repeated_once_and_only_if_it_is_read_only(eff
     assert (tool.calls, result.attempts, result.degraded) == (calls, calls, True)
 
 
-async def test_a_tool_that_gave_up_waiting_itself_is_not_called_again():
+async def test_a_tool_that_raised_its_own_timeout_is_not_retried():
     async def give_up(_):
         return ToolResult(error="The server didn't respond.", is_late=True)
 
@@ -240,7 +240,7 @@ async def test_a_run_stopped_while_a_report_is_read_stops_the_call(agent):
     assert [outcome.status for outcome in outcomes.values()] == ["unknown"]
 
 
-async def test_outside_a_run_reports_are_ignored_and_nobody_can_be_asked():
+async def test_progress_and_questions_outside_a_run_do_nothing():
     async def echo(_):
         current().report_progress(1)
         current().report_retry("busy", 2, 0.1)

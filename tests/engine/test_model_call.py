@@ -22,7 +22,7 @@ from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
 from agents.engine.testing import Says, ScriptedModel, delta, finish
 
 ONCE = RetryPolicy(max_retries=0)
-# Words wait behind a rule like this one until it is known what follows them.
+# Text that could be the start of a match is held back until more of it arrives.
 HIDES = Guardrails(blocked_patterns=[Pattern(pattern="swordfish", stage="output")])
 
 
@@ -60,13 +60,13 @@ def ask(planner):
     return planner.request("What?", AgentState(), ["search"])
 
 
-async def hear(heard):
+async def collect(heard):
     return [event async for event in heard.events(ask(heard.planner), ask)]
 
 
 async def failure(heard):
     with pytest.raises(AgentError) as caught:
-        await hear(heard)
+        await collect(heard)
     return caught.value
 
 
@@ -74,11 +74,11 @@ def statuses(events):
     return [e.data for e in events if e.type == "status"]
 
 
-async def test_the_next_model_is_asked_where_one_fails_before_its_first_word():
+async def test_a_fallback_model_is_used_when_one_fails_before_its_first_token():
     a, b = planner("a", ProviderFailed("Overloaded.")), planner("b", Says(answer="Here."))
     heard = model_call(a, b, planner("c"))
 
-    events = await hear(heard)
+    events = await collect(heard)
 
     assert statuses(events) == [
         {"kind": "model_fallback", "from": "a", "to": "b", "message": "Overloaded.", "step": 1}
@@ -87,22 +87,22 @@ async def test_the_next_model_is_asked_where_one_fails_before_its_first_word():
     assert (heard.planner, [p.model for p in heard.fallbacks]) == (b, ["c"])
 
 
-async def test_a_model_is_asked_again_before_another_is():
+async def test_a_model_is_retried_before_a_fallback_is_used():
     again = RetryPolicy(max_retries=2, pause=0)
     a = planner("a", *[RateLimited("Wait.")] * 3)
 
-    events = await hear(model_call(a, planner("b", Says(answer="Here.")), retry=again))
+    events = await collect(model_call(a, planner("b", Says(answer="Here.")), retry=again))
 
     kinds = [status["kind"] for status in statuses(events)]
     assert kinds == ["retry", "retry", "model_fallback"]
 
 
-async def test_the_turn_is_put_to_each_model_in_its_own_dialect():
+async def test_each_model_gets_the_request_in_its_own_dialect():
     a = planner("a", ProviderFailed("Overloaded."))
     b = planner("b", Says(answer="Here."), dialect="react")
     heard = model_call(a, b)
 
-    await hear(heard)
+    await collect(heard)
 
     sent = b.llm.requests[0]
     assert sent["tools"] is None
@@ -110,16 +110,16 @@ async def test_the_turn_is_put_to_each_model_in_its_own_dialect():
     assert sent["messages"] == heard.request.messages
 
 
-async def test_a_wrong_key_is_no_reason_to_give_up_while_another_model_is_there():
+async def test_an_authentication_error_still_uses_the_fallback_model():
     circuits = Circuits(CircuitPolicy(failures=1))
     a = planner("a", ModelError("The key was not accepted."))
 
-    await hear(model_call(a, planner("b", Says(answer="Here.")), circuits=circuits))
+    await collect(model_call(a, planner("b", Says(answer="Here.")), circuits=circuits))
 
     assert {state.state for state in circuits.state()} == {"closed"}
 
 
-async def test_a_model_that_has_spoken_is_not_replaced():
+async def test_a_model_that_has_started_streaming_is_not_replaced():
     b = planner("b")
     heard = model_call(ReActPlanner(Cut("Half an"), "a"), b)
 
@@ -129,7 +129,7 @@ async def test_a_model_that_has_spoken_is_not_replaced():
     assert b.llm.requests == []
 
 
-async def test_a_reply_in_no_known_form_is_fixed_and_not_replaced():
+async def test_an_unparsable_reply_is_repaired_without_a_fallback():
     a = planner("a", Says(thought="Hmm."), dialect="react")
     heard = model_call(a, planner("b"), guardrails=HIDES)
 
@@ -138,7 +138,7 @@ async def test_a_reply_in_no_known_form_is_fixed_and_not_replaced():
     assert (type(error), heard.planner, heard.text_parts) == (PlanParseError, a, [])
 
 
-async def test_where_all_fail_the_last_error_says_who_was_tried():
+async def test_when_all_models_fail_the_error_lists_them():
     again = RetryPolicy(max_retries=2, pause=0)
     a = planner("a", *[AgentConnectionError("Refused.")] * 3)
     b, c = planner("b", ModelError("Wrong key.")), planner("c", ModelError("No such model."))
@@ -149,24 +149,24 @@ async def test_where_all_fail_the_last_error_says_who_was_tried():
     assert error.advice
 
 
-async def test_one_model_that_was_asked_once_needs_no_list():
+async def test_a_single_failed_model_is_not_listed():
     assert (
         str(await failure(model_call(planner("a", ModelError("Wrong key."))))) == "Wrong key."
     )
 
 
-async def test_a_model_that_is_out_of_order_is_passed_over():
+async def test_a_model_with_an_open_circuit_is_skipped():
     circuits = Circuits(CircuitPolicy(failures=1))
     await failure(model_call(planner("a", ProviderFailed("Overloaded.")), circuits=circuits))
     a, b = planner("a"), planner("b", Says(answer="Here."))
 
-    events = await hear(model_call(a, b, circuits=circuits))
+    events = await collect(model_call(a, b, circuits=circuits))
 
     assert a.llm.requests == []
     assert statuses(events)[0]["message"].startswith("a has failed 1 times in a row")
 
 
-async def test_where_all_are_out_of_order_that_is_what_is_said():
+async def test_when_all_circuits_are_open_the_error_says_so():
     circuits = Circuits(CircuitPolicy(failures=1))
     for name in "ab":
         await failure(model_call(planner(name, ProviderFailed("No.")), circuits=circuits))
@@ -177,7 +177,7 @@ async def test_where_all_are_out_of_order_that_is_what_is_said():
     assert str(error).endswith("s. Models tried: a (failing), b (failing).")
 
 
-async def test_a_circuit_that_opens_ends_the_attempts_with_what_went_wrong():
+async def test_an_opening_circuit_ends_the_retries_with_the_original_error():
     circuits = Circuits(CircuitPolicy(failures=2))
     again = RetryPolicy(max_retries=9, pause=0)
     a = planner("a", *[ProviderFailed("Overloaded.")] * 2)
@@ -188,19 +188,19 @@ async def test_a_circuit_that_opens_ends_the_attempts_with_what_went_wrong():
     a.llm.assert_used_up()
 
 
-async def test_a_model_is_known_by_its_address_and_not_by_its_name_alone():
+async def test_circuits_are_keyed_by_address_and_name():
     circuits = Circuits(CircuitPolicy(failures=1))
     local = planner("openai/local", AgentConnectionError("Refused."))
     local.llm.base_url = "http://user:secret@127.0.0.1:8080/v1"
     await failure(model_call(local, circuits=circuits))
 
-    await hear(model_call(planner("openai/gpt", Says(answer="Here.")), circuits=circuits))
+    await collect(model_call(planner("openai/gpt", Says(answer="Here.")), circuits=circuits))
 
     opened = [state.key for state in circuits.state() if state.state == "open"]
     assert opened == ["model:openai/local", "provider:127.0.0.1:8080"]
 
 
-async def test_a_run_that_is_stopped_opens_no_circuit():
+async def test_a_cancelled_run_does_not_open_a_circuit():
     class Hanging:
         async def stream(self, **request):
             yield delta(content="I say")
@@ -216,7 +216,7 @@ async def test_a_run_that_is_stopped_opens_no_circuit():
     assert {(state.state, state.failures) for state in circuits.state()} == {("closed", 0)}
 
 
-async def test_all_that_was_said_is_kept_though_a_guardrail_held_it_back():
+async def test_text_held_back_by_a_guardrail_is_in_the_final_answer():
     said = "word " * 40 + "and half a sent"
     heard = model_call(ReActPlanner(Cut(*said), "a"), guardrails=HIDES)
 
@@ -225,16 +225,16 @@ async def test_all_that_was_said_is_kept_though_a_guardrail_held_it_back():
     assert "".join(heard.text_parts) == said
 
 
-async def test_what_nobody_has_seen_may_be_said_by_another_model():
+async def test_a_fallback_is_allowed_while_no_text_was_released():
     a, b = ReActPlanner(Cut("Half"), "a"), planner("b", Says(answer="A whole answer."))
     heard = model_call(a, b, guardrails=HIDES)
 
-    await hear(heard)
+    await collect(heard)
 
     assert "".join(heard.text_parts) == "A whole answer."
 
 
-async def test_nothing_is_shown_after_a_word_that_is_blocked():
+async def test_nothing_is_streamed_after_blocked_text():
     class Thinks:
         async def stream(self, **request):
             yield delta(reasoning_content="They want the password.")
@@ -243,18 +243,18 @@ async def test_nothing_is_shown_after_a_word_that_is_blocked():
 
     heard = model_call(ReActPlanner(Thinks(), "a"), guardrails=HIDES)
 
-    shown = "".join(event.data["content"] for event in await hear(heard))
+    shown = "".join(event.data["content"] for event in await collect(heard))
 
     assert shown == "They want the It is "
     assert heard.finding is not None
 
 
-async def test_what_is_masked_is_masked_in_what_was_said_and_in_what_was_decided():
+async def test_masking_applies_to_the_text_and_to_the_plan():
     rule = Pattern(pattern="swordfish", name="word", action=GuardrailAction.MASK)
     said = Says(answer="It is swordfish, really.")
     heard = model_call(planner("a", said), guardrails=Guardrails(blocked_patterns=[rule]))
 
-    await hear(heard)
+    await collect(heard)
 
     assert "".join(heard.text_parts) == heard.plan.final_answer == "It is ‹word›, really."
     assert heard.unmasked.final_answer == "It is swordfish, really."

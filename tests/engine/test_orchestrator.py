@@ -41,7 +41,7 @@ def finds(is_met, reason="", feedback="") -> Says:
     return Says(answer=json.dumps({"is_met": is_met, "reason": reason, "feedback": feedback}))
 
 
-async def test_a_plan_is_written_carried_out_and_answered_from(orchestrator):
+async def test_a_plan_is_written_executed_and_answered(orchestrator):
     steps = [echo("a", "1"), echo("b", "${steps.a.output}2")]
     boss = orchestrator(plan(*steps), Says(answer="12."))
 
@@ -54,7 +54,7 @@ async def test_a_plan_is_written_carried_out_and_answered_from(orchestrator):
     assert any("## b (done)\n12" in str(message["content"]) for message in asked)
 
 
-async def test_an_agent_may_be_called_what_its_roles_are_called(orchestrator):
+async def test_an_agent_can_be_named_planner(orchestrator):
     boss = orchestrator(
         plan(echo("a", "1", expected_outcome="1")), finds(True), Says(answer="1")
     )
@@ -63,7 +63,7 @@ async def test_an_agent_may_be_called_what_its_roles_are_called(orchestrator):
     assert (await run_to_end(boss))[-1].data["stopped_reason"] == "completed"
 
 
-async def test_a_result_that_is_not_as_expected_leads_to_another_plan(orchestrator):
+async def test_an_unmet_expectation_leads_to_a_new_plan(orchestrator):
     boss = orchestrator(
         plan(echo("a", "same"), echo("b", "wrong", expected_outcome="the right thing")),
         finds(False, "It says wrong.", "Say right."),
@@ -86,7 +86,7 @@ async def test_a_result_that_is_not_as_expected_leads_to_another_plan(orchestrat
     assert "“a” gave: same" in replanned
 
 
-async def test_a_plan_that_keeps_failing_is_given_up_with_a_reason(orchestrator):
+async def test_repeated_failures_end_the_run_with_a_reason(orchestrator):
     attempt = [plan(echo("a", "x", expected_outcome="y")), finds(False, "It is x.")]
     boss = orchestrator(*attempt, *attempt, max_replans=1)
 
@@ -97,7 +97,7 @@ async def test_a_plan_that_keeps_failing_is_given_up_with_a_reason(orchestrator)
     assert "It is x." in events[-1].data["detail"]
 
 
-async def test_what_cannot_be_done_is_cancelled_with_the_planners_reason(orchestrator):
+async def test_an_impossible_task_is_cancelled_with_the_planners_reason(orchestrator):
     boss = orchestrator(plan(cancel="There is no tool for e-mail."))
 
     events = await run_to_end(boss)
@@ -106,14 +106,14 @@ async def test_what_cannot_be_done_is_cancelled_with_the_planners_reason(orchest
     assert events[-1].data["detail"] == "There is no tool for e-mail."
 
 
-async def test_a_question_that_needs_no_work_is_answered_at_once(orchestrator):
+async def test_a_question_that_needs_no_steps_is_answered_directly(orchestrator):
     events = await run_to_end(orchestrator(plan(), Says(answer="Hello.")), "Hi")
 
     assert events[-1].data["answer"] == "Hello."
     assert not of(events, EventType.TOOL_CALL)
 
 
-async def test_a_plan_that_cannot_be_carried_out_is_written_again(orchestrator):
+async def test_an_invalid_plan_is_rewritten(orchestrator):
     unknown = {"name": "a", "tool": "ecko", "arguments": {}}
     circle = [echo("a", "1", depends_on=["b"]), echo("b", "2", depends_on=["a"])]
     boss = orchestrator(plan(unknown), plan(*circle), plan(echo("a", "1")), Says(answer="1"))
@@ -127,7 +127,7 @@ async def test_a_plan_that_cannot_be_carried_out_is_written_again(orchestrator):
     assert events[-1].data["stopped_reason"] == "completed"
 
 
-async def test_a_run_without_a_plan_that_works_ends_with_an_error_in_words(orchestrator):
+async def test_a_run_without_a_valid_plan_ends_with_an_error_message(orchestrator):
     wrong = [plan({"name": "a", "tool": "nothing"}) for _ in range(3)]
 
     events = await run_to_end(orchestrator(*wrong))
@@ -136,7 +136,7 @@ async def test_a_run_without_a_plan_that_works_ends_with_an_error_in_words(orche
     assert events[-1].data["detail"].startswith("The model didn't write a valid plan:")
 
 
-async def test_a_person_may_change_the_plan_before_it_is_carried_out(orchestrator):
+async def test_a_user_can_edit_the_plan_before_execution(orchestrator):
     boss = orchestrator(plan(echo("a", "1")), Says(answer="2."), shows_plan=True)
     events = await run_to_end(boss)
     assert events[-1].type is EventType.RUN_PAUSED
@@ -152,7 +152,7 @@ async def test_a_person_may_change_the_plan_before_it_is_carried_out(orchestrato
     assert gone_on[-1].data["answer"] == "2."
 
 
-async def test_a_plan_that_a_person_declines_is_not_carried_out(orchestrator):
+async def test_a_rejected_plan_is_not_executed(orchestrator):
     boss = orchestrator(plan(echo("a", "1")), shows_plan=True)
     events = await run_to_end(boss)
 
@@ -178,7 +178,7 @@ def word(events, *, is_approved=True, arguments=None, reason="") -> Event:
 
 
 class Knowing(ScriptedModel):
-    """Gives the same reply to the same request: an interrupted turn is repeated."""
+    """A model that gives the same reply to the same request, even after a restart."""
 
     async def stream(self, **request):
         self.script = [self._says(str(request["messages"]))]
@@ -197,7 +197,7 @@ class Knowing(ScriptedModel):
 
 
 @pytest.mark.slow
-async def test_a_planned_run_cut_off_after_any_event_comes_to_the_same_end(
+async def test_a_planned_run_interrupted_after_any_event_has_the_same_result(
     orchestrator, dialect
 ):
     def boss():
@@ -222,7 +222,7 @@ async def test_a_planned_run_cut_off_after_any_event_comes_to_the_same_end(
         assert len(kept) == 1, f"what was done was done again after {at}"
 
 
-async def test_a_step_after_one_that_was_kept_is_done_once(orchestrator):
+async def test_a_new_plan_reuses_finished_steps(orchestrator):
     boss = orchestrator(
         plan(echo("a", "1"), echo("b", "2", expected_outcome="3")),
         finds(False, "It is 2."),
@@ -235,7 +235,7 @@ async def test_a_step_after_one_that_was_kept_is_done_once(orchestrator):
     assert [i["text"] for i in boss.tools.get("echo").inputs] == ["1", "2", "3"]
 
 
-async def test_a_step_is_done_again_where_what_it_refers_to_has_changed(orchestrator):
+async def test_a_step_is_rerun_when_a_referenced_output_changed(orchestrator):
     total = echo("sum", "sum of ${steps.fetch.output}")
     boss = orchestrator(
         plan(echo("fetch", "2023"), total, echo("x", "bad", depends_on=["sum"], retry=0,
@@ -251,7 +251,7 @@ async def test_a_step_is_done_again_where_what_it_refers_to_has_changed(orchestr
     assert boss.tools.get("echo").inputs[-1] == {"text": "sum of 2024"}
 
 
-async def test_what_was_said_of_a_plan_counts_though_nobody_is_asked_any_more(orchestrator):
+async def test_a_plan_rejection_counts_after_plan_approval_is_switched_off(orchestrator):
     boss = orchestrator(plan(echo("a", "1")), shows_plan=True)
     events = await run_to_end(boss)
     boss.shows_plan = False
@@ -262,7 +262,7 @@ async def test_what_was_said_of_a_plan_counts_though_nobody_is_asked_any_more(or
     assert not boss.tools.get("echo").inputs
 
 
-async def test_a_plan_of_a_model_asks_experts_that_it_may_ask_once_the_asker_agrees(
+async def test_a_model_plan_asks_an_expert_only_after_the_user_approves_sharing(
     orchestrator,
 ):
     asks = {"name": "law", "ask": "May we?", "role": "LEGAL", "approves": True}
@@ -276,7 +276,7 @@ async def test_a_plan_of_a_model_asks_experts_that_it_may_ask_once_the_asker_agr
     assert "approves" not in written["steps"][0]
 
 
-async def test_a_plan_of_a_model_asks_nobody_else(orchestrator):
+async def test_a_model_plan_cannot_ask_other_people(orchestrator):
     asks = {"name": "all", "ask": "The key is sk-1. Is it?", "role": "person"}
     script = [plan(asks)] * 3
     boss = orchestrator(*script, tools=[AskPersonTool(["Legal"])], people={"legal"})

@@ -51,7 +51,7 @@ def schema_error(form):
     return str(failure.value)
 
 
-# Which schemas there can be
+# Valid schemas
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def schema_error(form):
         ({"description": "x" * 100_000}, "up to 100,000"),
     ],
 )
-def test_a_schema_that_cannot_be_used_is_refused_with_a_reason(form, words):
+def test_an_unusable_schema_is_rejected_with_a_reason(form, words):
     assert words in schema_error(form)
 
 
-def test_a_schema_that_is_all_depth_is_refused():
+def test_a_schema_nested_too_deeply_is_rejected():
     form = {}
     for _ in range(900):
         form = {"items": form}
@@ -84,7 +84,7 @@ def test_a_schema_that_is_all_depth_is_refused():
     assert "too deep" in schema_error(form)
 
 
-def test_a_name_that_no_provider_takes_is_refused():
+def test_a_name_that_providers_reject_is_rejected():
     with pytest.raises(BadSchema, match="1–64 letters"):
         OutputSchema(CITY, name="a city")
 
@@ -106,7 +106,7 @@ def test_a_schema_changed_afterwards_changes_nothing():
 # Instructions for the model
 
 
-def test_a_closed_schema_is_asked_for_strictly_and_an_open_one_is_not():
+def test_a_closed_schema_is_strict_and_an_open_one_is_not():
     optional = {**CITY, "required": ["city"]}
     odd = {**CITY, "properties": {**CITY["properties"], "city": {"minLength": 1}}}
 
@@ -119,21 +119,21 @@ def test_a_closed_schema_is_asked_for_strictly_and_an_open_one_is_not():
     assert is_strict(City.model_json_schema()) is False
 
 
-def test_the_form_is_named_and_holds_the_whole_schema():
+def test_the_response_format_has_a_name_and_the_whole_schema():
     form = OutputSchema(CITY, name="city").response_format()
 
     assert form["type"] == "json_schema"
     assert (form["json_schema"]["name"], form["json_schema"]["schema"]) == ("city", CITY)
 
 
-def test_a_list_is_asked_for_in_words_only_because_providers_enforce_objects():
+def test_a_list_schema_is_described_in_the_prompt_only():
     form = OutputSchema(CITIES)
 
     assert form.response_format() is None
     assert json.dumps(CITIES) in form.instructions()
 
 
-# How text becomes data
+# Decoding
 
 
 @pytest.mark.parametrize(
@@ -146,11 +146,11 @@ def test_a_list_is_asked_for_in_words_only_because_providers_enforce_objects():
         f"Sure! {TEXT} Anything else?",
     ],
 )
-def test_an_answer_is_found_in_a_fence_and_among_words(text):
+def test_json_is_found_in_a_code_fence_and_in_prose(text):
     assert OutputSchema(CITY).decode(text) == KYOTO
 
 
-def test_a_list_is_found_among_words_that_have_braces():
+def test_a_list_is_found_in_prose_that_has_braces():
     assert OutputSchema(CITIES).decode(f"As in {{1}}: [{TEXT}]") == [KYOTO]
 
 
@@ -171,11 +171,11 @@ def test_a_list_is_found_among_words_that_have_braces():
         ("x" * 1_000_001, "longer than 1,000,000 characters"),
     ],
 )
-def test_what_is_no_answer_is_refused_with_words_to_learn_from(text, words):
+def test_an_invalid_answer_is_rejected_with_a_helpful_message(text, words):
     assert words in complaint(CITY, text)
 
 
-def test_violations_say_where_and_why_and_only_the_first_few():
+def test_only_the_first_violations_are_listed_with_path_and_reason():
     rows = [{"city": 1, "people": "many", "mayor": "x"}] * 3
 
     words = complaint(CITIES, json.dumps(rows))
@@ -192,18 +192,18 @@ def test_a_violation_within_alternatives_names_the_nearest_one():
     assert "at: 'people' is a required" in complaint(form, '{"at": {"city": "Kyoto"}}')
 
 
-def test_a_huge_value_is_not_repeated_in_the_complaint():
+def test_a_huge_value_is_not_quoted_in_the_message():
     assert len(complaint({"type": "object"}, json.dumps(["x" * 100_000]))) < 400
 
 
-def test_what_no_row_can_hold_is_taken_out_of_texts():
+def test_null_characters_and_surrogates_are_removed_from_strings():
     value = OutputSchema({}).decode('{"a\\u0000": "x\\ud800\\u0000y", "b": "two\nlines"}')
 
     assert value == {"a": "x\ufffdy", "b": "two\nlines"}
     json.dumps(value, ensure_ascii=False).encode()
 
 
-def test_a_pattern_that_would_take_python_for_ever_takes_no_time():
+def test_a_pattern_with_catastrophic_backtracking_is_fast():
     form = OutputSchema(
         {
             "pattern": "^(a+)+$",
@@ -219,7 +219,7 @@ def test_a_pattern_that_would_take_python_for_ever_takes_no_time():
     assert perf_counter() - began < 5
 
 
-def test_properties_beside_a_pattern_are_additional_ones():
+def test_properties_that_match_no_pattern_are_additional():
     form = {"patternProperties": {"^x_": {"type": "integer"}}, "additionalProperties": False}
 
     assert OutputSchema(form).decode('{"x_1": 1}') == {"x_1": 1}
@@ -227,7 +227,7 @@ def test_properties_beside_a_pattern_are_additional_ones():
     assert "x_1: 'a' is not of type" in complaint(form, '{"x_1": "a"}')
 
 
-def test_many_unique_objects_are_compared_in_no_time():
+def test_unique_items_are_compared_quickly():
     form = OutputSchema({"uniqueItems": True})
     many = [{"n": n} for n in range(50_000)]
     began = perf_counter()
@@ -238,7 +238,7 @@ def test_many_unique_objects_are_compared_in_no_time():
     assert "duplicate" in complaint({"uniqueItems": True}, '[{"a": 1}, {"a": 1.0}]')
 
 
-def test_alternatives_that_multiply_are_given_up(monkeypatch):
+def test_exploding_alternatives_are_rejected(monkeypatch):
     monkeypatch.setattr(json_schema, "MAX_CHECKS", 20_000)
     node = {
         "oneOf": [
@@ -254,7 +254,7 @@ def test_alternatives_that_multiply_are_given_up(monkeypatch):
     assert "too large to check" in complaint(form, json.dumps(deep))
 
 
-def test_text_full_of_openings_is_read_in_no_time():
+def test_text_full_of_opening_braces_is_read_quickly():
     began = perf_counter()
     for text in ("{" * 900_000, '{"a":' * 900, "[{" * 400_000, '{"' + '\\"' * 400_000):
         assert complaint(CITY, text)
@@ -268,7 +268,7 @@ PLAIN = st.none() | st.booleans() | NUMBERS | TEXTS
 
 
 @given(st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)))
-def test_whatever_is_json_comes_out_as_it_went_in(value):
+def test_any_json_value_is_returned_unchanged(value):
     text = json.dumps({"value": value})
 
     decoded = OutputSchema({"type": "object"}).decode(f"Well:\n{text}\nThat is it.")
@@ -276,7 +276,7 @@ def test_whatever_is_json_comes_out_as_it_went_in(value):
     assert decoded == {"value": value}
 
 
-def test_a_pydantic_model_checks_the_answer_and_gives_plain_data():
+def test_a_pydantic_model_validates_the_answer_and_returns_plain_data():
     form = OutputSchema(City)
 
     assert form.decode('{"city": "Kyoto", "founded": 794}') == {"city": "Kyoto", "founded": 794}
@@ -286,7 +286,7 @@ def test_a_pydantic_model_checks_the_answer_and_gives_plain_data():
         form.decode('{"city": "Kyoto", "founded": 1, "mayor": "x"}')
 
 
-# How data becomes prose
+# Rendering
 
 
 def html(value):
@@ -299,7 +299,7 @@ def test_rows_are_a_table_with_numbers_to_the_right():
     )
 
 
-def test_fields_are_a_list_and_what_is_in_them_is_nested():
+def test_fields_are_rendered_as_a_nested_list():
     value = {"name": "Kyoto", "is_old": True, "mayor": None, "wards": ["Kita", {"no": [1]}]}
 
     assert to_markdown(value) == (
@@ -318,7 +318,7 @@ def test_a_table_within_a_field_is_a_table():
     assert html([[KYOTO], 1]).count("<table>") == 1
 
 
-def test_texts_cannot_become_markup():
+def test_strings_are_escaped():
     hostile = "# head\n- item\n1. one\n---\n[x](javascript:1) **b** <b> `c` _i_ __s__ &lt;"
 
     for value in ({"a": hostile}, [hostile], {"**k**": 1, "x": [{"[y]": hostile, "n": 1}]}):
@@ -328,7 +328,7 @@ def test_texts_cannot_become_markup():
         assert "&amp;lt;" in rendered
 
 
-def test_long_lists_are_cut_with_a_mark():
+def test_long_lists_are_truncated_with_a_note():
     assert to_markdown([{"n": n} for n in range(1_105)]).endswith("| 99 |\n\n… and 1,005 more")
     assert to_markdown(list(range(102))).endswith("- 99\n- … and 2 more")
 
@@ -337,15 +337,15 @@ def test_long_lists_are_cut_with_a_mark():
     ("value", "text"),
     [("**as it is**", "**as it is**"), (3, "3"), (None, "—"), ([], "—"), (False, "false")],
 )
-def test_one_value_alone_is_as_it_is(value, text):
+def test_a_single_value_is_rendered_as_text(value, text):
     assert to_markdown(value) == text
 
 
-# The phase in which it is asked for
+# The output step
 
 
 class Stage:
-    """A run at the end of its turns, with a scripted model."""
+    """The output step of a run, with a scripted model."""
 
     def __init__(self, llm, dialect="native", form=CITY, words="", **options):
         self.llm = llm
@@ -369,7 +369,7 @@ class Stage:
         return [event async for event in self.phase.events()]
 
     async def fails(self, kind):
-        """Return the events until it failed, and how."""
+        """Return the events before the failure, and the error."""
         events = []
         try:
             async for event in self.phase.events():
@@ -396,7 +396,7 @@ def steps(events):
     return [(e.data["kind"], e.data["status"]) for e in events if e.type == "step"]
 
 
-async def test_the_answer_is_asked_for_without_tools_and_in_its_form(stage):
+async def test_the_final_request_has_the_schema_and_no_tools(stage):
     on = stage(TEXT, words="It is Kyoto.", parameters={"tool_choice": "auto", "seed": 1})
     await on.events()
 
@@ -409,7 +409,7 @@ async def test_the_answer_is_asked_for_without_tools_and_in_its_form(stage):
     assert request["response_format"] == OutputSchema(CITY).response_format()
 
 
-async def test_the_model_sees_what_it_said_before_and_then_what_to_do(stage):
+async def test_the_final_request_has_the_draft_and_then_the_instructions(stage):
     on = stage(TEXT, words="It is Kyoto.")
     await on.events()
 
@@ -419,7 +419,7 @@ async def test_the_model_sees_what_it_said_before_and_then_what_to_do(stage):
     assert wish == {"role": "user", "content": OutputSchema(CITY).instructions()}
 
 
-async def test_without_a_phase_before_the_question_and_the_form_are_one_message(stage):
+async def test_without_tools_question_and_schema_are_one_message(stage):
     on = stage(TEXT)
     await on.events()
 
@@ -427,7 +427,7 @@ async def test_without_a_phase_before_the_question_and_the_form_are_one_message(
     assert question["content"].startswith("Where?\n\nNow write")
 
 
-async def test_nothing_of_the_phase_stays_in_the_conversation(stage):
+async def test_the_output_step_is_not_saved_in_the_conversation(stage):
     on = stage("No.", TEXT, words="It is Kyoto.")
     await on.events()
 
@@ -435,7 +435,7 @@ async def test_nothing_of_the_phase_stays_in_the_conversation(stage):
     assert on.trail.turn == 0
 
 
-async def test_json_is_seen_as_it_comes_but_never_as_the_answer(stage):
+async def test_json_is_streamed_but_not_as_the_answer(stage):
     events = await stage(TEXT).events()
 
     said = "".join(e.data["content"] for e in events if e.type == "thought_delta")
@@ -448,7 +448,7 @@ async def test_json_is_seen_as_it_comes_but_never_as_the_answer(stage):
     ]
 
 
-async def test_a_decode_failure_is_a_failed_step_that_the_model_is_shown(stage):
+async def test_an_invalid_answer_is_a_failed_step_that_the_model_is_sent(stage):
     on = stage('{"city": "Kyoto"}', TEXT)
     events = await on.events()
 
@@ -461,7 +461,7 @@ async def test_a_decode_failure_is_a_failed_step_that_the_model_is_shown(stage):
     assert wish["content"].startswith(sentence)
 
 
-async def test_after_two_retries_it_fails_and_keeps_what_was_said(stage):
+async def test_after_two_retries_it_fails_and_keeps_the_text(stage):
     on = stage("One.", "Two.", "Three.")
     events, error = await on.fails(OutputDecodingFailed)
 
@@ -482,7 +482,7 @@ async def test_after_two_retries_it_fails_and_keeps_what_was_said(stage):
         f"Action: none\nAction Input: {TEXT}",
     ],
 )
-async def test_a_model_that_knows_no_tools_may_write_plain_json(text):
+async def test_a_model_without_tool_support_can_return_plain_json(text):
     on = Stage(ScriptedModel(Says(answer=text)), "react", words="It is Kyoto.")
     await on.events()
 
@@ -490,7 +490,7 @@ async def test_a_model_that_knows_no_tools_may_write_plain_json(text):
     assert "Action Input" not in json.dumps(on.llm.requests[0]["messages"])
 
 
-async def test_fields_named_like_labels_are_not_taken_for_them():
+async def test_fields_named_like_react_labels_are_kept_as_fields():
     form = {"type": "object", "required": ["thought", "action", "observation"]}
     value = {"thought": "a", "action": "b", "observation": "c"}
     on = Stage(ScriptedModel(Says(answer=json.dumps(value, indent=2))), "react", form)
@@ -499,14 +499,14 @@ async def test_fields_named_like_labels_are_not_taken_for_them():
     assert on.phase.value == value
 
 
-async def test_a_thought_without_an_answer_is_asked_for_again():
+async def test_a_reply_with_only_a_thought_is_retried():
     on = Stage(ScriptedModel(Says(answer="Thought: hm."), Says(answer=TEXT)), "react")
     events = await on.events()
 
     assert steps(events) == [("answer", "failed"), ("answer", "done")]
 
 
-async def test_thoughts_alone_leave_what_was_said_before():
+async def test_replies_with_only_thoughts_keep_the_draft_answer():
     said = [Says(answer="Thought: hm.")] * 3
     on = Stage(ScriptedModel(*said), "react", words="It is Kyoto.")
     _, error = await on.fails(OutputDecodingFailed)
@@ -515,7 +515,7 @@ async def test_thoughts_alone_leave_what_was_said_before():
     assert on.heard[-1].text_parts == ["It is Kyoto."]
 
 
-async def test_a_schema_enforced_by_a_call_nobody_offered_is_the_answer():
+async def test_a_tool_call_that_was_not_offered_is_the_answer():
     on = Stage(ScriptedModel(Says(calls=(Call("json_tool_call", KYOTO),))))
     await on.events()
 
@@ -523,7 +523,7 @@ async def test_a_schema_enforced_by_a_call_nobody_offered_is_the_answer():
     assert on.phase.plan.calls == ()
 
 
-async def test_an_answer_cut_off_says_so():
+async def test_a_truncated_answer_has_a_caveat():
     class Cut:
         async def stream(self, **request):
             yield delta(content=TEXT[:-3])
@@ -534,7 +534,7 @@ async def test_an_answer_cut_off_says_so():
     assert str(error) == "The answer was cut off at the model's output limit."
 
 
-async def test_a_provider_that_refuses_the_form_is_asked_in_words(stage):
+async def test_a_provider_that_rejects_the_response_format_gets_a_prompt_instead(stage):
     on = stage(ModelError("'response_format' is not supported."), TEXT)
     events = await on.events()
 
@@ -544,14 +544,14 @@ async def test_a_provider_that_refuses_the_form_is_asked_in_words(stage):
     assert on.phase.value == KYOTO
 
 
-async def test_a_provider_that_fails_leaves_what_was_said_before(stage):
+async def test_a_provider_failure_keeps_the_draft_answer(stage):
     on = stage(RateLimited(), words="It is Kyoto.")
     await on.fails(RateLimited)
 
     assert on.heard[-1].text_parts == ["It is Kyoto."]
 
 
-async def test_a_refusal_that_is_not_about_the_form_ends_the_run(stage):
+async def test_an_error_unrelated_to_the_response_format_ends_the_run(stage):
     on = stage(ModelError("No."), ModelError("No."))
     events, _ = await on.fails(ModelError)
 
@@ -559,7 +559,7 @@ async def test_a_refusal_that_is_not_about_the_form_ends_the_run(stage):
 
 
 @pytest.mark.parametrize("spelling", ["secret", "\\u0073ecret"])
-async def test_what_a_guardrail_blocks_is_blocked_however_it_is_spelt(stage, spelling):
+async def test_a_guardrail_blocks_escaped_json_text(stage, spelling):
     rule = Pattern(pattern="secret", action=GuardrailAction.BLOCK)
     text = '{"city": "a ' + spelling + '", "people": 1}'
     on = stage(text, guardrails=Guardrails(blocked_patterns=[rule]))
@@ -570,7 +570,7 @@ async def test_what_a_guardrail_blocks_is_blocked_however_it_is_spelt(stage, spe
     assert "secret" not in json.dumps([e.to_dict() for e in events if e.type == "step"])
 
 
-async def test_old_news_makes_room_for_a_long_schema_and_the_question_stays(stage):
+async def test_a_long_schema_trims_old_messages_but_not_the_question(stage):
     form = {**CITY, "description": "x" * 4_000}
     on = stage("No.", TEXT, form=form, words="It is Kyoto.", window=4_096 + 2_000)
     on.trail.state.clear()

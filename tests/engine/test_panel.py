@@ -90,7 +90,7 @@ def verdict(events):
     return found
 
 
-async def test_all_members_are_asked_the_question_itself(panel):
+async def test_all_members_get_the_original_question(panel):
     heads = panel({"a": "42", "b": "42."})
 
     events = await run_to_end(heads, "What is ${6 * 7}?")
@@ -118,7 +118,7 @@ async def test_members_work_at_the_same_time(panel, dialect):
     assert outcomes(events) == {"a": "done", "b": "done"}
 
 
-async def test_the_majority_wins_and_the_minority_is_kept(panel):
+async def test_the_majority_wins_and_the_minority_is_saved(panel):
     form = DIFFER | {"groups": [["a", "b"], ["c"]], "differences": ["c says 41."]}
     heads = panel({"a": "It is 42.", "b": "42", "c": "41"}, form=form, merge="vote")
 
@@ -129,7 +129,7 @@ async def test_the_majority_wins_and_the_minority_is_kept(panel):
     assert events[-1].data["answer"] == ("It is 42.\n\n**Where they differed**\n\n- c says 41.")
 
 
-async def test_what_is_equal_word_for_word_stays_together_whatever_a_model_says(panel):
+async def test_identical_answers_are_grouped_whatever_the_model_returns(panel):
     form = DIFFER | {"groups": [["a"], ["b"], ["c"]]}
     heads = panel({"a": "42", "b": "42.", "c": "41"}, form=form, merge="vote")
 
@@ -138,7 +138,7 @@ async def test_what_is_equal_word_for_word_stays_together_whatever_a_model_says(
     assert verdict(events)["groups"] == [["a", "b"], ["c"]]
 
 
-async def test_a_tie_is_named_and_every_answer_shown(panel):
+async def test_a_tie_is_reported_with_every_answer(panel):
     heads = panel({"a": "42", "b": "41"}, form=DIFFER, merge="vote")
 
     events = await run_to_end(heads)
@@ -153,7 +153,7 @@ async def test_a_tie_is_named_and_every_answer_shown(panel):
     assert events[-1].data["stopped_reason"] == "completed"
 
 
-async def test_answers_that_are_data_are_counted_by_their_value(panel):
+async def test_structured_answers_are_compared_by_value(panel):
     form, other = OutputSchema(SUM), {"sum": 41}
     members = {"a": {"sum": 42}, "b": {"sum": 42.0}, "c": other}
     heads = panel(members, merge="vote", outputs=dict.fromkeys("abc", form))
@@ -165,7 +165,7 @@ async def test_answers_that_are_data_are_counted_by_their_value(panel):
     assert events[-1].data["output"] == {"sum": 42}
 
 
-async def test_a_synthesis_is_written_from_all_answers_and_what_differs(panel):
+async def test_a_synthesis_uses_all_answers_and_their_differences(panel):
     heads = panel({"a": "42", "b": "41"}, "It is 42 (a), or 41 (b).", DIFFER)
 
     events = await run_to_end(heads)
@@ -178,7 +178,7 @@ async def test_a_synthesis_is_written_from_all_answers_and_what_differs(panel):
     assert "".join(e.data["content"] for e in own) == "It is 42 (a), or 41 (b)."
 
 
-async def test_a_panel_can_answer_in_a_form_of_its_own(panel):
+async def test_a_panel_can_have_its_own_output_schema(panel):
     heads = panel({"a": "42", "b": "42"}, form={"sum": 42}, output=OutputSchema(SUM))
 
     events = await run_to_end(heads)
@@ -197,7 +197,7 @@ async def test_a_judge_picks_an_answer_and_says_why(panel):
     assert [e.agent for e in events if e.type is EventType.HANDOFF] == ["a", "b", "judge"]
 
 
-async def test_without_a_judgement_every_answer_is_shown(panel):
+async def test_without_a_verdict_every_answer_is_returned(panel):
     heads = panel({"a": "42", "b": "41"}, ModelError("Down."), merge="judge")
 
     events = await run_to_end(heads)
@@ -207,7 +207,7 @@ async def test_without_a_judgement_every_answer_is_shown(panel):
     assert answer == "The judge didn't return a verdict.\n\n### a\n\n42\n\n### b\n\n41"
 
 
-async def test_a_member_that_fails_does_not_end_it(panel):
+async def test_a_failed_member_does_not_end_the_panel(panel):
     heads = panel({"a": ModelError("Down."), "b": "41"})
 
     events = await run_to_end(heads)
@@ -218,7 +218,7 @@ async def test_a_member_that_fails_does_not_end_it(panel):
     assert events[-1].data["answer"] == "41"
 
 
-async def test_a_member_that_says_nothing_has_not_answered(panel):
+async def test_an_empty_answer_of_a_member_does_not_count(panel):
     heads = panel({"a": Says(answer="\n"), "b": "41"}, merge="vote")
 
     events = await run_to_end(heads)
@@ -227,7 +227,7 @@ async def test_a_member_that_says_nothing_has_not_answered(panel):
     assert events[-1].data["answer"] == "41"
 
 
-async def test_a_member_that_takes_too_long_is_not_waited_for(panel, dialect):
+async def test_a_member_that_times_out_is_skipped(panel, dialect):
     slow = Asked(dialect, "42", after=asyncio.Event().wait())
     heads = panel({"a": slow, "b": "41"}, most_seconds=0.2)
 
@@ -237,7 +237,7 @@ async def test_a_member_that_takes_too_long_is_not_waited_for(panel, dialect):
     assert events[-1].data["answer"] == "41"
 
 
-async def test_nobody_answered_is_said_with_each_reason(panel):
+async def test_when_no_member_answers_each_reason_is_listed(panel):
     heads = panel({"a": ModelError("Down."), "b": ModelError("Gone.")})
 
     last = (await run_to_end(heads))[-1].data
@@ -248,14 +248,14 @@ async def test_nobody_answered_is_said_with_each_reason(panel):
     assert "Gone." in last["detail"]
 
 
-async def test_a_panel_without_members_says_so(panel):
+async def test_a_panel_without_members_is_an_error(panel):
     last = (await run_to_end(panel({})))[-1].data
 
     assert last["stopped_reason"] == "error"
     assert last["detail"] == "This panel has no members."
 
 
-async def test_a_member_that_must_ask_a_person_holds_the_panel_up_until_then(panel):
+async def test_a_member_that_needs_approval_pauses_the_panel(panel):
     tool = Asks()
     first = {"a": "42", "b": Says.call("echo", text="x")}
     paused = await run_to_end(panel(first, tools=[tool]))
@@ -269,7 +269,7 @@ async def test_a_member_that_must_ask_a_person_holds_the_panel_up_until_then(pan
     assert more[-1].data["answer"] == "42"
 
 
-async def test_answers_may_be_longer_together_than_one_of_them(panel):
+async def test_the_token_limit_applies_to_each_answer_not_to_their_sum(panel):
     rules, words = Guardrails(max_input_tokens=60, max_output_tokens=60), "word " * 40
     heads = panel({"a": f"{words}a", "b": f"{words}b"}, form=DIFFER, merge="vote")
     heads.guardrails = rules
@@ -281,7 +281,7 @@ async def test_answers_may_be_longer_together_than_one_of_them(panel):
     assert (await run_to_end(heads, words * 2))[-1].data["stopped_reason"] == "blocked"
 
 
-async def test_a_panel_that_has_spent_its_budget_gives_what_was_answered(panel):
+async def test_a_panel_over_budget_returns_the_answers_so_far(panel):
     heads = panel({"a": "42", "b": "41"}, policy=standard_policy(max_tokens=1))
 
     last = (await run_to_end(heads))[-1].data
@@ -290,7 +290,7 @@ async def test_a_panel_that_has_spent_its_budget_gives_what_was_answered(panel):
     assert "### a\n\n42" in last["answer"]
 
 
-async def test_a_member_that_is_asking_already_is_not_asked_again(panel):
+async def test_a_panel_cannot_call_itself(panel):
     heads = panel({"a": "42"})
     heads.tools.register(Handoff("panel", lambda: heads))
 
@@ -300,7 +300,7 @@ async def test_a_member_that_is_asking_already_is_not_asked_again(panel):
     assert events[-1].data["answer"] == "42"
 
 
-async def test_members_know_what_was_said_before(panel):
+async def test_members_get_the_conversation(panel):
     heads = panel({"a": "Tokyo", "b": "Tokyo"})
     state_after = heads.stream("Which city?", _state_with_answers("Hello", "Hi. Ask me."))
 
@@ -315,7 +315,7 @@ async def test_members_know_what_was_said_before(panel):
 @pytest.mark.parametrize(
     ("merge", "form"), [("vote", DIFFER), ("synthesis", DIFFER), ("judge", JUDGED)]
 )
-async def test_a_panel_cut_off_after_any_event_comes_to_the_same_end(panel, merge, form):
+async def test_a_panel_interrupted_after_any_event_has_the_same_result(panel, merge, form):
     def build():
         return panel({"a": "42", "b": "41"}, "Both (a, b).", form, [Echo()], merge=merge)
 
@@ -332,7 +332,7 @@ async def test_a_panel_cut_off_after_any_event_comes_to_the_same_end(panel, merg
 
 
 @pytest.mark.slow
-async def test_a_panel_can_be_a_sub_agent_and_is_taken_over_as_one(panel, dialect):
+async def test_a_panel_can_be_a_sub_agent_and_resumes_as_one(panel, dialect):
     def build():
         heads = panel({"a": "42", "b": "41"}, "Both (a, b).", DIFFER)
         says = [Says.call("ask_panel", task="What is it?"), Says(answer="Both.")]

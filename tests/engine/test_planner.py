@@ -1,4 +1,4 @@
-"""What a model is sent, and which parts are its own."""
+"""The requests that a model is sent, with its own and other models' messages."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def planner(model: str = "claude", **options: Any) -> ReActPlanner:
 
 
 def request_after_call(by: ReActPlanner, then: ReActPlanner) -> ModelRequest:
-    """Return the request after a call that one model made and another one sees."""
+    """Return the request of one model after a call of another."""
     state = AgentState()
     state.add_message("user", "?")
     state.add_message(**by.message(PLAN, PLAN.calls))
@@ -28,7 +28,7 @@ def request_after_call(by: ReActPlanner, then: ReActPlanner) -> ModelRequest:
     return then.request("?", state, [])
 
 
-def test_a_model_is_sent_its_own_thinking_and_signatures() -> None:
+def test_a_model_gets_its_own_thinking_and_signatures_back() -> None:
     message = request_after_call(planner(), planner()).messages[1]
 
     assert message["thinking_blocks"] == [SIGNED]
@@ -36,7 +36,7 @@ def test_a_model_is_sent_its_own_thinking_and_signatures() -> None:
     assert "model" not in message
 
 
-def test_another_model_is_sent_the_call_and_nothing_that_only_the_first_can_read() -> None:
+def test_another_model_gets_the_call_without_provider_specific_fields() -> None:
     message = request_after_call(planner(), planner("gpt")).messages[1]
 
     assert set(message) == {"role", "content", "tool_calls"}
@@ -44,21 +44,21 @@ def test_another_model_is_sent_the_call_and_nothing_that_only_the_first_can_read
     assert message["content"] == "I look."
 
 
-def test_a_model_that_writes_its_calls_is_sent_text_alone() -> None:
+def test_a_react_model_is_sent_text_only() -> None:
     messages = request_after_call(planner(), planner(dialect="react")).messages
 
     assert [set(message) for message in messages] == [{"role", "content"}] * 3
     assert messages[1]["content"].startswith("Thought: I look.\nAction: echo")
 
 
-def test_a_model_that_writes_its_calls_keeps_its_thought_in_their_place() -> None:
+def test_a_react_message_keeps_the_thinking_as_text() -> None:
     message = planner(dialect="react").message(PLAN, (ToolCall(id="a", name="echo"),))
 
     assert (message["content"], "model" in message) == ("Hm.\n\nI look.", False)
     assert "thinking_blocks" not in message
 
 
-def test_what_was_thought_counts_when_a_conversation_is_made_to_fit() -> None:
+def test_thinking_counts_towards_the_context_window() -> None:
     long = {"type": "thinking", "thinking": "word " * 500, "signature": "s1"}
     thoughtful = {"role": "assistant", "content": "Hi", "thinking_blocks": [long]}
     history = [{"role": "user", "content": "1"}, thoughtful, {"role": "user", "content": "2"}]
@@ -67,7 +67,7 @@ def test_what_was_thought_counts_when_a_conversation_is_made_to_fit() -> None:
     assert fit(history, 10_000, estimate_tokens).messages[1] == thoughtful
 
 
-def test_history_is_not_changed_by_what_is_sent() -> None:
+def test_building_a_request_does_not_change_the_history() -> None:
     state = AgentState()
     state.add_message("user", "?")
     state.add_message(**planner().message(PLAN, PLAN.calls))

@@ -358,10 +358,10 @@ NOT_PERSONAL = [
 ]
 
 
-# The tables are long: one test goes through all of a table and names every row that is wrong.
+# The tables are long, so one test checks a whole table and lists every wrong row.
 
 
-def test_personal_data_is_hidden_and_nothing_beside_it():
+def test_personal_data_is_masked_and_nothing_else():
     def seen(text):
         masked = mask(text)
         return [(s.kind, text[s.start : s.end]) for s in masked.spans], masked.text
@@ -372,11 +372,11 @@ def test_personal_data_is_hidden_and_nothing_beside_it():
     assert wrong == {}
 
 
-def test_what_only_looks_personal_is_left_alone():
+def test_text_that_only_looks_personal_is_unchanged():
     assert [text for text in NOT_PERSONAL if mask(text).text != text] == []
 
 
-def test_the_table_is_a_big_one():
+def test_the_examples_are_numerous():
     assert len(PERSONAL) + len(NOT_PERSONAL) >= 150
 
 
@@ -386,7 +386,7 @@ def mask_stream(pieces):
     return "".join(map(growing.feed, pieces)) + growing.rest()
 
 
-def test_no_half_of_it_is_shown_while_it_is_written():
+def test_partial_personal_data_is_never_streamed():
     wrong = []
     for said, _, hidden in PERSONAL:
         pieces = [*f"I said: {said}\n", *["and more words "] * 12]
@@ -397,7 +397,7 @@ def test_no_half_of_it_is_shown_while_it_is_written():
     assert wrong == []
 
 
-def test_what_is_not_personal_is_shown_whole_as_it_grows():
+def test_other_text_is_streamed_completely():
     def sevens(text):
         return [text[at : at + 7] for at in range(0, len(text), 7)]
 
@@ -406,7 +406,7 @@ def test_what_is_not_personal_is_shown_whole_as_it_grows():
     assert [text for text in texts if mask_stream(sevens(text)) != mask(text).text] == []
 
 
-def test_two_in_one_text_are_both_hidden():
+def test_several_values_in_one_text_are_masked():
     pairs = [(one, other) for one in PERSONAL[::9] for other in PERSONAL[::11]]
 
     wrong = [
@@ -426,7 +426,7 @@ def test_two_in_one_text_are_both_hidden():
         max_size=6,
     ).map("".join)
 )
-def test_what_is_masked_stays_as_it_is(text):
+def test_masking_twice_changes_nothing(text):
     masked = mask(text)
     edges = [edge for span in masked.spans for edge in (span.start, span.end)]
 
@@ -437,7 +437,7 @@ def test_what_is_masked_stays_as_it_is(text):
 
 
 @given(st.text(alphabet="0123456789-. @a東京都市1丁目+tel:", max_size=300), st.integers(1, 40))
-def test_a_text_that_grows_is_never_shown_less_masked_than_whole(text, size):
+def test_streamed_text_is_masked_at_least_as_much_as_the_whole(text, size):
     growing = StreamingMasker()
 
     shown = "".join(growing.feed(text[at : at + size]) for at in range(0, len(text), size))
@@ -471,7 +471,7 @@ NASTY = {
 
 
 @pytest.mark.slow
-def test_no_text_takes_long():
+def test_masking_is_fast_for_any_text():
     started = time.process_time()
 
     for text in NASTY.values():
@@ -482,7 +482,7 @@ def test_no_text_takes_long():
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", NASTY)
-def test_no_text_of_a_million_characters_takes_long(name):
+def test_masking_a_million_characters_is_fast(name):
     started = time.process_time()
 
     mask(NASTY[name])
@@ -499,16 +499,16 @@ def test_no_text_of_a_million_characters_takes_long(name):
         ("1234 5678 9018", "1234 5678 9012"),
     ],
 )
-def test_a_wrong_check_digit_is_no_number_of_a_person(right, wrong):
+def test_a_number_with_a_wrong_check_digit_is_not_masked(right, wrong):
     assert right not in mask(f"It is {right}.").text
     assert wrong in mask(f"It is {wrong}.").text
 
 
-def test_a_country_without_account_numbers_has_none():
+def test_an_iban_of_an_unknown_country_is_not_masked():
     assert mask("It is ZZ89370400440532013000.").text == "It is ZZ89370400440532013000."
 
 
-def test_what_is_held_back_for_long_is_not_read_again_for_every_word(monkeypatch):
+def test_held_back_text_is_not_scanned_again_for_every_chunk(monkeypatch):
     read = []
     monkeypatch.setattr(masking, "find", lambda text: read.append(len(text)) or find(text))
     growing = StreamingMasker("Write to a@b.c.")

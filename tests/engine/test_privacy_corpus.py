@@ -1,4 +1,4 @@
-"""How much of a corpus is found, and how many lookalikes aren't."""
+"""Recall and precision of masking on a corpus."""
 
 import json
 import re
@@ -19,28 +19,28 @@ def lines(name):
     return [json.loads(line) for line in (CORPUS / name).read_text().splitlines()]
 
 
-# With a label or a form of their own, plainly written and disguised; and what shops, code and
-# papers are full of, written without knowing the patterns.
+# STRUCTURED is data with a label or a distinct format; ORDINARY is text of shops, code and
+# papers, written without knowledge of the patterns.
 STRUCTURED = [*PERSONAL, *lines("structured.jsonl")]
 ORDINARY = [*NEAR_MISSES, *lines("ordinary.jsonl")]
 LEAST_FOUND, MOST_FALSE = 0.98, 0.02
 
 
-def test_all_that_is_personal_is_hidden_whole_and_called_what_it_is():
+def test_all_personal_data_is_masked_with_its_kind():
     missed = [text for kind, text in PERSONAL if not _is_hidden(kind, text)]
 
     assert len(PERSONAL) >= 150
     assert missed == []
 
 
-def test_orders_dates_and_versions_are_left_alone():
+def test_orders_dates_and_versions_are_not_masked():
     masked = {text: mask(text).text for text in NEAR_MISSES if find(text)}
 
     assert len(NEAR_MISSES) >= 150
     assert masked == {}
 
 
-def test_almost_all_is_found_and_almost_nothing_else(capsys):
+def test_recall_and_precision_are_high(capsys):
     missed = [(kind, text) for kind, text in STRUCTURED if not _is_hidden(kind, text)]
     alarms = {text: mask(text).text for text in ORDINARY if find(text)}
     found, false = 1 - len(missed) / len(STRUCTURED), len(alarms) / len(ORDINARY)
@@ -56,7 +56,7 @@ def test_almost_all_is_found_and_almost_nothing_else(capsys):
 
 
 @pytest.mark.parametrize("kind", PiiKind)
-def test_no_kind_is_much_worse_than_the_others(kind):
+def test_recall_is_high_for_every_kind(kind):
     cases = [text for name, text in STRUCTURED if name == kind]
     hidden = Counter(_is_hidden(kind, text) for text in cases)
 
@@ -76,7 +76,7 @@ def test_no_kind_is_much_worse_than_the_others(kind):
         ("2026,1,234,567", "2026,1,234,567"),
     ],
 )
-def test_the_fields_of_a_row_have_no_say_in_each_other(row, shown):
+def test_fields_of_a_row_are_masked_independently(row, shown):
     assert mask(row).text == shown
 
 
@@ -92,12 +92,12 @@ def test_the_fields_of_a_row_have_no_say_in_each_other(row, shown):
         ("[090](https://example.com)-1234-5678", "[‹phone›"),
     ],
 )
-def test_what_is_written_otherwise_than_it_is_shown_is_masked_in_its_source(text, shown):
+def test_data_split_by_markup_or_escapes_is_masked(text, shown):
     assert mask(text).text == shown
 
 
 @pytest.mark.slow
-def test_a_text_of_twice_the_length_takes_about_twice_as_long():
+def test_masking_takes_linear_time():
     text = "\n".join([re.sub("[⟦⟧]", "", text) for _, text in STRUCTURED] + ORDINARY)
     mask(text)  # one-time setup isn't counted
 
@@ -107,7 +107,7 @@ def test_a_text_of_twice_the_length_takes_about_twice_as_long():
 
 
 @pytest.mark.parametrize("unit", ["**1**", "a&#64;", "1 ", "%40", "[1](", "@a.", "0\u200b"])
-def test_no_text_takes_long_to_mask(unit):
+def test_every_text_is_masked_quickly(unit):
     assert _seconds(unit * 20_000) < 10
 
 

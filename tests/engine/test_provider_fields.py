@@ -86,7 +86,7 @@ KEPT: dict[str, tuple[list[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_thinking_is_kept_in_the_form_that_its_provider_takes_back(name: str) -> None:
+def test_thinking_is_saved_in_the_providers_format(name: str) -> None:
     chunks, kept = KEPT[name]
 
     turn = assemble([*chunks, finish("stop")])
@@ -102,7 +102,7 @@ def test_thinking_is_kept_in_the_form_that_its_provider_takes_back(name: str) ->
         {"extra_content": {"google": {"thought_signature": "s1"}}},
     ],
 )
-def test_a_call_that_is_signed_keeps_its_signature_and_makes_words_needless(mark: Any) -> None:
+def test_a_signed_call_keeps_its_signature_instead_of_the_reasoning(mark: Any) -> None:
     turn = assemble([delta(reasoning_content="Hm."), delta(tool_calls=[{**CALL, **mark}])])
 
     assert turn.tool_calls[0].kept == mark
@@ -110,7 +110,7 @@ def test_a_call_that_is_signed_keeps_its_signature_and_makes_words_needless(mark
     assert turn.kept == {}
 
 
-def test_the_message_of_a_turn_has_its_words_its_calls_and_its_thinking() -> None:
+def test_a_turns_message_has_text_calls_and_thinking() -> None:
     turn = assemble([thinking_delta("Let me see.", signature="s1"), delta(tool_calls=[CALL])])
 
     assert turn.message(turn.tool_calls) == {
@@ -123,7 +123,7 @@ def test_the_message_of_a_turn_has_its_words_its_calls_and_its_thinking() -> Non
     }
 
 
-def test_calls_that_are_not_made_are_not_in_the_message() -> None:
+def test_calls_that_were_not_made_are_left_out_of_the_message() -> None:
     assert "tool_calls" not in Turn(content="Hi", tool_calls=(tool_call("x"),)).message()
 
 
@@ -142,7 +142,7 @@ def tool_call(name: str, arguments: str = "{}") -> ToolCall:
         ("", "unknown"),
     ],
 )
-def test_a_name_that_nobody_could_send_is_kept_as_one_that_can_be(name: str, sent: str) -> None:
+def test_an_invalid_tool_name_is_saved_as_a_valid_one(name: str, sent: str) -> None:
     assert tool_call(name).wire()["function"]["name"] == sent
 
 
@@ -158,13 +158,11 @@ def test_a_name_that_nobody_could_send_is_kept_as_one_that_can_be(name: str, sen
         ('{"x": "\\ud83d"}', '{"x": "\ufffd"}'),
     ],
 )
-def test_arguments_that_nobody_could_send_are_kept_as_such_as_can_be(
-    arguments: str, sent: str
-) -> None:
+def test_invalid_arguments_are_saved_as_valid_json(arguments: str, sent: str) -> None:
     assert tool_call("x", arguments).wire()["function"]["arguments"] == sent
 
 
-def test_thinking_with_half_a_character_can_still_be_sent() -> None:
+def test_thinking_with_a_lone_surrogate_can_be_sent() -> None:
     turn = assemble([delta(reasoning_content="a\ud83d")])
 
     assert json.dumps(turn.kept, ensure_ascii=False).encode()

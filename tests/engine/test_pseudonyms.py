@@ -58,14 +58,14 @@ def known():
     return discretion
 
 
-def test_the_same_value_has_the_same_alias_and_others_have_others():
+def test_equal_values_have_one_alias_and_different_values_different_ones():
     hide = Pseudonymizer().hide
 
     assert hide(f"{MAIL} and bob@example.com") == "‹email 1› and ‹email 2›"
     assert hide(f"bob@example.com, {PHONE}, {MAIL}") == "‹email 2›, ‹phone 1›, ‹email 1›"
 
 
-def test_what_was_an_account_once_is_one_without_its_label_too():
+def test_a_known_account_number_is_replaced_without_its_label():
     hide = Pseudonymizer().hide
 
     assert hide(f"My account number is {ACCOUNT}.") == "My account number is ‹account 1›."
@@ -88,7 +88,7 @@ def test_what_was_an_account_once_is_one_without_its_label_too():
         *("‹e-mail 1›", "‹email １›", "‹email\u00a01›"),
     ],
 )
-def test_an_alias_that_was_not_copied_letter_by_letter_is_put_right(known, written):
+def test_a_misspelt_alias_is_restored(known, written):
     assert known.restore(f"Write to {written} now.") == f"Write to {MAIL} now."
     assert known.restore(f"{written}に送る") == f"{MAIL}に送る"
 
@@ -100,11 +100,11 @@ def test_an_alias_that_was_not_copied_letter_by_letter_is_put_right(known, writt
         *("phone 7", "‹email one›", "(email)", "1 email 2", "email: 1"),
     ],
 )
-def test_an_alias_that_nobody_gave_stays_as_it_is(known, text):
+def test_an_unknown_alias_is_unchanged(known, text):
     assert known.restore(text) == text
 
 
-def test_what_somebody_wrote_that_looks_like_an_alias_means_nobody():
+def test_text_that_looks_like_an_alias_is_not_restored():
     discretion = Pseudonymizer()
 
     hidden = discretion.hide(f"What does ‹email 1› mean? Ask {MAIL}.")
@@ -122,11 +122,11 @@ def test_what_somebody_wrote_that_looks_like_an_alias_means_nobody():
         ("ip-address_1", "203.0.113.9"),
     ],
 )
-def test_what_stands_around_an_alias_stays(known, text, restored):
+def test_text_around_an_alias_is_unchanged(known, text, restored):
     assert known.restore(text) == restored
 
 
-def test_what_a_tool_is_given_stays_json_whatever_is_put_in(known):
+def test_restored_tool_arguments_are_valid_json(known):
     known.remember({"‹key 1›": 'a"b\\c\nd'})
     said = '{"to": "\\u2039email 1\\u203a", "with": ["‹key 1›", 5, true, null]}'
 
@@ -136,8 +136,8 @@ def test_what_a_tool_is_given_stays_json_whatever_is_put_in(known):
     assert known._restore_text('{ "kept":  "as it came" }') == '{ "kept":  "as it came" }'
 
 
-async def test_an_answer_in_a_form_stays_in_it_whatever_is_put_in(dialect):
-    """A key in several lines, and the model fences its JSON."""
+async def test_a_restored_structured_answer_still_matches_its_schema(dialect):
+    """The key has several lines, and the model puts its JSON in a code fence."""
     schema = OutputSchema({"type": "object", "properties": {"key": {"type": "string"}}})
     llm = ScriptedModel(Says(answer='```json\n{"key": "‹key 1›"}\n```'), dialect=dialect)
 
@@ -156,7 +156,7 @@ TEXTS = st.lists(ALIASES | MARKS | st.text(max_size=4), max_size=12).map("".join
 @example("Email 1５m", [1])
 @example("５email 1", [1])
 @given(TEXTS, st.lists(st.integers(1, 9), min_size=1))
-def test_words_restored_as_they_come_are_the_whole_restored(text, sizes):
+def test_streamed_restoring_equals_restoring_the_whole_text(text, sizes):
     known = Pseudonymizer()
     known.remember(KNOWN)
     growing, shown, at = StreamingRestorer(known), [], 0
@@ -175,7 +175,7 @@ OTHERS = st.sampled_from(["Hello", "注文番号は12です", "v1.2", "、"])
 
 @many(200)
 @given(st.lists(PERSONAL | OTHERS, max_size=9))
-def test_what_was_hidden_and_restored_is_as_it_was(words):
+def test_restoring_reverses_hiding(words):
     discretion, text = Pseudonymizer(), " ".join(words)
 
     hidden = discretion.hide(text)
@@ -184,7 +184,7 @@ def test_what_was_hidden_and_restored_is_as_it_was(words):
     assert not any(value in hidden for value in (MAIL, PHONE, "4111"))
 
 
-def test_half_an_alias_is_never_shown(known):
+def test_a_partial_alias_is_never_streamed(known):
     growing = StreamingRestorer(known)
 
     shown = [growing.feed(piece) for piece in ("Write to ‹em", "ail", " 1", "› or call", ".")]
@@ -192,11 +192,11 @@ def test_half_an_alias_is_never_shown(known):
     assert shown == ["Write to ", "", "", f"{MAIL} or call", "."]
 
 
-def test_words_come_at_once_where_nothing_was_hidden():
+def test_text_streams_at_once_when_nothing_was_hidden():
     assert StreamingRestorer(Pseudonymizer()).feed("Write an e") == "Write an e"
 
 
-def test_words_come_at_once_where_nothing_can_be_an_alias(known):
+def test_text_that_cannot_be_an_alias_streams_at_once(known):
     assert StreamingRestorer(known).feed("The order is on its way") == "The order is on its way"
 
 
@@ -214,7 +214,7 @@ LOOKUP_CALL = Says.call("read", "I look up ‹email 1›.", text="‹email 1›"
 CALLS = Says("Now I know ‹phone 1›.", answer="Call ‹phone 1›, or write to Email 1.")
 
 
-async def test_the_model_sees_aliases_and_tools_and_people_see_values(dialect):
+async def test_the_model_gets_aliases_while_tools_and_users_get_values(dialect):
     llm, tool = Steady(dialect, LOOKUP_CALL, CALLS), Customer("read")
 
     events = await collect_events(runtime(llm, dialect, tool).stream(f"Who is {MAIL}?"))
@@ -229,7 +229,7 @@ async def test_the_model_sees_aliases_and_tools_and_people_see_values(dialect):
     assert thoughts[0] == f"I look up {MAIL}."
 
 
-async def test_the_trace_shows_what_was_sent_and_what_that_stood_for(dialect):
+async def test_the_trace_has_the_sent_text_and_the_values_of_aliases(dialect):
     llm = Steady(dialect, LOOKUP_CALL, CALLS)
 
     events = await collect_events(
@@ -242,7 +242,7 @@ async def test_the_trace_shows_what_was_sent_and_what_that_stood_for(dialect):
     assert second["replaced"]["‹phone 1›"] == PHONE
 
 
-async def test_a_run_cut_off_after_any_event_keeps_its_aliases(dialect):
+async def test_a_run_interrupted_after_any_event_keeps_its_aliases(dialect):
     def whole():
         return runtime(Steady(dialect, LOOKUP_CALL, CALLS), dialect, Customer("read"))
 
@@ -257,7 +257,7 @@ async def test_a_run_cut_off_after_any_event_keeps_its_aliases(dialect):
         assert MAIL not in sent_messages(later.planner.llm)
 
 
-async def test_a_run_that_is_run_again_from_a_step_keeps_its_aliases(dialect):
+async def test_a_rerun_from_a_step_keeps_its_aliases(dialect):
     llm = Steady(dialect, LOOKUP_CALL, CALLS)
     told = await collect_events(
         runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?")
@@ -271,7 +271,7 @@ async def test_a_run_that_is_run_again_from_a_step_keeps_its_aliases(dialect):
     assert "Who is ‹email 1›?" in sent_messages(again.planner.llm)
 
 
-async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dialect):
+async def test_aliases_stay_the_same_after_old_messages_are_trimmed(dialect):
     """The oldest messages, with alias number 1, are no longer sent."""
     state = AgentState(max_history=2)
     state.add_message("user", "I am bob@example.com.")
@@ -287,7 +287,7 @@ async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dial
     assert later.requests[0]["messages"][1]["content"] == "And ‹email 2›?"
 
 
-async def test_a_sub_agent_is_told_aliases_too(dialect):
+async def test_a_sub_agent_gets_aliases(dialect):
     discretion = Pseudonymizer()
     helper_llm = ScriptedModel(Says(answer="It is ‹phone 1›."), dialect=dialect)
     helper = runtime(helper_llm, dialect, discretion=discretion, name="helper")
@@ -303,7 +303,7 @@ async def test_a_sub_agent_is_told_aliases_too(dialect):
     assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
 
 
-async def test_an_answer_in_a_form_has_the_values(dialect):
+async def test_a_structured_answer_has_the_values(dialect):
     schema = OutputSchema(
         {"type": "object", "properties": {"to": {"type": "string", "minLength": 12}}}
     )
@@ -316,7 +316,7 @@ async def test_an_answer_in_a_form_has_the_values(dialect):
     assert MAIL not in sent_messages(llm)
 
 
-async def test_an_answer_that_did_not_fit_is_shown_again_with_aliases(dialect):
+async def test_an_invalid_answer_is_sent_back_with_aliases(dialect):
     schema = OutputSchema({"type": "object", "required": ["n"]})
     script = Says(answer='{"to": "‹email 1›"}'), Says(answer='{"n": 1}')
     llm = ScriptedModel(*script, dialect=dialect)
@@ -333,7 +333,7 @@ class Breaks:
         raise AgentConnectionError("The connection was lost.")
 
 
-async def test_what_waited_to_be_shown_is_shown_where_the_model_breaks_off():
+async def test_held_back_text_is_released_when_the_stream_breaks():
     events = await collect_events(runtime(Breaks(), "native").stream(f"Who is {MAIL}?"))
 
     assert events[-1].data["answer"] == "Write to ‹ema"

@@ -8,7 +8,7 @@ from agents.engine import ReActPlanner
 from agents.engine.errors import ModelBusy
 from agents.engine.resilience.rate_limiter import Limits, RateLimiter, TokenBucket
 from agents.engine.testing import Says, ScriptedModel
-from tests.engine.test_model_call import failure, hear, model_call, planner
+from tests.engine.test_model_call import collect, failure, model_call, planner
 
 
 class Clock:
@@ -26,15 +26,15 @@ def notes(events):
     return [e.data for e in events if e.type == "status" and e.data["kind"] == "limited"]
 
 
-async def visit(gate, order, name, leave):
+async def use_slot(gate, order, name, leave):
     async with gate.acquire("fast"):
         order.append(name)
         await leave.wait()
 
 
-async def test_as_many_as_allowed_are_let_in_and_the_first_in_line_is_next():
+async def test_slots_are_given_in_order_up_to_the_limit():
     gate, order, leave = RateLimiter(Limits(concurrency=1)), [], asyncio.Event()
-    visits = [asyncio.create_task(visit(gate, order, name, leave)) for name in "abc"]
+    visits = [asyncio.create_task(use_slot(gate, order, name, leave)) for name in "abc"]
     await asyncio.sleep(0)
 
     assert (order, gate.blocking_limit()) == (["a"], "concurrency")
@@ -44,9 +44,9 @@ async def test_as_many_as_allowed_are_let_in_and_the_first_in_line_is_next():
     assert gate.blocking_limit() is None
 
 
-async def test_whoever_leaves_the_line_holds_up_nobody():
+async def test_a_cancelled_waiter_does_not_block_the_queue():
     gate, order, leave = RateLimiter(Limits(concurrency=1)), [], asyncio.Event()
-    a, b, c = [asyncio.create_task(visit(gate, order, name, leave)) for name in "abc"]
+    a, b, c = [asyncio.create_task(use_slot(gate, order, name, leave)) for name in "abc"]
     await asyncio.sleep(0)
 
     b.cancel()
@@ -55,7 +55,7 @@ async def test_whoever_leaves_the_line_holds_up_nobody():
     assert order == ["a", "c"]
 
 
-def test_a_bucket_gives_what_it_holds_and_then_what_is_refilled():
+def test_a_token_bucket_is_emptied_and_refilled():
     clock = Clock()
     bucket = TokenBucket(3, 2.0, clock=clock)
 
@@ -67,7 +67,7 @@ def test_a_bucket_gives_what_it_holds_and_then_what_is_refilled():
     assert [bucket.allows() for _ in range(4)] == [True, True, True, False]
 
 
-def test_what_was_spent_beyond_a_bucket_is_refilled_first():
+def test_a_token_bucket_repays_its_debt_first():
     clock = Clock()
     bucket = TokenBucket(10, 1.0, clock=clock)
     bucket.spend(25)
@@ -78,7 +78,7 @@ def test_what_was_spent_beyond_a_bucket_is_refilled_first():
     assert not bucket.allows()
 
 
-async def test_requests_over_the_limit_wait_until_one_is_refilled():
+async def test_requests_over_the_limit_wait_for_a_refill():
     clock = Clock()
     gate = RateLimiter(Limits(requests=2, patience=0.05), clock=clock)
     for _ in range(2):
@@ -94,7 +94,7 @@ async def test_requests_over_the_limit_wait_until_one_is_refilled():
     assert gate.blocking_limit() is None
 
 
-async def test_whoever_waits_for_a_refill_is_let_in_when_it_comes():
+async def test_a_waiter_continues_when_the_bucket_is_refilled():
     gate = RateLimiter(Limits(requests=1200, patience=5))
     gate._requests.spend(1200)
     began = asyncio.get_running_loop().time()
@@ -115,12 +115,14 @@ async def test_tokens_over_the_limit_are_refilled_within_a_minute():
     assert gate.blocking_limit() is None
 
 
-async def test_a_run_says_that_it_waits_for_its_turn_and_why():
+async def test_a_run_reports_that_it_waits_for_the_rate_limit():
     gate, leave = RateLimiter(Limits(concurrency=1)), asyncio.Event()
-    other = asyncio.create_task(visit(gate, [], "other", leave))
+    other = asyncio.create_task(use_slot(gate, [], "other", leave))
     await asyncio.sleep(0)
 
-    hearing = asyncio.create_task(hear(model_call(limited_planner(gate, Says(answer="Yes.")))))
+    hearing = asyncio.create_task(
+        collect(model_call(limited_planner(gate, Says(answer="Yes."))))
+    )
     await asyncio.sleep(0.05)
     leave.set()
     await other
@@ -129,9 +131,9 @@ async def test_a_run_says_that_it_waits_for_its_turn_and_why():
     assert notes(await hearing) == [facts]
 
 
-async def test_what_an_answer_used_counts_for_the_next():
+async def test_the_usage_of_an_answer_counts_for_the_next_request():
     gate = RateLimiter(Limits(tokens=1, patience=0.02))
-    await hear(model_call(limited_planner(gate, Says(answer="Yes."))))
+    await collect(model_call(limited_planner(gate, Says(answer="Yes."))))
 
     error = await failure(model_call(limited_planner(gate)))
 
@@ -139,12 +141,12 @@ async def test_what_an_answer_used_counts_for_the_next():
     assert not error.is_outage
 
 
-async def test_where_the_turn_does_not_come_the_next_model_is_asked():
+async def test_the_fallback_model_is_used_when_waiting_times_out():
     gate = RateLimiter(Limits(requests=1, patience=0.02))
     async with gate.acquire("fast"):
         pass
 
-    events = await hear(
+    events = await collect(
         model_call(limited_planner(gate), planner("other", Says(answer="Yes.")))
     )
 
@@ -154,4 +156,4 @@ async def test_where_the_turn_does_not_come_the_next_model_is_asked():
 
 async def test_a_model_without_limits_has_no_rate_limiter():
     assert not Limits()
-    assert notes(await hear(model_call(planner("a", Says(answer="Yes."))))) == []
+    assert notes(await collect(model_call(planner("a", Says(answer="Yes."))))) == []

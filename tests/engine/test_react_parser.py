@@ -220,7 +220,7 @@ ACTIONS: dict[str, tuple[str, str, str, Any]] = {
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_an_action_is_read_from_every_form(name: str) -> None:
+def test_an_action_is_parsed_from_every_notation(name: str) -> None:
     text, thought, action, action_input = ACTIONS[name]
 
     plan = parse_react(text)
@@ -297,7 +297,7 @@ ANSWERS: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_is_read_from_every_form(name: str) -> None:
+def test_an_answer_is_parsed_from_every_notation(name: str) -> None:
     text, thought, answer = ANSWERS[name]
 
     plan = parse_react(text)
@@ -324,9 +324,7 @@ def test_an_answer_is_read_from_every_form(name: str) -> None:
         ("Thought: hm\nFinal Answer:", "Final Answer is empty"),
     ],
 )
-def test_a_reply_that_decides_nothing_is_told_what_would_be_right(
-    text: str, complaint: str
-) -> None:
+def test_a_reply_without_a_decision_gets_instructions(text: str, complaint: str) -> None:
     with pytest.raises(PlanParseError, match=complaint) as caught:
         parse_react(text)
 
@@ -367,7 +365,7 @@ def read(pieces: list[str]) -> tuple[ReactParser, str, str]:
     return reader, thought, answer
 
 
-def test_a_thought_and_an_answer_are_shown_while_they_are_written() -> None:
+def test_thoughts_and_answers_are_streamed() -> None:
     reader = ReactParser()
 
     assert reader.feed("Thou") == []
@@ -379,7 +377,7 @@ def test_a_thought_and_an_answer_are_shown_while_they_are_written() -> None:
     assert reader.feed("3") == [("answer", "<3")]
 
 
-def test_prose_is_shown_as_soon_as_it_cannot_be_a_label() -> None:
+def test_prose_is_streamed_as_soon_as_it_cannot_be_a_label() -> None:
     reader = ReactParser()
 
     assert reader.feed("Act") == []
@@ -387,20 +385,20 @@ def test_prose_is_shown_as_soon_as_it_cannot_be_a_label() -> None:
     assert reader.feed(", yes") == [("answer", ", yes")]
 
 
-def test_actions_and_observations_are_never_shown() -> None:
+def test_actions_and_observations_are_never_streamed() -> None:
     _, thought, answer = read(list("Observation: x\n" + USUAL + "\nFinal Answer: no"))
 
     assert (thought.strip(), answer) == ("look it up", "")
 
 
-def test_thinking_is_shown_as_thought_without_its_tags() -> None:
+def test_thinking_is_streamed_as_a_thought_without_its_tags() -> None:
     _, thought, answer = read(list("<think>Action: x\n</think>\nIt is 42."))
 
     assert (thought.strip(), answer.strip()) == ("Action: x", "It is 42.")
 
 
 @pytest.mark.parametrize("label", ["Observation:", "Thought:", "**Observation:**", "観察："])
-def test_reading_is_done_where_the_model_makes_up_an_observation(label: str) -> None:
+def test_parsing_stops_at_an_invented_observation(label: str) -> None:
     reader = ReactParser()
 
     reader.feed(f"{USUAL}\n{label[:-1]}")
@@ -412,7 +410,7 @@ def test_reading_is_done_where_the_model_makes_up_an_observation(label: str) -> 
     assert reader.result().action_input == ASKED
 
 
-def test_a_reader_says_when_an_answer_turned_out_to_be_a_thought() -> None:
+def test_the_parser_reports_text_that_turned_out_to_be_a_thought() -> None:
     reader = ReactParser()
 
     assert reader.feed("I look.\n") == [("answer", "I look.\n")]
@@ -423,7 +421,7 @@ def test_a_reader_says_when_an_answer_turned_out_to_be_a_thought() -> None:
     assert reader.result().thought == "I look."
 
 
-def test_the_plan_so_far_can_be_asked_for_at_any_time() -> None:
+def test_the_partial_plan_is_available_at_any_time() -> None:
     reader = ReactParser()
 
     reader.feed("Final Answer: 4")
@@ -471,7 +469,7 @@ replies = st.lists(st.sampled_from(BITS) | st.text(max_size=4), max_size=14).map
 @many(200)
 @given(replies, st.data())
 @example("".join(text for text, *_ in [*ACTIONS.values(), *ANSWERS.values()]), None)
-def test_what_was_shown_is_what_is_kept_however_the_reply_was_cut(
+def test_streamed_and_saved_text_are_equal_for_any_chunking(
     text: str, data: st.DataObject | None
 ) -> None:
     reader, thought, answer = read(cut(text, data))
@@ -498,7 +496,7 @@ def cut(text: str, data: st.DataObject | None) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [*ACTIONS, *ANSWERS])
-def test_every_form_is_read_the_same_letter_by_letter(name: str) -> None:
+def test_every_notation_is_parsed_the_same_letter_by_letter(name: str) -> None:
     text = (ACTIONS.get(name) or ANSWERS[name])[0]
 
     assert read(list(text))[1:] == read([text])[1:]
@@ -537,5 +535,5 @@ def test_a_hostile_input_is_text(input: str) -> None:
 @pytest.mark.parametrize(
     "inside", ["q={1, 2}", "q=b'x'", "q=f()", "q=1e999", "q='\\d'", "q=", "=)("]
 )
-def test_a_call_in_other_words_than_json_is_text(inside: str) -> None:
+def test_a_call_that_is_not_json_is_text(inside: str) -> None:
     assert parse_react(f"Action: search({inside})").action_input == inside

@@ -27,7 +27,7 @@ def events_json(events):
     return json.dumps([event.to_dict() for event in events], ensure_ascii=False)
 
 
-async def test_nothing_personal_is_kept_and_tools_are_called_with_it(dialect):
+async def test_personal_data_is_not_saved_but_tools_get_it(dialect):
     tool = Echo("read")
 
     events = await collect_events(redact(agent(dialect, tool).stream(QUESTION)))
@@ -40,7 +40,7 @@ async def test_nothing_personal_is_kept_and_tools_are_called_with_it(dialect):
     check(events)
 
 
-async def test_words_that_are_still_coming_are_those_of_the_answer(dialect):
+async def test_streamed_text_is_the_beginning_of_the_redacted_answer(dialect):
     events = await collect_events(redact(agent(dialect, Echo("read")).stream(QUESTION)))
 
     said = "".join(e.data["content"] for e in events if e.type is EventType.DELTA)
@@ -48,7 +48,7 @@ async def test_words_that_are_still_coming_are_those_of_the_answer(dialect):
     assert events[-1].data["answer"].startswith(said)
 
 
-async def test_a_run_cut_off_after_any_event_goes_on_with_what_was_kept(dialect):
+async def test_a_run_interrupted_after_any_event_resumes_from_redacted_events(dialect):
     whole = await collect_events(redact(agent(dialect, Echo("read")).stream(QUESTION)))
 
     for cut in range(1, len(whole)):
@@ -63,7 +63,7 @@ async def test_a_run_cut_off_after_any_event_goes_on_with_what_was_kept(dialect)
         assert events[-1].data["stopped_reason"] == "completed"
 
 
-def test_what_a_run_finds_its_own_things_by_stays():
+def test_ids_and_tool_names_are_not_redacted():
     function = {
         "name": "ask_4111111111111111",
         "arguments": json.dumps({"n": 4111111111111111}),
@@ -77,7 +77,7 @@ def test_what_a_run_finds_its_own_things_by_stays():
     assert json.loads(kept["function"]["arguments"]) == {"n": "‹card›"}
 
 
-def test_names_of_fields_are_no_way_around_it():
+def test_output_fields_named_like_ids_are_redacted():
     output = {"id": MAIL, "name": MAIL, "account_number": ACCOUNT, "rows": [{"tool": MAIL}]}
 
     kept = Redactor().event(Event(type=EventType.RUN_FINISHED, data={"output": output})).data
@@ -90,7 +90,7 @@ def test_names_of_fields_are_no_way_around_it():
     }
 
 
-def test_what_was_signed_is_not_kept():
+def test_signed_thinking_is_not_saved():
     block = {"type": "thinking", "thinking": f"{MAIL}?", "signature": "abc"}
     message = {"role": "assistant", "content": MAIL, "thinking_blocks": [block], "model": "m"}
     event = Event(type=EventType.STEP, data={"messages": [message]})

@@ -21,7 +21,7 @@ def before(events, step):
 
 
 @pytest.mark.parametrize("step", [2, 3, 4, 5])
-async def test_what_is_told_again_is_not_done_again(dialect, step):
+async def test_replayed_calls_are_not_made_again(dialect, step):
     past = before(await record_run(dialect), step)
     read, write = Reads("read"), Writes("write")
 
@@ -33,7 +33,7 @@ async def test_what_is_told_again_is_not_done_again(dialect, step):
     assert [event.seq for event in events if event.is_replayed] == [e.seq for e in past[1:]]
 
 
-async def test_cut_off_while_it_is_told_again_it_comes_to_the_same_end(dialect):
+async def test_a_rerun_interrupted_during_replay_has_the_same_result(dialect):
     past = before(await record_run(dialect), 5)
     whole = await collect_events(agent(dialect, Reads("read"), Writes("write")).rerun(past))
 
@@ -47,7 +47,7 @@ async def test_cut_off_while_it_is_told_again_it_comes_to_the_same_end(dialect):
         assert read.inputs == write.inputs == []
 
 
-async def test_it_begins_with_a_setup_of_its_own(dialect):
+async def test_a_rerun_starts_with_its_own_tools(dialect):
     past = before(await record_run(dialect), 3)
 
     first, second, *_ = await collect_events(agent(dialect, Reads("read")).rerun(past))
@@ -57,7 +57,7 @@ async def test_it_begins_with_a_setup_of_its_own(dialect):
     assert (first.is_replayed, second.is_replayed) == (False, True)
 
 
-def test_what_failed_or_was_used_up_in_the_other_run_is_no_matter_of_this_one():
+def test_replayed_usage_and_failures_do_not_count_for_the_rerun():
     emit = EventFactory("agent")
     usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10, "cost": 1.0}
     told: list[Event] = [

@@ -49,16 +49,16 @@ def model_call(first, *others, circuits=None):
     )
 
 
-async def hear(heard, events=None):
+async def collect(heard, events=None):
     events = [] if events is None else events
     async for event in heard.events(ask(heard.planner), ask):
         events.append(event)
     return events
 
 
-async def test_a_provider_with_a_problem_is_replaced_by_one_without():
+async def test_a_failing_provider_is_replaced_by_the_fallback():
     async with WireServer([fail(503, "overloaded")] * 3) as a, WireServer([say("Here.")]) as b:
-        events = await hear(model_call(planner(a.url), planner(b.url, "openai/other")))
+        events = await collect(model_call(planner(a.url), planner(b.url, "openai/other")))
 
     status = [e.data for e in events if e.type == "status"][-1]
     assert (status["from"], status["to"]) == ("openai/wire", "openai/other")
@@ -67,13 +67,13 @@ async def test_a_provider_with_a_problem_is_replaced_by_one_without():
     assert len(a.requests) == 3
 
 
-async def test_no_event_and_no_error_shows_the_key():
+async def test_events_and_errors_do_not_contain_the_key():
     reply = fail(401, f"Incorrect API key provided: {KEY}")
     async with WireServer([reply] * 2) as server:
         heard = model_call(planner(server.url), planner(server.url, "openai/other"))
         events = []
         with pytest.raises(AgentError) as caught:
-            await hear(heard, events)
+            await collect(heard, events)
 
     refusal = "Incorrect API key provided: ***"
     assert events[0].data["message"] == KEY_REJECTED.fill("openai/wire", refusal)
@@ -81,26 +81,26 @@ async def test_no_event_and_no_error_shows_the_key():
     assert str(caught.value).endswith("Models tried: openai/wire, openai/other.")
 
 
-async def test_a_server_that_is_down_is_left_alone_until_one_attempt_finds_it_up():
+async def test_a_server_that_is_down_is_skipped_until_a_trial_succeeds():
     clock, port = Clock(), closed_port()
     circuits = Circuits(clock=clock)
     down = planner(f"http://127.0.0.1:{port}/v1")
     for _ in range(2):
         with pytest.raises(AgentError, match="Models tried"):
-            await hear(model_call(down, circuits=circuits))
+            await collect(model_call(down, circuits=circuits))
 
     async with WireServer([say("Back.")], port=port) as server:
         with pytest.raises(CircuitOpen):
-            await hear(model_call(down, circuits=circuits))
+            await collect(model_call(down, circuits=circuits))
         assert server.requests == []
         clock.now += 31
-        await hear(model_call(down, circuits=circuits))
+        await collect(model_call(down, circuits=circuits))
 
     assert len(server.requests) == 1
     assert {state.state for state in circuits.state()} == {"closed"}
 
 
-async def test_an_answer_that_breaks_off_keeps_its_steps_its_words_and_says_why():
+async def test_an_interrupted_answer_keeps_its_steps_text_and_reason():
     script = [call(("echo", '{"text": "hi"}')), cut(say("one two three", chunks=3), after=2)]
     async with WireServer(script) as server:
         agent = AgentRuntime(

@@ -9,7 +9,7 @@ def rate_limit_error(seconds):
     return error
 
 
-def test_the_pauses_grow_and_differ():
+def test_backoff_grows_with_jitter():
     policy = RetryPolicy(max_retries=9, pause=1)
     waits = [policy.wait(AgentConnectionError(), attempt) for attempt in (1, 2, 3)]
 
@@ -18,16 +18,16 @@ def test_the_pauses_grow_and_differ():
     assert policy.wait(AgentConnectionError(), 1) != waits[0]
 
 
-def test_what_the_provider_asks_for_is_done():
+def test_retry_after_is_respected():
     assert RetryPolicy().wait(rate_limit_error(7.5), 1) == 7.5
     assert RetryPolicy().wait(rate_limit_error(0), 1) == 0
 
 
-def test_nobody_is_made_to_wait_for_ever():
+def test_the_backoff_is_limited():
     assert RetryPolicy(most=30).wait(rate_limit_error(3600), 1) is None
     assert RetryPolicy(max_retries=99, most=30).wait(AgentConnectionError(), 20) <= 30
 
 
 @pytest.mark.parametrize(("error", "attempt"), [(ModelError(), 1), (AgentConnectionError(), 3)])
-def test_another_attempt_is_not_made_where_it_is_useless(error, attempt):
+def test_permanent_errors_are_not_retried(error, attempt):
     assert RetryPolicy(max_retries=2).wait(error, attempt) is None

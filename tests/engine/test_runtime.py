@@ -31,7 +31,7 @@ async def events_of(agent, query="What?", state=None):
     return [event async for event in agent.stream(query, state)]
 
 
-async def test_a_question_without_need_of_tools_is_answered_at_once(agent):
+async def test_a_question_that_needs_no_tools_is_answered_directly(agent):
     result = await agent(Says(answer="Forty two.")).run("What?")
 
     assert (result.answer, result.stopped_reason, result.tool_calls) == (
@@ -56,7 +56,7 @@ async def test_a_tool_is_called_and_its_observation_goes_back_to_the_model(agent
     assert "hello" in json.dumps(runtime.planner.llm.requests[1]["messages"][-1])
 
 
-async def test_events_are_numbered_without_a_hole_and_end_with_the_end(agent):
+async def test_events_are_numbered_without_gaps_and_end_with_run_finished(agent):
     events = await events_of(
         agent(Says.call("echo", text="hi"), Says(answer="Done."), tools=[Echo()])
     )
@@ -67,7 +67,7 @@ async def test_events_are_numbered_without_a_hole_and_end_with_the_end(agent):
     assert events[-1].type == "run_finished"
 
 
-async def test_an_event_survives_the_way_to_a_dict_and_back(agent):
+async def test_an_event_round_trips_through_a_dict(agent):
     for event in await events_of(agent(Says(answer="Done."))):
         text = json.dumps(event.to_dict())
         again = Event.from_dict(json.loads(text))
@@ -75,17 +75,17 @@ async def test_an_event_survives_the_way_to_a_dict_and_back(agent):
         assert set(event.to_dict()) == {"time", "agent", "type", "data", "seq"}
 
 
-async def test_the_answer_and_the_thought_are_streamed_apart(agent):
+async def test_answer_and_thought_are_streamed_separately(agent):
     runtime = agent(
         Says.call("echo", "First I ask.", text="x"), Says(answer="It is x."), tools=[Echo()]
     )
     events = await events_of(runtime)
 
-    def said(kind):
+    def streamed_text(kind):
         return "".join(e.data["content"] for e in events if e.type == kind)
 
-    assert said("thought_delta").strip() == "First I ask."
-    assert said("delta") == "It is x."
+    assert streamed_text("thought_delta").strip() == "First I ask."
+    assert streamed_text("delta") == "It is x."
 
 
 async def test_calls_of_one_turn_are_reported_in_order_each_with_its_result():
@@ -99,7 +99,7 @@ async def test_calls_of_one_turn_are_reported_in_order_each_with_its_result():
     assert [e.data["content"] for e in events if e.type == "tool_response"] == ["a", "b"]
 
 
-async def test_an_unknown_tool_is_an_error_the_model_can_mend(agent):
+async def test_an_unknown_tool_is_an_error_the_model_can_fix(agent):
     runtime = agent(
         Says.call("eccho", text="x"),
         Says.call("echo", text="x"),
@@ -115,7 +115,7 @@ async def test_an_unknown_tool_is_an_error_the_model_can_mend(agent):
     assert result.stopped_reason == "completed"
 
 
-async def test_a_tool_that_raises_is_tried_three_times_and_then_done_without(agent):
+async def test_a_failing_tool_is_tried_three_times_and_then_dropped(agent):
     async def fail(_):
         raise RuntimeError("the wire is cut")
 
@@ -132,7 +132,7 @@ async def test_a_tool_that_raises_is_tried_three_times_and_then_done_without(age
     )
 
 
-async def test_a_run_that_recovers_by_another_tool_is_completed(agent):
+async def test_a_run_that_recovers_with_another_tool_completes(agent):
     async def fail(_):
         return ToolResult(error="out of paper")
 
@@ -147,7 +147,7 @@ async def test_a_run_that_recovers_by_another_tool_is_completed(agent):
     assert result.stopped_reason == "completed"
 
 
-async def test_a_tool_out_of_order_is_not_offered_again(agent):
+async def test_a_failed_tool_is_not_offered_again(agent):
     async def fail(_):
         return ToolResult(error="out of paper")
 
@@ -161,7 +161,7 @@ async def test_a_tool_out_of_order_is_not_offered_again(agent):
     assert not second["tools"]
 
 
-async def test_an_error_in_the_input_is_told_to_the_model_and_not_tried_again(agent):
+async def test_an_input_error_is_sent_to_the_model_and_not_retried(agent):
     async def refuse(_):
         return ToolResult(error="write digits", mendable=True)
 
@@ -172,7 +172,7 @@ async def test_an_error_in_the_input_is_told_to_the_model_and_not_tried_again(ag
     assert result.stopped_reason == "completed"
 
 
-async def test_a_hung_tool_is_given_up_after_its_time_and_only_once(agent):
+async def test_a_hung_tool_times_out_once(agent):
     async def hang(_):
         await asyncio.Event().wait()
 
@@ -184,7 +184,7 @@ async def test_a_hung_tool_is_given_up_after_its_time_and_only_once(agent):
     assert len(tool.inputs) == 1
 
 
-async def test_fifty_megabytes_of_output_are_cut_with_a_mark(agent):
+async def test_fifty_megabytes_of_output_are_truncated_with_a_note(agent):
     async def flood(_):
         return ToolResult("x" * 50_000_000)
 
@@ -198,7 +198,7 @@ async def test_fifty_megabytes_of_output_are_cut_with_a_mark(agent):
     assert observation.endswith("[… 49,800,000 more characters cut]")
 
 
-async def test_the_third_equal_call_ends_the_run(agent):
+async def test_the_third_duplicate_call_ends_the_run(agent):
     again = [Says.call("echo", text="x") for _ in range(3)]
     result = await agent(*again, tools=[Echo()]).run("?")
 
@@ -230,7 +230,7 @@ async def test_a_blocked_question_never_reaches_the_model(agent):
     assert runtime.planner.llm.requests == []
 
 
-async def test_a_blocked_answer_is_never_shown_not_even_in_part(agent):
+async def test_no_part_of_a_blocked_answer_is_streamed(agent):
     rule = Pattern(pattern="swordfish", stage="output", message="That is a secret.")
     long = f"{'word ' * 40}swordfish {'word ' * 40}"
     events = await events_of(
@@ -243,7 +243,7 @@ async def test_a_blocked_answer_is_never_shown_not_even_in_part(agent):
     assert events[-1].data["detail"] == "That is a secret."
 
 
-async def test_a_warning_is_recorded_and_the_run_goes_on(agent):
+async def test_a_guardrail_warning_is_recorded_and_the_run_continues(agent):
     rule = Pattern(
         pattern="ignore", stage="input", action=GuardrailAction.WARN, name="override"
     )
@@ -257,7 +257,7 @@ async def test_a_warning_is_recorded_and_the_run_goes_on(agent):
     assert events[-1].data["stopped_reason"] == "completed"
 
 
-async def test_a_model_that_cannot_be_reached_ends_the_run_with_a_sentence(agent):
+async def test_an_unreachable_model_ends_the_run_with_an_error_message(agent):
     events = await events_of(agent(AgentConnectionError("No one answers at model:1.")))
 
     error, finished = events[-2:]
@@ -275,7 +275,7 @@ async def test_an_empty_reply_is_a_failure_and_not_an_empty_answer(agent):
     assert (result.stopped_reason, result.answer) == ("error", "")
 
 
-async def test_the_conversation_goes_on_where_it_was(agent):
+async def test_the_next_question_continues_the_conversation(agent):
     state = AgentState()
     runtime = agent(Says(answer="Blue."), Says(answer="Yes, blue."))
     await runtime.run("Which colour?", state)
@@ -288,7 +288,7 @@ async def test_the_conversation_goes_on_where_it_was(agent):
     assert asked.count("Sure?") == 1
 
 
-async def test_a_run_cancelled_inside_a_tool_leaves_a_history_that_is_legal(agent):
+async def test_a_run_cancelled_during_a_tool_call_leaves_a_valid_history(agent):
     entered = asyncio.Event()
 
     async def hang(_):
@@ -318,7 +318,7 @@ async def test_the_cost_of_a_run_is_added_up(agent):
     assert events[-1].data["usage"]["total_tokens"] == sum(used) > 0
 
 
-async def test_what_did_not_fit_into_the_request_is_told(agent):
+async def test_messages_trimmed_from_the_request_are_reported(agent):
     state = AgentState()
     for n in range(5):
         state.add_message("user", f"{n} " + "word " * 200)
@@ -336,7 +336,7 @@ async def test_what_did_not_fit_into_the_request_is_told(agent):
 AGAIN = RetryPolicy(max_retries=2, pause=0)
 
 
-async def test_a_model_that_fails_before_its_first_word_is_asked_again(agent):
+async def test_a_model_that_fails_before_its_first_token_is_retried(agent):
     script = [AgentConnectionError("Refused."), RateLimited("Wait."), Says(answer="Here.")]
     events = await events_of(agent(*script, retry=AGAIN))
 
@@ -348,7 +348,7 @@ async def test_a_model_that_fails_before_its_first_word_is_asked_again(agent):
     assert events[-1].data["answer"] == "Here."
 
 
-async def test_a_model_that_keeps_failing_is_given_up_after_three_attempts(agent):
+async def test_a_failing_model_is_tried_three_times(agent):
     runtime = agent(*[AgentConnectionError("Refused.")] * 3, retry=AGAIN)
 
     result = await runtime.run("?")
@@ -357,14 +357,14 @@ async def test_a_model_that_keeps_failing_is_given_up_after_three_attempts(agent
     assert len(runtime.planner.llm.requests) == 3
 
 
-async def test_a_failure_that_will_not_pass_is_not_tried_again(agent):
+async def test_a_permanent_failure_is_not_retried(agent):
     runtime = agent(ModelError("Wrong key."), retry=AGAIN)
 
     assert (await runtime.run("?")).stopped_reason == "error"
     assert len(runtime.planner.llm.requests) == 1
 
 
-async def test_a_run_that_has_spent_its_tokens_stops_with_the_limit_in_words(agent):
+async def test_a_run_over_its_token_budget_stops_and_names_the_limit(agent):
     policy = standard_policy(max_tokens=1)
     events = await events_of(agent(Says.call("echo", text="x"), tools=[Echo()], policy=policy))
 
@@ -373,7 +373,7 @@ async def test_a_run_that_has_spent_its_tokens_stops_with_the_limit_in_words(age
 
 
 class Silent:
-    """A model that says one word, and then nothing more."""
+    """A model that streams one word and then hangs."""
 
     def __init__(self):
         self.is_waiting = asyncio.Event()
@@ -385,7 +385,7 @@ class Silent:
 
 
 @pytest.mark.parametrize("discretion", [None, Pseudonymizer()])
-async def test_from_a_chunk_to_the_event_there_are_seven_generators_at_most(discretion):
+async def test_a_chunk_passes_at_most_seven_generators(discretion):
     model = Silent()
     planner = ReActPlanner(model, "silent", pseudonymizer=discretion)
     rules = Guardrails(blocked_patterns=[Pattern(pattern="swordfish")])

@@ -1,4 +1,4 @@
-"""What only a model with native tool calls can do, or get wrong."""
+"""Runs with native tool calls, and their errors."""
 
 import asyncio
 
@@ -55,7 +55,7 @@ def call(arguments, id="c0", name="echo"):
     return delta(tool_calls=[{"index": 0, "id": id, "function": function}])
 
 
-async def test_words_before_a_call_turn_out_to_be_a_thought():
+async def test_text_before_a_tool_call_becomes_a_thought():
     turns = [delta(content="Let me look."), call('{"text": "x"}'), finish("tool_calls")]
     agent = runtime(Chunks(turns, [delta(content="x"), finish("stop")]), [Echo()])
 
@@ -66,7 +66,7 @@ async def test_words_before_a_call_turn_out_to_be_a_thought():
     assert events[-1].data["answer"] == "x"
 
 
-async def test_a_stop_reason_that_lies_does_not_end_the_run_early():
+async def test_a_wrong_stop_reason_does_not_end_the_run_early():
     """Gemini says STOP with function calls."""
     turns = [[call('{"text": "x"}'), finish("stop")], [delta(content="x"), finish("stop")]]
 
@@ -84,7 +84,7 @@ async def test_a_truncated_call_is_never_run():
     assert (result.stopped_reason, tool.inputs) == ("error", [])
 
 
-async def test_arguments_that_are_no_json_go_back_as_an_error_and_history_keeps_none():
+async def test_invalid_json_arguments_are_returned_as_an_error_and_not_saved():
     tool = Echo()
     turns = [
         [call('{"text": '), finish("tool_calls")],
@@ -102,7 +102,7 @@ async def test_arguments_that_are_no_json_go_back_as_an_error_and_history_keeps_
     assert request["messages"][0]["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
-async def test_two_turns_that_use_one_id_stay_apart():
+async def test_repeated_call_ids_in_two_turns_are_kept_apart():
     turns = [[call(f'{{"text": "{n}"}}', id="same"), finish("tool_calls")] for n in (1, 2)]
     agent = runtime(Chunks(*turns, [delta(content="2"), finish("stop")]), [Echo()])
 
@@ -112,7 +112,7 @@ async def test_two_turns_that_use_one_id_stay_apart():
     assert len(set(ids)) == 2
 
 
-async def test_a_model_that_never_begins_is_given_up_in_words():
+async def test_a_model_that_never_starts_times_out_with_a_message():
     llm = Chunks([None])
     result_of = runtime(llm, deadlines=Deadlines(first=0.05)).stream("?")
 
@@ -123,7 +123,7 @@ async def test_a_model_that_never_begins_is_given_up_in_words():
     assert llm.closed == 1
 
 
-async def test_a_model_that_is_slow_to_begin_is_waited_for_and_that_is_told_once():
+async def test_a_slow_model_is_reported_once_and_waited_for():
     slow = Deadlines(slow=0.02, first=0.1)
     events = [event async for event in runtime(Chunks([None]), deadlines=slow).stream("?")]
 
@@ -132,7 +132,7 @@ async def test_a_model_that_is_slow_to_begin_is_waited_for_and_that_is_told_once
     assert events[-1].data["detail"] == "The model sent nothing for 0.1 s."
 
 
-async def test_a_model_that_stops_in_the_middle_is_given_up_and_what_it_said_was_shown():
+async def test_a_model_that_stalls_mid_stream_times_out_and_keeps_its_text():
     llm = Chunks([delta(content="Half an"), None])
     agent = runtime(llm, deadlines=Deadlines(slow=0.05, between=0.05))
 
@@ -142,7 +142,7 @@ async def test_a_model_that_stops_in_the_middle_is_given_up_and_what_it_said_was
     assert events[-1].data["stopped_reason"] == "error"
 
 
-async def test_tokens_that_come_together_are_told_together():
+async def test_tokens_that_arrive_together_are_one_event():
     turns = [*(delta(content=f"{n} ") for n in range(500)), finish("stop")]
     agent = runtime(Chunks(turns), batch_seconds=0.01)
 
@@ -153,7 +153,7 @@ async def test_tokens_that_come_together_are_told_together():
     assert events[-1].data["answer"].startswith("0 1 2 ")
 
 
-async def test_stopping_closes_the_stream_of_the_model():
+async def test_stopping_closes_the_models_stream():
     llm = Chunks([delta(content="I say"), None])
     events = runtime(llm).stream("?")
     async for event in events:
@@ -176,7 +176,7 @@ async def test_a_model_that_invents_observations_is_cut_short():
     assert (result.answer, result.steps[0].observation) == ("x", "x")
 
 
-async def test_a_reply_in_no_known_form_is_sent_back_to_be_fixed():
+async def test_an_unparsable_reply_is_sent_back_to_be_fixed():
     script = [delta(content="Thought: hmm"), finish("stop")]
     answer = [delta(content="Final Answer: x"), finish("stop")]
     llm = Chunks(script, answer)
@@ -186,7 +186,7 @@ async def test_a_reply_in_no_known_form_is_sent_back_to_be_fixed():
     assert (result.answer, result.stopped_reason) == ("x", "completed")
 
 
-async def test_two_calls_in_one_turn_may_be_equal_but_not_three():
+async def test_two_duplicate_calls_in_one_turn_are_allowed_but_not_three():
     thrice = Says("", tuple(Call("echo", {"text": "x"}) for _ in range(3)))
 
     result = await native(thrice, tools=[Echo()]).run("?")
@@ -194,7 +194,7 @@ async def test_two_calls_in_one_turn_may_be_equal_but_not_three():
     assert (result.stopped_reason, result.tool_calls) == ("duplicate_tool_call", 0)
 
 
-async def test_calls_that_only_read_run_side_by_side_and_are_reported_in_order():
+async def test_read_only_calls_run_in_parallel_and_are_reported_in_order():
     waiting = asyncio.Barrier(3)
 
     async def meet(input):
@@ -215,7 +215,7 @@ async def test_calls_that_only_read_run_side_by_side_and_are_reported_in_order()
 
 
 @pytest.mark.parametrize("effect", ["idempotent", "at_most_once"])
-async def test_calls_that_change_something_wait_for_one_another(effect):
+async def test_calls_with_side_effects_run_one_after_another(effect):
     tool, alone = Echo(), []
 
     async def does(input):
@@ -231,7 +231,7 @@ async def test_calls_that_change_something_wait_for_one_another(effect):
     assert alone == [1, 2, 3]
 
 
-async def test_stopping_leaves_none_of_the_calls_running():
+async def test_stopping_cancels_all_running_calls():
     ended = []
 
     async def hang(input):
@@ -254,7 +254,7 @@ async def test_stopping_leaves_none_of_the_calls_running():
     assert sorted(ended) == ["a", "b", "c"]
 
 
-async def test_a_model_that_has_spoken_is_not_asked_again():
+async def test_a_model_that_has_started_streaming_is_not_retried():
     class Cut(Chunks):
         async def stream(self, **request):
             yield delta(content="Half an")
@@ -268,7 +268,7 @@ async def test_a_model_that_has_spoken_is_not_asked_again():
     assert (result.answer, result.stopped_reason) == ("Half an", "error")
 
 
-async def test_arguments_nested_too_deeply_go_back_as_an_error():
+async def test_arguments_nested_too_deeply_are_returned_as_an_error():
     deep = '{"text": ' + "[" * 100_000 + "]" * 100_000 + "}"
     turns = [[call(deep), finish("tool_calls")], [delta(content="Sorry."), finish("stop")]]
 
@@ -278,7 +278,7 @@ async def test_arguments_nested_too_deeply_go_back_as_an_error():
     assert result.answer == "Sorry."
 
 
-async def test_an_answer_cut_off_at_the_limit_says_so():
+async def test_an_answer_truncated_at_the_token_limit_has_a_caveat():
     turn = [delta(content="The reasons are: 1. the"), finish("length")]
 
     events = [event async for event in runtime(Chunks(turn)).stream("?")]
@@ -287,7 +287,7 @@ async def test_an_answer_cut_off_at_the_limit_says_so():
     assert "cut off" in events[-1].data["detail"]
 
 
-async def test_a_reply_that_cannot_be_read_is_shown_to_the_model_and_not_to_the_person():
+async def test_an_unreadable_reply_is_sent_to_the_model_but_not_to_the_user():
     bad = [delta(content="Let me see.\nAction:\n"), finish("stop")]
     good = [delta(content="Final Answer: 42"), finish("stop")]
     agent = runtime(Chunks(bad, good), [Echo()], dialect="react")

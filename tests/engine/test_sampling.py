@@ -130,7 +130,7 @@ async def test_requests_at_once_do_not_exceed_the_budget_together():
     assert [request["tools"] for request in model.requests].count(None) == 1
 
 
-async def test_a_call_can_not_use_the_model_forever(monkeypatch):
+async def test_a_call_can_use_the_model_a_limited_number_of_times(monkeypatch):
     monkeypatch.setattr(live_call, "MAX_SAMPLES", 1)
 
     async def work(context):

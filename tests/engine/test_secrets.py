@@ -43,19 +43,19 @@ FORMS = [
 
 
 @given(key=keys, form=st.sampled_from(FORMS))
-def test_no_key_survives_in_any_sentence(key, form):
+def test_keys_are_masked_in_any_sentence(key, form):
     assert key not in mask_secrets(form.format(key))
 
 
 @given(key=keys, form=st.sampled_from(FORMS))
-def test_what_a_provider_says_of_a_key_is_told_without_it(key, form):
+def test_provider_messages_about_a_key_are_masked(key, form):
     told = explain(Exception(form.format(key)), model="openai/m")
 
     assert key not in str(told) + told.advice
 
 
 @given(before=st.text(max_size=40), key=keys, after=st.text(max_size=40))
-def test_no_key_survives_between_any_words(before, key, after):
+def test_keys_are_masked_between_any_words(before, key, after):
     assert key not in mask_secrets(f"{before} {key} {after}")
 
 
@@ -63,14 +63,14 @@ def test_no_key_survives_between_any_words(before, key, after):
     key=st.text(min_size=4, max_size=80).filter(lambda key: key not in "***"),
     form=st.sampled_from(FORMS),
 )
-def test_a_key_that_is_known_is_found_whatever_it_looks_like(key, form):
+def test_a_known_key_is_masked_whatever_it_looks_like(key, form):
     said = form.format(key)
 
     assert said.count(key) - mask_secrets(said, key).count(key) >= 1
 
 
 @given(st.text(max_size=300))
-def test_what_is_masked_stays_as_it_is(text):
+def test_masking_twice_changes_nothing(text):
     once = mask_secrets(text)
 
     assert mask_secrets(once) == once
@@ -91,11 +91,11 @@ def test_what_is_masked_stays_as_it_is(text):
         "パスワードが正しくありません。",
     ],
 )
-def test_a_sentence_without_a_secret_is_left_alone(said):
+def test_a_sentence_without_a_secret_is_unchanged(said):
     assert mask_secrets(said) == said
 
 
-def test_a_star_that_a_provider_put_there_does_not_save_the_rest():
+def test_a_partly_starred_key_is_masked_whole():
     assert mask_secrets("Incorrect API key provided: abcd1234*****6789.") == (
         "Incorrect API key provided: ***"
     )
@@ -105,7 +105,7 @@ def test_a_star_that_a_provider_put_there_does_not_save_the_rest():
 @pytest.mark.parametrize(
     "piece", ["key ", "key:", "sk-", "a" * 31, "://", "Bearer ", "key a1 "]
 )
-def test_a_long_text_takes_no_longer_than_its_length(piece):
+def test_a_long_text_takes_linear_time(piece):
     text = piece * (200_000 // len(piece))
 
     began = time.process_time()
@@ -127,9 +127,9 @@ MADE_UP = "madeUpOnlyForTestsMadeUpOnlyForTests"
         f"AccountKey={MADE_UP}==",
     ],
 )
-def test_a_key_is_one_without_a_digit(key):
+def test_a_key_without_a_digit_is_masked(key):
     assert MADE_UP not in mask_secrets(f"refused: {key}, sorry")
 
 
-def test_a_name_that_begins_like_a_key_is_none():
+def test_a_name_that_begins_like_a_key_is_not_masked():
     assert mask_secrets("npm_config_registry is not set") == "npm_config_registry is not set"

@@ -18,7 +18,7 @@ from agents.engine.plans.similarity import group_equal, normal_form
         ("| a | b |", "a b"),
     ],
 )
-def test_how_it_is_put_makes_no_difference(one, other):
+def test_wording_differences_are_normalized(one, other):
     assert normal_form(one) == normal_form(other)
 
 
@@ -36,11 +36,11 @@ def test_how_it_is_put_makes_no_difference(one, other):
         ("が", "か"),
     ],
 )
-def test_what_is_said_does(one, other):
+def test_different_content_stays_different(one, other):
     assert normal_form(one) != normal_form(other)
 
 
-def test_those_who_say_the_same_are_found_the_most_first():
+def test_equal_answers_are_grouped_largest_group_first():
     found = group_equal({"a": "No.", "b": "Yes", "c": "yes!"})
 
     assert found == [["b", "c"], ["a"]]

@@ -17,7 +17,7 @@ def user(text="?"):
     return {"role": "user", "content": text}
 
 
-def test_what_was_added_is_given_back_and_can_be_cleared():
+def test_messages_are_returned_and_can_be_cleared():
     state = AgentState()
     state.add_message("user", "Hello")
     state.add_step(AgentStep(thought="Hm."))
@@ -29,7 +29,7 @@ def test_what_was_added_is_given_back_and_can_be_cleared():
     assert state.get_messages() == state.get_steps() == []
 
 
-def test_what_is_given_back_can_be_changed_without_harm():
+def test_changing_returned_messages_does_not_change_the_state():
     state = AgentState()
     state.add_message("user", "Hello")
 
@@ -50,7 +50,7 @@ def test_only_the_newest_messages_are_kept():
     assert messages[0]["role"] == "user"
 
 
-def test_a_long_exchange_is_never_torn():
+def test_an_exchange_is_never_split():
     history = [user(), call("a"), answer("a"), call("b"), answer("b")]
 
     assert trim_messages([user(), *history], 3) == history
@@ -63,11 +63,11 @@ def test_a_call_without_a_result_gets_one():
     assert "interrupted" in history[3]["content"]
 
 
-def test_a_result_that_nobody_called_for_is_left_out():
+def test_a_result_without_a_call_is_left_out():
     assert repair_history([user(), answer("x")]) == [user()]
 
 
-def test_a_state_survives_being_written_down():
+def test_a_state_round_trips_through_json():
     state = AgentState()
     state.add_message("user", "Hello")
     state.add_step(AgentStep(thought="Hm.", action="echo", action_input={"a": 1}))
@@ -84,7 +84,7 @@ messages = st.one_of(
 
 
 @given(st.lists(messages))
-def test_any_history_becomes_legal_and_stays_so(history):
+def test_any_history_is_repaired_to_a_valid_one(history):
     once = repair_history(history)
 
     assert repair_history(once) == once
@@ -98,7 +98,7 @@ def test_any_history_becomes_legal_and_stays_so(history):
     assert not open_calls
 
 
-def test_halves_of_characters_are_joined_or_replaced():
+def test_surrogates_are_joined_or_replaced():
     state = AgentState()
     state.add_message("tool", "\ud83d\ude00 and \ud83d alone")
 

@@ -38,7 +38,7 @@ def why(events, name: str) -> str:
     return next(e["reason"] for e in of(events, EventType.STEP) if e.get("action") == name)
 
 
-async def test_no_item_is_begun_when_the_budget_is_spent():
+async def test_no_loop_item_starts_when_the_budget_is_spent():
     each = asks("a", for_each=[1, 2, 3])
 
     events = await run_to_end(workflow(each, tools=[helper("one")], policy=LITTLE))
@@ -49,7 +49,7 @@ async def test_no_item_is_begun_when_the_budget_is_spent():
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-async def test_a_step_does_not_call_a_tool_more_often_than_was_said(parallel):
+async def test_a_step_respects_the_tools_call_limit(parallel):
     twice = standard_policy(tool_limits={"echo": 2})
     each = step("a", for_each=[1, 2, 3], parallel=parallel)
 
@@ -60,7 +60,7 @@ async def test_a_step_does_not_call_a_tool_more_often_than_was_said(parallel):
     assert len(of(events, EventType.TOOL_CALL)) == 2
 
 
-async def test_what_holds_for_all_tools_is_not_for_steps_that_somebody_wrote():
+async def test_the_default_call_limit_does_not_apply_to_written_workflows():
     each = step("a", for_each=[*range(7)])
 
     events = await run_to_end(workflow(each, tools=[Echo()], policy=standard_policy()))
@@ -68,7 +68,7 @@ async def test_what_holds_for_all_tools_is_not_for_steps_that_somebody_wrote():
     assert outcomes(events)["a"] == "done"
 
 
-async def test_no_round_is_begun_when_the_budget_is_spent():
+async def test_no_repetition_starts_when_the_budget_is_spent():
     again = asks("a", until="output == 'never'", rounds=3)
 
     events = await run_to_end(workflow(again, tools=[helper("one")], policy=LITTLE))
@@ -77,7 +77,7 @@ async def test_no_round_is_begun_when_the_budget_is_spent():
     assert why(events, "a") == "The run reached its token limit (1 tokens)."
 
 
-async def test_a_step_is_not_tried_again_when_the_budget_is_spent(monkeypatch):
+async def test_a_step_is_not_retried_when_the_budget_is_spent(monkeypatch):
     monkeypatch.setattr("agents.engine.plans.attempts.RETRY_SECONDS", 0)
     again = asks("a", retry=3, expected_outcome="${output == 'never'}")
 
@@ -87,7 +87,7 @@ async def test_a_step_is_not_tried_again_when_the_budget_is_spent(monkeypatch):
     assert why(events, "a") == "The run reached its token limit (1 tokens)."
 
 
-async def test_a_plan_within_a_plan_fails_when_the_budget_cuts_it_short():
+async def test_a_nested_plan_fails_when_the_budget_is_spent():
     whole = ExecutionStep(name="whole", plan=ExecutionPlan(steps=[asks("x")]))
     short = ExecutionStep(name="short", plan=ExecutionPlan(steps=[asks("x"), step("y")]))
 
@@ -106,7 +106,7 @@ async def test_a_plan_within_a_plan_fails_when_the_budget_cuts_it_short():
     [ExecutionStep(name="a", ask="May I?", approves=True, retry=2), step("a", "send", retry=2)],
     ids=["a question", "a tool that asks first"],
 )
-async def test_a_person_who_said_no_is_not_asked_again(asking):
+async def test_a_rejected_question_is_not_asked_again(asking):
     send = Echo("send")
     send.needs_approval = True
     flow = workflow(asking, tools=[send, AskPersonTool()])
@@ -120,7 +120,7 @@ async def test_a_person_who_said_no_is_not_asked_again(asking):
     assert of(gone_on, EventType.APPROVAL_REQUESTED) == send.inputs == []
 
 
-async def test_what_comes_one_after_the_other_waits_with_the_one_that_waits():
+async def test_sequential_steps_wait_while_one_awaits_approval():
     first = ExecutionStep(name="first", ask="May I?", approves=True)
     flow = workflow(first, step("next"), step("beside", parallel=True),
                     tools=[Echo(), AskPersonTool()])  # fmt: skip
@@ -132,7 +132,7 @@ async def test_what_comes_one_after_the_other_waits_with_the_one_that_waits():
     assert outcomes(gone_on) == {"first": "done", "next": "done"}
 
 
-async def test_an_item_waits_for_the_one_before_it_that_waits_for_a_person():
+async def test_a_loop_item_waits_while_the_previous_one_awaits_approval():
     asked = ExecutionStep(name="ok", ask="Do ${item}?", approves=True, condition="item == 1")
     does = step("do", "echo", "ok", arguments={"text": "no. ${item}"})
     inner = ExecutionPlan(steps=[asked, does])
@@ -158,7 +158,7 @@ def left_open(events) -> set[int]:
     return begun - {e["step"] for e in of(events, EventType.STEP)}
 
 
-async def test_a_step_that_goes_on_after_a_cut_and_takes_too_long_leaves_no_open_row():
+async def test_a_resumed_step_that_times_out_leaves_no_open_step():
     steps = [step("a", "slow", timeout=0.05, for_each=[1, 2], parallel=True)]
     whole = await run_to_end(workflow(*steps, tools=[Echo("slow", _hangs)]))
 
@@ -170,7 +170,7 @@ async def test_a_step_that_goes_on_after_a_cut_and_takes_too_long_leaves_no_open
         assert len(responses) == len(set(responses)), at
 
 
-async def test_a_question_within_a_step_that_takes_too_long_is_given_up():
+async def test_a_question_in_a_step_that_times_out_is_closed():
     asked = ExecutionStep(name="ask", ask="May I?", approves=True, parallel=True)
     inner = ExecutionPlan(steps=[asked, step("wait", "slow", parallel=True)])
     outer = ExecutionStep(name="outer", plan=inner, timeout=0.05)
@@ -184,7 +184,7 @@ async def test_a_question_within_a_step_that_takes_too_long_is_given_up():
     assert why(events, "outer") == "Timed out after 0.05 s."
 
 
-async def test_whoever_plans_again_learns_that_it_may_have_been_done():
+async def test_a_timed_out_at_most_once_step_is_reported_as_uncertain():
     pay, look = Echo("pay", _hangs), Echo("look", _hangs)
     pay.effect, look.effect = "at_most_once", "read"
     steps = [step(name, name, timeout=0.05) for name in ("pay", "look")]

@@ -23,14 +23,14 @@ async def collect_batches(*given):
     return [batch async for batch in batched(bursts(*given), Deadlines())]
 
 
-async def test_words_that_come_together_are_one_chunk():
+async def test_text_that_arrives_together_is_one_chunk():
     assert await collect_batches([words("Foot"), words("prints ")], [words("lead")]) == [
         [TextChunk("Footprints ")],
         [words("lead")],
     ]
 
 
-async def test_whatever_is_more_than_words_stays_as_it_came():
+async def test_chunks_with_more_than_text_are_unchanged():
     end = {"index": 0, "delta": {}, "finish_reason": "stop"}
     chunks = [
         words("a", role="assistant"),
@@ -44,7 +44,7 @@ async def test_whatever_is_more_than_words_stays_as_it_came():
     assert await collect_batches(chunks) == [chunks]
 
 
-async def test_what_came_before_a_failure_is_told_first():
+async def test_text_before_a_failure_is_delivered_first():
     async def broken():
         yield words("a")
         yield words("b")

@@ -29,7 +29,7 @@ def steps(events):
     return [(e.data["kind"], e.data["status"]) for e in events if e.type == "step"]
 
 
-async def test_tools_come_first_and_the_schema_only_after_them(agent):
+async def test_the_schema_is_requested_after_the_tools(agent):
     runtime = agent(CALL, WORDS, FITS, tools=[Echo()], output=FORM)
     events = await events_of(runtime)
 
@@ -46,7 +46,7 @@ async def test_tools_come_first_and_the_schema_only_after_them(agent):
     ]
 
 
-async def test_the_words_of_the_first_phase_are_a_thought_and_never_the_answer(agent):
+async def test_text_of_the_first_phase_is_a_thought_not_the_answer(agent):
     events = await events_of(agent(WORDS, FITS, tools=[Echo()], output=FORM))
 
     assert "delta" not in [event.type for event in events]
@@ -62,7 +62,7 @@ async def test_without_tools_the_schema_is_sent_at_once(agent):
     assert (events[-1].data["output"], events[-1].data["turns"]) == ({"word": "hi"}, 1)
 
 
-async def test_a_run_that_thought_until_its_last_step_still_gives_its_answer(agent):
+async def test_a_run_at_its_step_limit_still_returns_a_structured_answer(agent):
     script = [WORDS, Says(answer="{}"), FITS]
     events = await events_of(agent(*script, tools=[Echo()], output=FORM, max_steps=1))
 
@@ -70,7 +70,7 @@ async def test_a_run_that_thought_until_its_last_step_still_gives_its_answer(age
     assert events[-1].data["stopped_reason"] == "completed"
 
 
-async def test_an_answer_that_never_fits_is_kept_as_it_was_said(agent):
+async def test_an_answer_that_never_matches_is_saved_as_text(agent):
     script = [WORDS, *[Says(answer=f"hi {n}") for n in range(3)]]
     events = await events_of(agent(*script, tools=[Echo()], output=FORM))
 
@@ -81,7 +81,7 @@ async def test_an_answer_that_never_fits_is_kept_as_it_was_said(agent):
     assert error.data["step"] == max(e.data.get("step", 0) for e in events)
 
 
-async def test_a_provider_that_fails_in_the_second_phase_leaves_the_words_of_the_first(agent):
+async def test_a_failure_in_the_second_phase_keeps_the_text_of_the_first(agent):
     runtime = agent(WORDS, RateLimited(), tools=[Echo()], output=FORM)
 
     assert (await runtime.run("Which word?")).answer == "It is hi."
@@ -98,7 +98,7 @@ async def test_only_the_answer_stays_in_the_conversation(agent):
     assert state.get_steps()[-1].thought == "It is hi."
 
 
-async def test_a_rule_about_answers_reads_the_rendered_one(agent):
+async def test_an_output_guardrail_checks_the_rendered_answer(agent):
     guardrails = Guardrails(max_output_tokens=3)
     events = await events_of(agent(FITS, guardrails=guardrails, output=FORM))
 
@@ -106,7 +106,7 @@ async def test_a_rule_about_answers_reads_the_rendered_one(agent):
     assert events[-1].data.get("output") is None
 
 
-async def test_tools_that_are_all_out_of_order_leave_the_second_phase(agent):
+async def test_the_second_phase_runs_when_all_tools_failed(agent):
     async def fail(_):
         return ToolResult(error="out of paper")
 
@@ -117,7 +117,7 @@ async def test_tools_that_are_all_out_of_order_leave_the_second_phase(agent):
     assert events[-1].data["output"] == {"word": "unknown"}
 
 
-async def test_every_event_survives_the_way_to_json(agent):
+async def test_every_event_round_trips_through_json(agent):
     script = [WORDS, Says(answer="?"), FITS]
     events = await events_of(agent(*script, tools=[Echo()], output=FORM))
 

@@ -82,7 +82,7 @@ def check(events):
     assert set(ended.values()) <= {1}
 
 
-async def test_a_run_cut_off_after_any_event_comes_to_the_same_end(dialect):
+async def test_a_run_interrupted_after_any_event_has_the_same_result(dialect):
     whole = await collect_events(agent(dialect, Reads("read"), Echo("write")).stream("Go"))
 
     for cut in range(1, len(whole)):
@@ -96,7 +96,7 @@ async def test_a_run_cut_off_after_any_event_comes_to_the_same_end(dialect):
         assert events[-1].data["tool_calls"] == 2
 
 
-async def test_what_must_not_be_repeated_is_not_wherever_the_run_is_cut_off(dialect):
+async def test_an_at_most_once_call_is_not_repeated_after_any_interruption(dialect):
     whole = await collect_events(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
 
     for cut in range(1, len(whole)):
@@ -121,7 +121,7 @@ async def test_what_must_not_be_repeated_is_not_wherever_the_run_is_cut_off(dial
 
 
 @pytest.mark.parametrize(("again", "times"), [(True, 1), (False, 0)])
-async def test_a_person_says_what_became_of_a_call_that_was_cut_off(dialect, again, times):
+async def test_a_user_decides_the_outcome_of_an_interrupted_call(dialect, again, times):
     whole = await collect_events(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
     calls = [at for at, event in enumerate(whole) if event.type is EventType.TOOL_CALL]
     past = whole[: calls[1] + 1]
@@ -143,8 +143,8 @@ class Asks(Writes):
     needs_approval = True
 
 
-async def test_what_a_person_agreed_to_is_what_is_made_wherever_the_run_is_cut_off(dialect):
-    """Approved with other arguments: those are made, once, or asked about again."""
+async def test_the_approved_call_is_made_after_any_interruption(dialect):
+    """Edited arguments are used once, or approval is requested again."""
     paused = await collect_events(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
     word = with_decision(paused, arguments='{"text": "changed"}')
     whole = [
@@ -175,7 +175,7 @@ async def test_what_a_person_agreed_to_is_what_is_made_wherever_the_run_is_cut_o
             check(events)
 
 
-async def test_a_tool_that_is_another_one_now_is_asked_about_again(dialect):
+async def test_a_tool_that_changed_requires_approval_again(dialect):
     paused = await collect_events(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
     other = Asks("write")
     other.reaches = "https://production.example"
@@ -188,7 +188,7 @@ async def test_a_tool_that_is_another_one_now_is_asked_about_again(dialect):
     assert other.inputs == []
 
 
-async def test_a_structured_answer_is_not_lost_wherever_the_run_is_cut_off(dialect):
+async def test_a_structured_answer_survives_any_interruption(dialect):
     schema = OutputSchema({"type": "object", "properties": {"n": {"type": "integer"}}})
     script = HELLO, Says("I have it.", answer='{"n": 1}')
 
@@ -204,7 +204,7 @@ async def test_a_structured_answer_is_not_lost_wherever_the_run_is_cut_off(diale
         assert events[-1].data["output"] == {"n": 1}, cut
 
 
-async def test_a_sub_agent_spends_the_budget_of_whoever_asked_it(dialect):
+async def test_a_sub_agent_spends_its_callers_budget(dialect):
     helper = agent(dialect, Reads("read"), Echo("write"), name="helper")
     script = Says.call("ask_helper", task="Do it."), Says(answer="Done.")
     lead = agent(
@@ -221,7 +221,7 @@ async def test_a_sub_agent_spends_the_budget_of_whoever_asked_it(dialect):
     assert len(helper.planner.llm.requests) == 0
 
 
-async def test_neither_waiting_nor_being_down_is_working_time(dialect):
+async def test_waiting_and_downtime_do_not_count_as_run_time(dialect):
     paused = await collect_events(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
     word = _later(with_decision(paused)[-1], hours=2)
     down = [*paused, word]
@@ -239,7 +239,7 @@ def _later(event, hours):
     return replace(event, time=event.time + timedelta(hours=hours))
 
 
-async def test_a_sub_agent_that_was_cut_off_goes_on_as_well(dialect):
+async def test_an_interrupted_sub_agent_resumes(dialect):
     def lead():
         helper = agent(dialect, Reads("read"), Echo("write"), name="helper")
         script = Says.call("ask_helper", task="Do it."), Says(answer="Done.")
@@ -256,7 +256,7 @@ async def test_a_sub_agent_that_was_cut_off_goes_on_as_well(dialect):
         assert events[-1].data["answer"] == "Done."
 
 
-async def test_a_question_is_checked_even_if_the_run_was_cut_off_before(dialect):
+async def test_the_question_is_checked_after_an_interruption(dialect):
     guardrails = Guardrails(blocked_patterns=["secret"])
     runtime = agent(dialect, guardrails=guardrails)
     whole = await collect_events(runtime.stream("Tell me the secret."))
@@ -272,7 +272,7 @@ async def test_a_question_is_checked_even_if_the_run_was_cut_off_before(dialect)
         assert [e.type for e in events].count(EventType.GUARDRAIL) == 1
 
 
-def test_a_run_that_is_over_is_over():
+def test_a_finished_run_does_not_resume():
     stamp = EventFactory("agent")
     events = [
         stamp(EventType.RUN_STARTED, query="Go"),

@@ -31,19 +31,19 @@ def after(*calls):
     return history
 
 
-def test_calls_go_on_whatever_the_stop_reason_says():
+def test_calls_continue_the_run_whatever_the_stop_reason():
     decision = StandardTerminationPolicy().decide(plan_with_calls("echo"), Progress())
 
     assert isinstance(decision, ContinueWithTools)
 
 
-def test_words_without_calls_are_the_answer():
+def test_text_without_calls_is_the_answer():
     decision = StandardTerminationPolicy().decide(PlanResult(final_answer="42"), Progress())
 
     assert decision == TerminateWithOutput("42")
 
 
-def test_a_thought_alone_is_thought_on():
+def test_a_thought_without_an_answer_continues_the_run():
     decision = StandardTerminationPolicy().decide(PlanResult(thought="Hm."), Progress())
 
     assert decision == ContinueWithThinking()
@@ -78,19 +78,19 @@ def test_a_tool_may_be_called_five_times_by_default():
     assert decision.reason is StopReason.TOOL_LIMIT
 
 
-def test_without_a_limit_a_tool_may_be_called_for_ever():
+def test_without_a_limit_a_tool_can_be_called_any_number_of_times():
     policy = ToolCallLimitPolicy(max_calls_per_tool=None)
 
     assert isinstance(policy.decide(plan_with_calls("a"), after(*"a" * 100)), ContinueWithTools)
 
 
-def test_the_same_input_is_the_same_however_it_is_written():
+def test_equal_inputs_are_duplicates_in_any_notation():
     assert canonical_json('{"b": 1, "a": [1, 2]}') == canonical_json('{ "a":[1,2],"b":1 }')
     assert canonical_json('{"a": 1}') != canonical_json('{"a": 2}')
     assert canonical_json("not json ") == "not json"
 
 
-def test_a_run_that_has_used_up_its_budget_ends_before_it_spends_more():
+def test_a_run_over_its_budget_ends_before_the_next_request():
     history = Progress()
     history.used.add({"prompt_tokens": 90, "completion_tokens": 10, "cost": 0.5})
 
@@ -104,7 +104,7 @@ def test_a_run_that_has_used_up_its_budget_ends_before_it_spends_more():
         assert limit in decision.detail
 
 
-def test_an_answer_that_is_there_is_not_thrown_away_for_its_price():
+def test_an_answer_over_budget_is_not_discarded():
     history = Progress()
     history.used.add({"prompt_tokens": 90, "completion_tokens": 10, "cost": 0.5})
 
@@ -113,7 +113,7 @@ def test_an_answer_that_is_there_is_not_thrown_away_for_its_price():
     assert decision == TerminateWithOutput("42")
 
 
-def test_a_run_within_its_budget_goes_on():
+def test_a_run_within_its_budget_continues():
     policy = BudgetPolicy(max_tokens=100, max_cost=1, max_seconds=60)
 
     assert isinstance(policy.decide(plan_with_calls("a"), Progress()), ContinueWithTools)

@@ -11,7 +11,7 @@ from agents.engine.testing import Says, ScriptedModel
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
-async def test_a_script_is_played_turn_by_turn(dialect):
+async def test_a_scripted_model_replies_turn_by_turn(dialect):
     model = ScriptedModel(Says.call("look", at="it"), Says(answer="Seen."), dialect=dialect)
     planner, state = ReActPlanner(model, "scripted", dialect=dialect), AgentState()
     state.add_message("user", "Look!")
@@ -25,7 +25,7 @@ async def test_a_script_is_played_turn_by_turn(dialect):
     model.assert_used_up()
 
 
-async def test_a_script_that_is_too_short_or_too_long_is_noticed():
+async def test_a_script_that_is_too_short_or_too_long_is_an_error():
     model = ScriptedModel(Says(answer="Once."))
 
     with pytest.raises(AssertionError, match="never asked for"):
@@ -36,7 +36,7 @@ async def test_a_script_that_is_too_short_or_too_long_is_noticed():
 
 
 @pytest.mark.slow
-def test_it_needs_no_django():
+def test_the_scripted_model_needs_no_django():
     code = "import sys, agents.engine.testing; sys.exit('django' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0

@@ -13,30 +13,30 @@ def test_tools_are_listed_by_name():
     assert not registry.has("c")
 
 
-def test_two_tools_of_one_name_are_refused():
+def test_two_tools_with_one_name_are_rejected():
     registry = ToolRegistry([Echo("a")])
 
     with pytest.raises(DuplicateToolError, match="'a'"):
         registry.register(Echo("a"))
 
 
-def test_an_unknown_tool_is_named_with_those_there_are():
+def test_an_unknown_tool_error_lists_the_known_tools():
     with pytest.raises(ToolNotFoundError, match="'c'. Available tools: a, b."):
         ToolRegistry([Echo("b"), Echo("a")]).get("c")
 
 
-def test_anything_with_a_name_a_description_and_execute_is_a_tool():
+def test_any_object_with_name_description_and_execute_is_a_tool():
     assert isinstance(Echo(), Tool)
     assert not isinstance(object(), Tool)
 
 
-def test_a_result_with_an_error_says_so():
+def test_a_result_with_an_error_is_an_error():
     assert not ToolResult("fine").is_error
     assert ToolResult("", "broken").is_error
     assert ToolResult("", "broken").text == "Error: broken"
 
 
-def test_the_model_is_told_of_a_tool_in_the_common_form():
+def test_a_tool_is_described_in_the_openai_function_format():
     told = specification(Echo())
 
     assert told["type"] == "function"
@@ -45,5 +45,5 @@ def test_the_model_is_told_of_a_tool_in_the_common_form():
 
 
 @pytest.mark.parametrize("input", ["x", {"text": "x"}, {"input": "x"}])
-def test_the_one_argument_is_found_however_it_was_written(input):
+def test_a_single_argument_is_found_in_any_notation(input):
     assert text_argument(input, "text") == "x"

@@ -52,7 +52,7 @@ def circuits(failures):
     return Circuits(CircuitPolicy(failures=failures))
 
 
-async def test_a_tool_that_fails_for_good_is_answered_for_by_its_stand_in():
+async def test_a_failed_tool_is_replaced_by_its_fallback():
     tools = toolbox(broken_tool(), archive())
 
     outcome = await tools.use(call())
@@ -62,7 +62,7 @@ async def test_a_tool_that_fails_for_good_is_answered_for_by_its_stand_in():
     assert "the wire is cut" in outcome.reason
 
 
-async def test_why_a_tool_was_replaced_is_checked_like_its_result():
+async def test_the_reason_for_a_fallback_passes_the_guardrails():
     rule = Pattern(pattern="wire", name="w", stage="tool_output", action=GuardrailAction.MASK)
     tools = toolbox(broken_tool(), archive(), guardrails=Guardrails(blocked_patterns=[rule]))
 
@@ -71,7 +71,7 @@ async def test_why_a_tool_was_replaced_is_checked_like_its_result():
     assert "the ‹w› is cut" in outcome.reason
 
 
-async def test_a_tool_that_is_replaced_is_neither_offered_nor_tried_again():
+async def test_a_replaced_tool_is_neither_offered_nor_retried():
     search = broken_tool()
     tools = toolbox(search, archive())
     await tools.use(call())
@@ -83,7 +83,7 @@ async def test_a_tool_that_is_replaced_is_neither_offered_nor_tried_again():
     assert [tool.name for tool in tools.available_tools()] == ["archive"]
 
 
-async def test_where_the_stand_in_fails_too_the_run_is_degraded_and_told_of_both():
+async def test_when_the_fallback_fails_too_the_run_is_degraded_with_both_errors():
     tools = toolbox(broken_tool(), archive(does=break_down))
 
     outcome = await tools.use(call())
@@ -95,7 +95,7 @@ async def test_where_the_stand_in_fails_too_the_run_is_degraded_and_told_of_both
     assert tools.unavailable == {"search", "archive"}
 
 
-async def test_what_a_stand_in_cannot_read_the_model_may_mend():
+async def test_an_input_error_of_a_fallback_is_sent_to_the_model():
     async def refuse(_):
         return ToolResult(error="write a date", mendable=True)
 
@@ -109,7 +109,7 @@ async def test_what_a_stand_in_cannot_read_the_model_may_mend():
 @pytest.mark.parametrize(
     "arguments", [{"query": "tea"}, {"text": 7}, {"text": "tea", "city": "Kyoto"}]
 )
-async def test_a_stand_in_that_takes_another_input_is_not_called(arguments):
+async def test_a_fallback_with_other_parameters_is_not_called(arguments):
     other = archive()
 
     outcome = await toolbox(broken_tool(), other).use(call(**arguments))
@@ -121,7 +121,7 @@ async def test_a_stand_in_that_takes_another_input_is_not_called(arguments):
     ("effect", "stand_in"),
     [("at_most_once", "read"), ("idempotent", "at_most_once"), ("read", "idempotent")],
 )
-async def test_nothing_is_replaced_by_what_could_do_more_harm_or_do_it_twice(effect, stand_in):
+async def test_a_fallback_with_stronger_side_effects_is_not_called(effect, stand_in):
     other = archive(effect=stand_in)
 
     outcome = await toolbox(broken_tool(effect=effect), other).use(call())
@@ -129,7 +129,7 @@ async def test_nothing_is_replaced_by_what_could_do_more_harm_or_do_it_twice(eff
     assert (outcome.degraded, other.inputs) == (True, [])
 
 
-async def test_a_stand_in_is_never_a_way_around_a_person_who_has_to_agree():
+async def test_a_fallback_does_not_bypass_approval():
     asks, free = archive(needs_approval=True), archive()
 
     first = await toolbox(broken_tool(), asks).use(call())
@@ -141,13 +141,13 @@ async def test_a_stand_in_is_never_a_way_around_a_person_who_has_to_agree():
 
 
 @pytest.mark.parametrize("stand_in", ["", "nobody", "search"])
-async def test_a_stand_in_that_is_not_there_changes_nothing(stand_in):
+async def test_a_missing_fallback_is_ignored(stand_in):
     outcome = await toolbox(broken_tool(stand_in=stand_in)).use(call())
 
     assert (outcome.degraded, outcome.stand_in) == (True, None)
 
 
-async def test_arguments_that_are_no_json_reach_no_stand_in_either():
+async def test_invalid_json_arguments_are_not_sent_to_a_fallback():
     tools = toolbox(broken_tool(), archive())
     await tools.use(call())
 
@@ -156,7 +156,7 @@ async def test_arguments_that_are_no_json_reach_no_stand_in_either():
     assert (outcome.stand_in, outcome.result.is_error) == (None, True)
 
 
-async def test_a_call_that_went_well_beside_one_that_failed_is_not_made_again():
+async def test_a_successful_parallel_call_is_not_repeated_after_a_failure():
     fails = iter([False, True])
 
     async def does(input):
@@ -175,7 +175,7 @@ async def test_a_call_that_went_well_beside_one_that_failed_is_not_made_again():
     assert (badly.stand_in, other.inputs) == ("archive", [{"text": "b"}])
 
 
-async def test_a_tool_that_failed_in_other_runs_is_not_called_in_this_one():
+async def test_a_tool_with_an_open_circuit_is_not_called():
     shared, search = circuits(2), broken_tool(stand_in="")
     for _ in range(2):
         await toolbox(search, circuits=shared).use(call())
@@ -189,7 +189,7 @@ async def test_a_tool_that_failed_in_other_runs_is_not_called_in_this_one():
     assert "Answer without it" in outcome.error
 
 
-async def test_an_open_circuit_calls_for_the_stand_in():
+async def test_an_open_circuit_uses_the_fallback():
     shared = circuits(1)
     await toolbox(broken_tool(stand_in=""), circuits=shared).use(call())
 
@@ -203,7 +203,7 @@ async def test_an_open_circuit_calls_for_the_stand_in():
     ("does", "state"),
     [(break_down, "open"), (mistake, "closed"), (None, "closed")],
 )
-async def test_a_circuit_opens_for_an_outage_and_not_for_a_mistake(does, state):
+async def test_outages_open_a_circuit_and_input_errors_do_not(does, state):
     shared = circuits(1)
 
     await toolbox(broken_tool(does=does), circuits=shared).use(call())
@@ -211,7 +211,7 @@ async def test_a_circuit_opens_for_an_outage_and_not_for_a_mistake(does, state):
     assert [(s.key, s.state) for s in shared.state()] == [("tool:search", state)]
 
 
-async def test_a_mistake_does_not_make_an_outage_forgotten():
+async def test_an_input_error_does_not_reset_the_failure_count():
     shared = circuits(2)
     for does in (break_down, mistake, break_down):
         await toolbox(broken_tool(does=does, stand_in=""), circuits=shared).use(call())
@@ -219,7 +219,7 @@ async def test_a_mistake_does_not_make_an_outage_forgotten():
     assert shared.state()[0].state == "open"
 
 
-async def test_an_input_that_is_refused_does_not_open_a_circuit():
+async def test_a_rejected_input_does_not_open_a_circuit():
     @function_tool
     def double(number: int) -> int:
         """Twice as much."""
@@ -232,7 +232,7 @@ async def test_an_input_that_is_refused_does_not_open_a_circuit():
     assert shared.state()[0].failures == 0
 
 
-async def test_a_call_that_is_stopped_does_not_open_a_circuit():
+async def test_a_cancelled_call_does_not_open_a_circuit():
     entered = asyncio.Event()
 
     async def hang(_):

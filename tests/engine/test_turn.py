@@ -113,7 +113,7 @@ TEXTS: dict[str, tuple[list[Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_text_and_reasoning_are_read_from_every_shape(name: str) -> None:
+def test_text_and_reasoning_are_read_from_every_format(name: str) -> None:
     chunks, reasoning, content = TEXTS[name]
 
     turn = assemble(chunks)
@@ -343,7 +343,7 @@ CALLS: dict[str, tuple[list[Any], list[tuple[str, str, str]]]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_calls_are_put_together_from_every_shape(name: str) -> None:
+def test_calls_are_assembled_from_every_format(name: str) -> None:
     chunks, expected = CALLS[name]
 
     made = assemble(chunks).tool_calls
@@ -353,7 +353,7 @@ def test_calls_are_put_together_from_every_shape(name: str) -> None:
         assert made_call.id == given_id or (given_id == MADE_UP and made_call.id.isalnum())
 
 
-def test_made_up_ids_are_unique_and_stay_the_same() -> None:
+def test_generated_ids_are_unique_and_stable() -> None:
     chunks = [calls(call("weather", {}, index=0)) for _ in range(40)]
 
     turn = assemble(chunks)
@@ -362,7 +362,7 @@ def test_made_up_ids_are_unique_and_stay_the_same() -> None:
     assert turn == assemble(chunks)
 
 
-def test_two_replies_do_not_share_made_up_ids() -> None:
+def test_two_replies_do_not_share_generated_ids() -> None:
     first = assemble([{**calls(call("time", {})), "id": "reply-1"}])
     second = assemble([{**calls(call("time", {})), "id": "reply-2"}])
 
@@ -378,22 +378,22 @@ def test_two_replies_do_not_share_made_up_ids() -> None:
         [{"choices": [{"delta": {}, "finish_reason": "stop", "usage": {"total_tokens": 9}}]}],
     ],
 )
-def test_the_last_usage_counts_wherever_it_stands(chunks: list[Any]) -> None:
+def test_the_last_usage_counts_in_any_position(chunks: list[Any]) -> None:
     assert assemble(chunks).usage == {"total_tokens": 9}
 
 
-def test_the_reason_to_finish_is_kept_when_more_follows() -> None:
+def test_the_finish_reason_is_kept_when_more_chunks_follow() -> None:
     assert (
         assemble([say(content="Hi"), end("length"), say(content="!")]).finish_reason == "length"
     )
     assert assemble([say(content="Hi")]).finish_reason is None
 
 
-def test_nothing_at_all_is_an_empty_turn() -> None:
+def test_an_empty_stream_is_an_empty_turn() -> None:
     assert assemble([]) == Turn()
 
 
-def test_each_chunk_gives_the_text_to_show_and_its_kind() -> None:
+def test_each_chunk_returns_its_text_and_kind() -> None:
     assembler = Assembler()
 
     assert assembler.feed(say(reasoning_content="hm", content="Hi")) == [
@@ -405,7 +405,7 @@ def test_each_chunk_gives_the_text_to_show_and_its_kind() -> None:
     assert assembler.turn().content == "Hi"
 
 
-def test_arguments_that_are_no_object_are_told_apart() -> None:
+def test_arguments_that_are_not_an_object_are_marked_invalid() -> None:
     assert ToolCall(id="a", name="weather", arguments=PARIS).input == {"city": "Paris"}
     with pytest.raises(ValueError, match="expected an object"):
         _ = ToolCall(id="a", name="weather", arguments="[1]").input
@@ -417,7 +417,7 @@ inputs = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=8
 
 @many(150)
 @given(st.lists(st.tuples(names, inputs), max_size=4), st.text(max_size=30), st.data())
-def test_any_cutting_of_a_turn_gives_the_same_turn(
+def test_any_chunking_gives_the_same_turn(
     wanted: list[tuple[str, dict[str, Any]]], content: str, data: st.DataObject
 ) -> None:
     chunks = [say(content=piece) for piece in cut(content, data)]
@@ -454,7 +454,7 @@ odd_chunks = json_like | st.builds(lambda delta: say(**delta), deltas)
 
 @many(150)
 @given(st.lists(odd_chunks, max_size=3))
-def test_no_chunk_however_odd_breaks_the_reading(chunks: list[Any]) -> None:
+def test_malformed_chunks_do_not_raise(chunks: list[Any]) -> None:
     turn = assemble(chunks)
 
     ids = [made.id for made in turn.tool_calls]
@@ -463,7 +463,7 @@ def test_no_chunk_however_odd_breaks_the_reading(chunks: list[Any]) -> None:
     assert json.loads(json.dumps(turn.message(turn.tool_calls)))["role"] == "assistant"
 
 
-def test_deeply_nested_arguments_do_not_break_the_reading() -> None:
+def test_deeply_nested_arguments_do_not_raise() -> None:
     deep = "[" * 100_000 + "]" * 100_000
 
     turn = assemble(

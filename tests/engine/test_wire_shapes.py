@@ -73,7 +73,7 @@ STOP = finish("stop")
 USAGE = {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
 
 SHAPES: dict[str, tuple[list[Any], Answer | Calls | Fails]] = {
-    # Words
+    # Text
     "openai: words, then usage alone": (
         [delta(role="assistant", content=""), delta(content="Hi"), STOP, USAGE],
         Answer(text="Hi"),
@@ -186,7 +186,7 @@ SHAPES: dict[str, tuple[list[Any], Answer | Calls | Fails]] = {
         [calls(call("weather", PARIS, index=0, id="a")), finish("content_filter")],
         Fails(kind=TruncatedReply),
     ),
-    # Silence and failure
+    # Empty replies and failures
     "nothing": ([], Fails(kind=EmptyReply)),
     "a stop without a word": ([delta(content=""), STOP], Fails(kind=EmptyReply)),
     "blanks alone": ([delta(content=" \n"), STOP], Fails(kind=EmptyReply)),
@@ -451,7 +451,7 @@ def shapes(kind: type) -> list[str]:
 
 
 @pytest.mark.parametrize("name", shapes(Answer))
-async def test_words_become_the_answer_and_what_must_be_said_of_it(name: str) -> None:
+async def test_text_becomes_the_answer_with_its_caveat(name: str) -> None:
     chunks, expected = SHAPES[name]
 
     made = await plan_from_chunks(chunks)
@@ -463,7 +463,7 @@ async def test_words_become_the_answer_and_what_must_be_said_of_it(name: str) ->
 
 
 @pytest.mark.parametrize("name", shapes(Calls))
-async def test_fragments_become_the_calls_that_were_meant(name: str) -> None:
+async def test_fragments_are_assembled_to_calls(name: str) -> None:
     chunks, expected = SHAPES[name]
     assert isinstance(expected, Calls)
 
@@ -478,7 +478,7 @@ async def test_fragments_become_the_calls_that_were_meant(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", shapes(Fails))
-async def test_what_failed_is_never_an_answer(name: str) -> None:
+async def test_a_failure_is_never_an_answer(name: str) -> None:
     chunks, expected = SHAPES[name]
     assert isinstance(expected, Fails)
 
@@ -490,7 +490,7 @@ async def test_what_failed_is_never_an_answer(name: str) -> None:
     assert caught.value.advice
 
 
-async def test_a_call_that_never_ends_is_given_up() -> None:
+async def test_an_endless_call_is_rejected() -> None:
     start = calls(call("weather", '{"city": "', index=0, id="a"))
     endless = [calls(call(None, "x" * 100_000, index=0))] * 21
 
