@@ -6,7 +6,8 @@ from django.contrib.auth.models import Group
 from django.test import Client
 
 from agents import runs
-from agents.catalog import agent_factory, model_choices
+from agents.catalog import model_choices
+from agents.catalog.agent_factory import config
 from agents.models import Agent, LanguageModel, Run
 from chat import agent_choices, messages, run_factory, run_options
 from chat.errors import MessageRejected
@@ -186,7 +187,7 @@ def test_the_chosen_model_gets_no_more_personal_data_than_the_agents(
     about = {"query": "Hello", "topic": "chat.1", "user": person, "agent": agent}
     run = runs.prepare(**about, overrides={"model": "deep", "effort": "high"})
 
-    [parts] = agent_factory._load_team(run)
+    [parts] = config.load_team(run)
 
     planner = parts.planners[0]
     assert planner.model == "deep"
@@ -200,7 +201,7 @@ def test_an_agent_that_helps_another_one_keeps_its_own_settings(agent, models, p
     about = {"query": "Hello", "topic": "chat.1", "user": person, "agent": agent}
     run = runs.prepare(**about, overrides={"model": "fast", "temperature": 0.1})
 
-    first, second = agent_factory._load_team(run)
+    first, second = config.load_team(run)
 
     assert first.planners[0].parameters["temperature"] == 0.1
     assert (second.planners[0].model, second.agent.temperature) == ("deep", None)

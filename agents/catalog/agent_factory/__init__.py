@@ -1,0 +1,31 @@
+"""Builds engine values from rows: agents with guardrails, tools and handoffs."""
+
+from .circuits import CIRCUITS
+from .defaults import default_agent, default_candidates_for
+from .errors import AgentForbidden, NoAgentAvailable
+from .guardrails import build_guardrails, guardrail_names, inspect_input
+from .personal_data import personal_data_policy
+from .plain_replies import ask_model
+from .relations import DRAFT_KEY, tool_names
+from .runtime import build, workflow_agent_name
+from .streams import dry_run, resume, start
+
+__all__ = [
+    "AgentForbidden",
+    "CIRCUITS",
+    "DRAFT_KEY",
+    "NoAgentAvailable",
+    "ask_model",
+    "build",
+    "build_guardrails",
+    "default_agent",
+    "default_candidates_for",
+    "dry_run",
+    "guardrail_names",
+    "inspect_input",
+    "personal_data_policy",
+    "resume",
+    "start",
+    "tool_names",
+    "workflow_agent_name",
+]

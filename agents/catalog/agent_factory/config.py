@@ -1,0 +1,169 @@
+"""What the rows say about a run's agents: loaded at once, before anything is built."""
+
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agents.access import permissions
+from agents.access.permissions import Restrictions
+from agents.engine.loop import AskPersonTool
+from agents.engine.planner import ReActPlanner
+from agents.engine.plans import ExecutionPlan, read_definition
+from agents.engine.privacy import Pseudonymizer
+from agents.engine.tool import Tool
+from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
+
+from .. import agent_versions, custom_instructions, planner_factory, tool_factory
+from .errors import AgentForbidden, NoAgentAvailable
+from .guardrails import active_patterns, guardrails_from
+from .personal_data import pseudonymizer_for
+from .relations import (
+    draft_relations,
+    enabled_tools,
+    expert_groups,
+    resolve_draft,
+    saved_relations,
+    tool_limits,
+    tool_links,
+)
+
+# What a rerun or a user's choice can override.
+OVERRIDABLE_FIELDS = ("instructions", "fallback_models", "effort", "temperature")
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """What the rows say about an agent and its handoffs, loaded at once."""
+
+    agent: Agent
+    planners: list[ReActPlanner]
+    tools: list[ToolRegistration]
+    own: list[Tool]
+    patterns: list[GuardrailPattern]
+    sub_agents: list[Agent]
+    is_rerun: bool
+    experts: tuple[str, ...] = ()  # groups of people it can ask
+    limits: dict[str, int] = field(default_factory=dict)  # max calls per tool
+
+
+def load_team(run: Run) -> list[AgentConfig]:
+    """Return the run's agent first, then all agents reachable from it."""
+    if run.is_draft_run:
+        closed = permissions.restrictions_for(run.user_id)
+        return _load_reachable(run, [resolve_draft(run).agent], closed, Pseudonymizer())
+    if run.agent is None or not run.agent.enabled:
+        raise NoAgentAvailable("The agent of this run was disabled.")
+    closed = permissions.restrictions_for(run.user_id)
+    if run.agent_id in closed.agents:
+        raise AgentForbidden
+    _record_version(run)
+    return _load_reachable(
+        run, [_apply_overrides(run.agent, run.overrides)], closed, Pseudonymizer()
+    )
+
+
+def load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConfig]]:
+    """Return the workflow's own configuration, its plan, and all reachable agents."""
+    if run.agent is None or run.workflow is None:
+        raise NoAgentAvailable("The agent of this run was disabled.")
+    closed = permissions.restrictions_for(run.user_id)
+    if run.agent_id in closed.agents:
+        raise AgentForbidden
+    _record_version(run)
+    plan = read_definition(run.workflow.text).plan
+    plan = replace(plan, parameters={**plan.parameters, **run.parameters})
+    steps = list(plan.walk())
+    named = [row for row in enabled_tools() if row.name in {step.tool for step in steps}]
+    tools = [row for row in named if row.pk not in closed.tools]
+    agent_names, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
+    agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed.agents)
+    sub_agents = [one for one in agents if one.name in agent_names or one.role_names & roles]
+    agent, pseudonymizer = _apply_overrides(run.agent, run.overrides), Pseudonymizer()
+    parts = AgentConfig(
+        agent,
+        planner_factory.build_planners(
+            agent, run.model, run, pseudonymizer_for(run, agent, pseudonymizer)
+        ),
+        tools,
+        tool_factory.build_tools(tools),
+        active_patterns(run, agent),
+        sub_agents,
+        is_rerun=run.is_rerun and not run.is_continuation,
+        limits=tool_limits(tool_links(agent.pk)),
+    )
+    return parts, plan, _load_reachable(run, list(sub_agents), closed, pseudonymizer)
+
+
+def _record_version(run: Run) -> None:
+    """Record the agent's version at the start; a resumed run keeps it."""
+    if not run.version:
+        agent_versions.record(run)
+
+
+def _load_reachable(
+    run: Run, waiting: list[Agent], closed: Restrictions, pseudonymizer: Pseudonymizer
+) -> list[AgentConfig]:
+    """Load these agents and all they can hand off to, with the user's restrictions."""
+    found: dict[int, AgentConfig] = {}
+    while waiting:
+        agent = waiting.pop()
+        if agent.pk not in found:
+            found[agent.pk] = parts = _load_config(run, agent, closed, pseudonymizer)
+            waiting += parts.sub_agents
+    return list(found.values())
+
+
+def _load_config(
+    run: Run, agent: Agent, closed: Restrictions, pseudonymizer: Pseudonymizer
+) -> AgentConfig:
+    is_first = agent.pk == run.agent_id
+    # Chosen tools don't apply to an agent that a workflow calls.
+    chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
+    had, reachable = (
+        draft_relations(run) if is_first and run.is_draft_run else saved_relations(run, agent)
+    )
+    links = [link for link in had if link.tool.pk not in closed.tools]
+    links = [link for link in links if chosen is None or link.tool.name in chosen]
+    tools = [link.configured_tool() for link in links]
+    others = [other for other in reachable if other.pk not in closed.agents]
+    sub_agents = [other for other in others if other != agent]
+    own = tool_factory.build_tools(tools)
+    experts = expert_groups(run, agent) if _may_ask_people(agent, own) else ()
+    for person in (tool for tool in own if isinstance(tool, AskPersonTool)):
+        person.experts = experts
+        person.asker_approves = agent.asker_approves_questions
+    planners = planner_factory.build_planners(
+        agent,
+        run.model if is_first else planner_factory.model_name(agent),
+        run,
+        pseudonymizer_for(run, agent, pseudonymizer),
+    )
+    patterns = active_patterns(run, agent)
+    if is_first and (about := custom_instructions.for_run(run, agent)):
+        about = custom_instructions.screened(about, guardrails_from(agent, patterns))
+        planners = [one.with_instructions(one.instructions + about) for one in planners]
+    return AgentConfig(
+        agent,
+        planners,
+        tools,
+        own,
+        patterns,
+        [other for other in sub_agents if chosen is None or other.handoff_tool_name in chosen],
+        is_rerun=run.is_rerun and not run.is_continuation,
+        experts=experts,
+        limits=tool_limits(links),
+    )
+
+
+def _may_ask_people(agent: Agent, own: Iterable[Tool]) -> bool:
+    is_planner = agent.mode == Agent.Mode.PLAN
+    return is_planner or any(isinstance(tool, AskPersonTool) for tool in own)
+
+
+def _apply_overrides(agent: Agent, overrides: dict[str, Any]) -> Agent:
+    """Return the agent with a run's own settings; the row stays as it is."""
+    own = {name: overrides[name] for name in OVERRIDABLE_FIELDS if name in overrides}
+    changed = copy(agent) if own else agent
+    vars(changed).update(own)
+    return changed

@@ -1,0 +1,74 @@
+"""The tools, handoffs and experts of an agent or of the draft that a test run uses."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.db.models import QuerySet
+
+from agents.access import permissions
+from agents.db.compiled_queries import compiled_query
+from agents.models import Agent, AgentTool, Run, ToolRegistration
+
+from .. import agent_spec
+
+DRAFT_KEY = "tried"  # key of a test run's draft agent
+
+
+def tool_names(agent: Agent, user: int | None = None) -> list[str]:
+    """Return the tools and handoffs this user's agent can call."""
+    closed = permissions.restrictions_for(user)
+    tools = [one.tool.name for one in tool_links(agent.pk) if one.tool.pk not in closed.tools]
+    reachable = [other for other in _sub_agents(agent.pk) if other.pk not in closed.agents]
+    return sorted([*tools, *(other.handoff_tool_name for other in reachable)])
+
+
+def resolve_draft(run: Run) -> agent_spec.ResolvedSpec:
+    """Return the draft agent, which isn't saved."""
+    resolved = agent_spec.resolve(run.overrides[DRAFT_KEY])
+    resolved.agent.pk = run.agent_id
+    return resolved
+
+
+def saved_relations(run: Run, agent: Agent) -> tuple[list[AgentTool], list[Agent]]:
+    """Return an agent's tools and handoffs; in a test run, handoffs to the draft."""
+    reachable = _sub_agents(agent.pk)
+    if run.is_draft_run:
+        reachable = [
+            resolve_draft(run).agent if one.pk == run.agent_id else one for one in reachable
+        ]
+    return tool_links(agent.pk), reachable
+
+
+def draft_relations(run: Run) -> tuple[list[AgentTool], list[Any]]:
+    draft = resolve_draft(run)
+    tools = [link for link in draft.links if link.tool.enabled]
+    return tools, [agent for agent in draft.many["handoffs"] if agent.enabled]
+
+
+def tool_limits(links: Iterable[AgentTool]) -> dict[str, int]:
+    return {link.tool.name: link.max_calls for link in links if link.max_calls}
+
+
+def expert_groups(run: Run, agent: Agent) -> tuple[str, ...]:
+    """Return the groups the agent can ask."""
+    if run.is_draft_run and agent.pk == run.agent_id:
+        return tuple(group.name for group in resolve_draft(run).many.get("experts", ()))
+    groups = Group.objects.filter(agents_that_ask=agent.pk).order_by("name")
+    return tuple(groups.values_list("name", flat=True))
+
+
+@compiled_query
+def _sub_agents(agent: int) -> QuerySet[Agent]:
+    return Agent.objects.filter(enabled=True, asked_by=agent)
+
+
+def enabled_tools() -> QuerySet[ToolRegistration]:
+    tools = ToolRegistration.objects.filter(enabled=True)
+    return tools.select_related("server", "fallback")
+
+
+@compiled_query
+def tool_links(agent: int) -> QuerySet[AgentTool]:
+    links = AgentTool.objects.filter(agent=agent, tool__enabled=True)
+    return links.select_related("tool__server", "tool__fallback")

@@ -1,0 +1,184 @@
+"""Builds the engine's agents, workflows and panels from their configuration."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any, cast
+
+from django.conf import settings
+
+from agents.db import database
+from agents.engine.attachments import AttachmentStore
+from agents.engine.loop import (
+    AgentRuntime,
+    AskPersonTool,
+    FallbackStrategy,
+    GrantCheck,
+    Handoff,
+    OutputSchema,
+    standard_policy,
+)
+from agents.engine.plans import MergeStrategy, Orchestrator, Panel, WorkflowRuntime
+from agents.engine.resilience import RetryPolicy
+from agents.engine.tool import Tool, ToolRegistry
+from agents.models import Agent, Run, WorkflowVersion
+
+from .. import tool_factory, tool_grants
+from .circuits import CIRCUITS
+from .config import AgentConfig, load_team, load_workflow
+from .guardrails import guardrails_from
+from .personal_data import run_attachment_store
+
+RegistryLoader = Callable[..., Awaitable[ToolRegistry]]  # like tool_factory.build_registry
+
+
+async def build(
+    run: Run, registry: RegistryLoader = tool_factory.build_registry, *, asks: bool = True
+) -> AgentRuntime:
+    """Build an agent as the rows describe it now, with its handoffs.
+
+    `registry` builds the tools of each of them.
+    """
+    if run.workflow_id is not None:
+        return await _build_workflow(run, registry)
+    everybody = await database.run(load_team, run)
+    team = await _build_team(everybody, registry, asks, run_attachment_store(run), run)
+    return team[everybody[0].agent.name]
+
+
+async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
+    """Build a workflow with all tools and agents it names."""
+    parts, plan, others = await database.run(load_workflow, run)
+    attachments = run_attachment_store(run)
+    team = await _build_team(others, registry, True, attachments)
+    handoffs = [_handoff_tool(sub_agent, team, is_first=True) for sub_agent in parts.sub_agents]
+    careful = {"asks_before_writing": True} if parts.is_rerun else {}
+    tools = await registry(parts.tools, parts.own, [*handoffs, AskPersonTool()], **careful)
+    make = partial(WorkflowRuntime, plan=plan, roles=_agents_by_role(parts.sub_agents))
+    return _build_runtime(
+        parts,
+        tools,
+        make=make,
+        auto_execute=True,
+        name=run.agent_name,
+        attachments=attachments,
+    )
+
+
+async def _build_team(
+    everybody: Iterable[AgentConfig],
+    registry: RegistryLoader,
+    asks: bool,
+    attachments: AttachmentStore,
+    run: Run | None = None,
+) -> dict[str, AgentRuntime]:
+    """Build the agents; with `run`, its user's standing approvals apply."""
+    team: dict[str, AgentRuntime] = {}
+    for parts in everybody:
+        agent = parts.agent
+        more: list[Tool] = [_handoff_tool(sub_agent, team) for sub_agent in parts.sub_agents]
+        # A plan can always ask a person, whatever tools its agent has.
+        more += [_ask_person_tool(parts)] if agent.mode == Agent.Mode.PLAN else []
+        # In a rerun, writes need approval: the user may not want them repeated.
+        careful = {"asks_before_writing": True} if parts.is_rerun else {}
+        tools = await registry(parts.tools, parts.own, more, **careful)
+        team[agent.name] = _build_runtime(
+            parts,
+            tools,
+            make=_runtime_factory(parts, asks),
+            auto_execute=agent.auto_execute_tools or not asks,
+            name=agent.name,
+            attachments=attachments,
+            grants=_grant_check(run, parts, more),
+        )
+    return team
+
+
+def _grant_check(
+    run: Run | None, parts: AgentConfig, more: Iterable[Tool]
+) -> GrantCheck | None:
+    if run is None or parts.is_rerun:
+        return None
+    others = {tool.name for tool in more}  # handoffs and questions are never allowed ahead
+    names = {row.name for row in parts.tools} - others
+    return tool_grants.grant_check(run, parts.agent.name, names)
+
+
+def _ask_person_tool(parts: AgentConfig) -> AskPersonTool:
+    return AskPersonTool(parts.experts, asker_approves=parts.agent.asker_approves_questions)
+
+
+def _build_runtime(
+    parts: AgentConfig,
+    tools: ToolRegistry,
+    *,
+    make: Callable[..., AgentRuntime],
+    auto_execute: bool,
+    name: str,
+    attachments: AttachmentStore,
+    grants: GrantCheck | None = None,
+) -> AgentRuntime:
+    agent, (planner, *fallbacks) = parts.agent, parts.planners
+    return make(
+        planner,
+        tools,
+        guardrails_from(parts.agent, parts.patterns),
+        FallbackStrategy(),
+        agent.max_steps,
+        retry=RetryPolicy(max_retries=settings.ENVIRONMENT.model_retries),
+        policy=standard_policy(
+            agent.max_duplicate_tool_calls,
+            agent.max_tool_calls_per_tool,
+            tool_limits=parts.limits,
+            max_seconds=agent.max_seconds,
+            max_tokens=agent.max_run_tokens,
+            max_cost=agent.max_cost,
+        ),
+        auto_execute_tools=auto_execute,
+        output=OutputSchema(agent.output_schema) if agent.output_schema is not None else None,
+        fallback_planners=fallbacks,
+        circuits=CIRCUITS,
+        attachments=attachments,
+        allows_sampling=agent.allows_sampling,
+        grants=grants,
+        name=name,
+    )
+
+
+def _runtime_factory(parts: AgentConfig, asks: bool) -> Callable[..., AgentRuntime]:
+    """Return the runtime for the agent's mode."""
+    agent = parts.agent
+    match agent.mode:
+        case Agent.Mode.PLAN:
+            return partial(Orchestrator, **_orchestrator_options(parts, asks))
+        case Agent.Mode.PANEL:
+            # The other half of the time is for merging the answers.
+            seconds = agent.max_seconds / 2 if agent.max_seconds else None
+            return partial(Panel, merge=cast(MergeStrategy, agent.merge), most_seconds=seconds)
+    return AgentRuntime
+
+
+def _orchestrator_options(parts: AgentConfig, asks: bool) -> dict[str, Any]:
+    """Return the options of an agent that works by a plan."""
+    return {
+        "shows_plan": parts.agent.shows_plan and asks,
+        "max_replans": parts.agent.max_replans,
+        "roles": _agents_by_role(parts.sub_agents),
+        "people": frozenset(name.lower() for name in parts.experts),
+    }
+
+
+def _agents_by_role(agents: Iterable[Agent]) -> dict[str, str]:
+    """Return agents by role."""
+    return {role: agent.name for agent in agents for role in agent.role_names}
+
+
+def workflow_agent_name(workflow: WorkflowVersion) -> str:
+    """Return the agent name of a workflow's runs."""
+    return workflow.workflow.name[: Run._meta.get_field("agent_name").max_length]
+
+
+def _handoff_tool(
+    agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False
+) -> Handoff:
+    """Return a handoff that looks up its agent late, as agents can refer to each other."""
+    return Handoff(agent.name, lambda: team[agent.name], agent.description, is_first=is_first)

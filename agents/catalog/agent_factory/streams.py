@@ -1,0 +1,79 @@
+"""The events of a run: new, resumed, replayed or dry."""
+
+from dataclasses import replace
+
+from agents.db import database
+from agents.engine.events import Event, EventType
+from agents.engine.loop import Events
+from agents.engine.state import AgentState, Message
+from agents.models import AgentStep, Run, RunEvent
+
+from .. import attachment_store
+from .personal_data import apply_redaction
+from .runtime import RegistryLoader, build
+
+
+async def start(run: Run) -> Events:
+    """Return the events of a new run."""
+    original = run.original
+    runtime = await build(original)
+    return apply_redaction(run, runtime.stream(original.query, _build_state(original.history)))
+
+
+async def resume(run: Run) -> Events:
+    """Return the events of a paused or abandoned run, from there on."""
+    runtime = await build(run)
+    past_events, recorded = await database.run(_recorded_events, run)
+    if recorded and run.origin_id is not None:
+        copy = attachment_store.copy_attachments
+        await database.run(copy, run.origin_id, run.pk, recorded)
+    state = _build_state(run.history)
+    if len(past_events) < len(recorded):
+        return apply_redaction(run, runtime.rerun(recorded, past_events, state))
+    events = (
+        runtime.resume(past_events, state) if past_events else runtime.stream(run.query, state)
+    )
+    return apply_redaction(run, events)
+
+
+async def dry_run(run: Run, registry: RegistryLoader) -> Events:
+    """Return the events of a run whose tools do nothing, so that no approval is needed."""
+    runtime = await build(run, registry, asks=False)
+    return runtime.stream(run.query, _build_state(run.history))
+
+
+def _recorded_events(run: Run) -> tuple[list[Event], list[Event]]:
+    """Return the run's own events and those to replay first."""
+    past_events = [row.value for row in run.events.order_by("seq")]
+    if run.is_continuation:
+        return past_events, _events_before_stop(run)
+    if run.origin_step is None:
+        return past_events, []
+    first = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
+    if first is None or first.first_seq <= 2:  # only the question comes before it
+        return past_events, []
+    recorded = RunEvent.objects.filter(run=run.origin_id, seq__lt=first.first_seq)
+    return past_events, [row.value for row in recorded.order_by("seq")]
+
+
+def _events_before_stop(run: Run) -> list[Event]:
+    """Return the origin's events without those of its stop."""
+    events = [row.value for row in RunEvent.objects.filter(run=run.origin_id).order_by("seq")]
+    remaining = [event for event in events if not _is_stop_event(event)]
+    return [replace(event, seq=number) for number, event in enumerate(remaining, 1)]
+
+
+STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}
+
+
+def _is_stop_event(event: Event) -> bool:
+    is_cut = event.type is EventType.STEP and event.data["status"] in STOPPED_STATUSES
+    return is_cut or event.type is EventType.RUN_FINISHED
+
+
+def _build_state(history: list[Message]) -> AgentState:
+    state = AgentState()
+    for message in history:
+        more = {k: v for k, v in message.items() if k not in {"role", "content"}}
+        state.add_message(message["role"], message["content"], **more)
+    return state
