@@ -1,15 +1,18 @@
+from .absences import Absence
 from .access import HiddenTopic, Membership, ReviewScope
 from .approvals import Approval
 from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent, AgentTool
+from .events import RunEvent
 from .grants import ToolGrant
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailVerdict
 from .knowledge import Chunk, Document
 from .llms import LanguageModel
 from .processes import ServerProcess
-from .runs import Absence, AgentStep, Run, RunEvent
+from .runs import Run
 from .servers import McpServer, ServerSample
+from .steps import AgentStep
 from .tools import ToolRegistration
 from .versions import AgentVersion
 from .workflows import Schedule, Workflow, WorkflowVersion

@@ -1,4 +1,4 @@
-"""Runs. Events are the source of truth; steps and totals are derived from them."""
+"""Runs. Events are the source of truth; totals are derived from them."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -11,7 +11,6 @@ from django.db.models import Case, F, When
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from agents.engine.events import Event, EventType
 from agents.engine.loop import StopReason
 
 from .access import HiddenTopic, Membership, ReviewScope
@@ -73,6 +72,8 @@ def _scope_filter(user: AnyUser) -> models.Q | None:
 
 # `Run.step_count` and `Run.active` for queries.
 STEP_COUNT = Case(When(tasks__gt=0, then=F("tasks")), default=F("turns"))
+
+
 ACTIVE_SECONDS = F("seconds") - F("waited")
 
 
@@ -364,167 +365,3 @@ class Run(models.Model):
     @property
     def total_tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
-
-
-class RunEvent(models.Model):
-    """One event of a run, exactly as it was emitted."""
-
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
-    seq = models.PositiveIntegerField(_("number"))
-    type = models.CharField(_("type"), max_length=20)
-    agent = models.CharField(_("agent"), max_length=64)
-    time = models.DateTimeField(_("time"))
-    data = models.JSONField(_("data"))
-
-    class Meta:
-        verbose_name = _("event")
-        verbose_name_plural = _("events")
-        ordering = ["run_id", "seq"]
-        constraints = [
-            models.UniqueConstraint(fields=["run", "seq"], name="one_event_a_number")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.run_id}.{self.seq} {self.type}"
-
-    @property
-    def value(self) -> Event:
-        return Event(
-            type=EventType(self.type),
-            data=self.data,
-            agent=self.agent,
-            time=self.time,
-            seq=self.seq,
-        )
-
-
-class AgentStep(models.Model):
-    """One step: a thought, a tool call, an answer, a guardrail finding and so on."""
-
-    class Kind(models.TextChoices):
-        THOUGHT = "thought", _("Thought")
-        TOOL = "tool", _("Tool")
-        ANSWER = "answer", _("Answer")
-        GUARDRAIL = "guardrail", _("Guardrail")
-        PLAN = "plan", _("Plan")
-        TASK = "task", _("Task")
-        EVALUATION = "evaluation", _("Check")
-
-    class Status(models.TextChoices):
-        RUNNING = "running", _("running")
-        WAITING = "waiting", _("waiting")
-        DONE = "done", _("done")
-        FAILED = "failed", _("failed")
-        BLOCKED = "blocked", _("blocked")
-        REJECTED = "rejected", _("rejected")
-        CANCELLED = "cancelled", _("canceled")
-        CUT = "cut", _("interrupted")
-        UNKNOWN = "unknown", _("outcome unknown")
-        SKIPPED = "skipped", _("skipped")
-        UNSTARTED = "unstarted", _("not started")
-
-    class Effect(models.TextChoices):
-        READ = "read", _("read")
-        WRITE = "idempotent", _("write")
-        IRREVERSIBLE = "at_most_once", _("irreversible")
-
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="steps")
-    number = models.PositiveIntegerField(_("number"))
-    turn = models.PositiveIntegerField(_("turn"), default=0)
-    kind = models.CharField(_("type"), max_length=10, choices=Kind)
-    status = models.CharField(
-        _("status"), max_length=10, choices=Status, default=Status.RUNNING
-    )
-    agent_name = models.CharField(_("agent name"), max_length=64, blank=True)
-    parent = models.PositiveIntegerField(
-        _("parent"), null=True, blank=True, help_text=_("Step that this one is part of.")
-    )
-    depth = models.PositiveSmallIntegerField(_("depth"), default=0)
-    call_id = models.TextField(_("call ID"), blank=True)
-    thought = models.TextField(_("thought"), blank=True)
-    action = models.TextField(_("action"), blank=True)
-    action_input = models.JSONField(_("action input"), null=True, blank=True)
-    effect = models.CharField(
-        _("side effects"),
-        max_length=12,
-        choices=Effect,
-        blank=True,
-        default="",
-        db_default="",
-        help_text=_("Possible side effects of the call."),
-    )
-    observation = models.TextField(_("observation"), blank=True)
-    attachments = models.JSONField(
-        _("attachments"),
-        default=list,
-        blank=True,
-        db_default=models.Value([], models.JSONField()),
-        help_text=_("Images, sounds and files that the tool returned."),
-    )
-    request = models.JSONField(_("request"), null=True, blank=True)
-    attempts = models.PositiveIntegerField(_("attempts"), default=1)
-    notes = models.JSONField(
-        _("notes"),
-        default=list,
-        blank=True,
-        help_text=_("What happened along the way: retries, fallbacks, omissions."),
-    )
-    prompt_tokens = models.PositiveIntegerField(_("input tokens"), default=0)
-    completion_tokens = models.PositiveIntegerField(_("output tokens"), default=0)
-    cost = models.FloatField(_("cost (USD)"), null=True, blank=True)
-    first_seq = models.PositiveIntegerField(_("first event"), default=0)
-    started_at = models.DateTimeField(_("started"))
-    ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
-
-    class Meta:
-        verbose_name = _("step")
-        verbose_name_plural = _("steps")
-        ordering = ["run_id", "number"]
-        constraints = [
-            models.UniqueConstraint(fields=["run", "number"], name="one_step_a_number")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.run_id}#{self.number} {self.kind}"
-
-    @property
-    def has_effects(self) -> bool:
-        """Whether it is a call that changes something outside, or would have."""
-        is_call = self.kind == self.Kind.TOOL
-        return is_call and self.effect in {self.Effect.WRITE, self.Effect.IRREVERSIBLE}
-
-    @property
-    def is_live(self) -> bool:
-        return self.status == self.Status.RUNNING
-
-    @property
-    def is_open(self) -> bool:
-        return self.status in {self.Status.RUNNING, self.Status.WAITING}
-
-    @property
-    def total_tokens(self) -> int:
-        return self.prompt_tokens + self.completion_tokens
-
-
-class Absence(models.Model):
-    """A period in which a user's page was disconnected; without an end, it never returned."""
-
-    class Reason(models.TextChoices):
-        LOST = "lost", _("connection lost")
-        CLOSED = "closed", _("page closed")
-
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="absences")
-    page = models.CharField(
-        _("page"), max_length=40, help_text=_("ID that an open page gives itself.")
-    )
-    reason = models.CharField(_("reason"), max_length=8, choices=Reason, default=Reason.LOST)
-    left_at = models.DateTimeField(_("disconnected"))
-    came_back_at = models.DateTimeField(_("reconnected"), null=True, blank=True)
-
-    class Meta:
-        verbose_name = _("disconnection")
-        verbose_name_plural = _("disconnections")
-        ordering = ["run_id", "left_at"]
-
-    def __str__(self) -> str:
-        return f"{self.run_id} {self.reason} {self.left_at:%H:%M:%S}"
