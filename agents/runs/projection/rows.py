@@ -1,0 +1,132 @@
+"""The rows that events change: collected, and written once per batch."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from agents.db.compiled_queries import compiled_query
+from agents.db.fast_writes import Increment, update
+from agents.engine.events import Event
+from agents.models import AgentStep, Approval, GuardrailHit, Run
+
+from .search_tags import MAX_TAGS, step_tags
+
+
+class ProjectedRows:
+    """Collects changes to runs and steps, so that each row is written once per batch."""
+
+    def __init__(self) -> None:
+        self._runs: dict[int, dict[str, Any]] = {}
+        self._steps: dict[tuple[int, int], dict[str, Any]] = {}
+        self._new_steps: dict[tuple[int, int], AgentStep] = {}
+        self._new_hits: list[GuardrailHit] = []
+
+    def update_run(self, run: int, **changes: Any) -> None:
+        self._runs.setdefault(run, {}).update(changes)
+
+    def count(self, run: int, **amounts: float) -> None:
+        changes = self._runs.setdefault(run, {})
+        for name, amount in amounts.items():
+            changes[name] = changes.get(name, Increment(0)) + Increment(amount)
+
+    def add_step(self, step: AgentStep) -> None:
+        self._new_steps[step.run_id, step.number] = step
+
+    def add_hit(self, hit: GuardrailHit) -> None:
+        self._new_hits.append(hit)
+
+    def update_step(self, run: int, event: Event, **changes: Any) -> None:
+        place = run, event.data["step"]
+        if (step := self._new_steps.get(place)) is not None:
+            vars(step).update(changes)
+        else:
+            self._steps.setdefault(place, {}).update(changes)
+
+    def steps(self, run: int, event: Event) -> QuerySet[AgentStep]:
+        """Return the step with all pending changes written."""
+        self._write_steps()
+        return AgentStep.objects.filter(run=run, number=event.data["step"])
+
+    def marks(self, run: int) -> str:
+        """Return the run's search tags as one string, because scanning all steps takes long."""
+        self._write_steps()
+        found = {mark for step in _step_summaries(run) for mark in step_tags(*step)}
+        return f"|{'|'.join(sorted(found)[:MAX_TAGS])}|"
+
+    def was_declined(self, run: int, number: int) -> bool:
+        """Whether a step failed only because a person rejected it."""
+        self._write_steps()
+        parts = AgentStep.objects.filter(run=run, parent=number)
+        found = set(parts.values_list("status", flat=True))
+        return AgentStep.Status.REJECTED in found and AgentStep.Status.FAILED not in found
+
+    def depth(self, run: int, number: int) -> int:
+        if (step := self._new_steps.get((run, number))) is not None:
+            return step.depth
+        return AgentStep.objects.values_list("depth", flat=True).get(run=run, number=number)
+
+    def began(self, run: int) -> datetime:
+        return _start_times(run)[0]
+
+    def waits(self, run: int) -> Iterable[tuple[datetime, datetime | None]]:
+        """Return when approvals were requested and decided."""
+        return _approval_times(run)
+
+    def ask(self, run: int, step: int, question: dict[str, Any]) -> None:
+        Approval.objects.update_or_create(question, run_id=run, step=step)
+
+    def decide(self, run: int, step: int, **word: Any) -> None:
+        Approval.objects.filter(run=run, step=step).update(**word)
+
+    def withdraw(self, run: int, at: datetime, **which: Any) -> None:
+        """Withdraw pending approvals, because a decision would change nothing."""
+        verdicts = Approval.Verdict
+        withdrawn = {"verdict": verdicts.WITHDRAWN, "decided_at": at}
+        update(Approval, withdrawn, run=run, verdict=verdicts.WAITING, **which)
+
+    def write(self) -> None:
+        self._write_steps()
+        if self._new_hits:
+            GuardrailHit.objects.bulk_create(self._new_hits)
+        for run, changes in self._runs.items():
+            update(Run, changes, id=run)
+        self._runs, self._new_hits = {}, []
+
+    def _write_steps(self) -> None:
+        if self._new_steps:
+            AgentStep.objects.bulk_create(self._new_steps.values())
+        for (run, number), changes in self._steps.items():
+            update(AgentStep, changes, run=run, number=number)
+        self._new_steps, self._steps = {}, {}
+
+
+@compiled_query
+def _step_summaries(run: int) -> QuerySet[AgentStep, tuple[str, str, str]]:
+    return AgentStep.objects.filter(run=run).values_list("kind", "action", "status")
+
+
+@compiled_query
+def _approval_times(run: int) -> QuerySet[Approval, tuple[datetime, datetime | None]]:
+    asked = Approval.objects.filter(run=run, granted_scope="")  # the others were automatic
+    return asked.values_list("asked_at", "decided_at")
+
+
+@compiled_query
+def _start_times(pk: int) -> QuerySet[Run, datetime]:
+    return Run.objects.filter(pk=pk).values_list("started_at", flat=True)
+
+
+def step_columns(rows: ProjectedRows, run: int, event: Event) -> dict[str, Any]:
+    """Return the columns that every new step has."""
+    parent = event.data.get("parent")
+    return {
+        "run_id": run,
+        "number": event.data["step"],
+        "turn": event.data["turn"],
+        "agent_name": event.agent,
+        "first_seq": event.seq,
+        "parent": parent,
+        "depth": 0 if parent is None else rows.depth(run, parent) + 1,
+    }

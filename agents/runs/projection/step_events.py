@@ -1,0 +1,182 @@
+"""What the steps of an agent change: thoughts, tool calls, usage, notes and guardrails."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from agents.engine.events import Event, StatusKind
+from agents.models import AgentStep, GuardrailHit
+
+from .json_values import decode_json
+from .rows import ProjectedRows, step_columns
+
+OWN_RESULT_KINDS = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
+ABANDONED_STATUSES = {
+    AgentStep.Status.CANCELLED,
+    AgentStep.Status.UNKNOWN,
+    AgentStep.Status.UNSTARTED,
+}
+OBSERVE_ACTION = "observe"
+
+
+def on_step_started(rows: ProjectedRows, run: int, event: Event) -> None:
+    step = AgentStep(
+        **step_columns(rows, run, event),
+        kind=event.data["kind"],
+        request=event.data["request"],
+        started_at=event.time,
+    )
+    rows.add_step(step)
+    if "parent" not in event.data:
+        rows.update_run(run, turns=event.data["turn"])
+
+
+def on_tool_call(rows: ProjectedRows, run: int, event: Event) -> None:
+    function = event.data["function"]
+    call = {
+        "kind": AgentStep.Kind.TOOL,
+        "status": AgentStep.Status.RUNNING,
+        "call_id": event.data["id"],
+        "action": function["name"],
+        "action_input": decode_json(function["arguments"]),
+        "effect": event.data.get("effect", ""),
+        "started_at": datetime.fromisoformat(event.data["started"]),
+    }
+    if not rows.steps(run, event).update(**call):
+        rows.add_step(AgentStep(**step_columns(rows, run, event), **call))
+    rows.count(run, tool_calls=1)
+
+
+def on_tool_response(rows: ProjectedRows, run: int, event: Event) -> None:
+    seen = {"observation": event.data["content"], "attempts": event.data["attempts"]}
+    if event.data.get("attachments"):
+        seen["attachments"] = event.data["attachments"]
+    rows.update_step(run, event, **seen)
+
+
+def on_status(rows: ProjectedRows, run: int, event: Event) -> None:
+    """Add a note to a step; a retry is also recorded in the row itself."""
+    note = {name: value for name, value in event.data.items() if name not in {"step", "parent"}}
+    is_progress = note["kind"] == StatusKind.TOOL_PROGRESS
+    for step in rows.steps(run, event):
+        # Only the last progress matters; all of it is in the events.
+        kept = [n for n in step.notes if not (is_progress and n["kind"] == note["kind"])]
+        changes: dict[str, Any] = {"notes": [*kept, note]}
+        if note["kind"] == StatusKind.RETRY:
+            changes |= {"observation": note["message"], "attempts": note["attempt"]}
+        if note["kind"] == StatusKind.MODEL_FALLBACK and step.request:
+            changes["request"] = _fallback_request(step.request, note)
+        rows.update_step(run, event, **changes)
+
+
+def _fallback_request(request: Mapping[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request as sent to the fallback model."""
+    fields = {name: value for name, value in request.items() if name != "provider_model"}
+    behind = {name: note[name] for name in ("provider_model",) if name in note}
+    return {**fields, "model": note["to"], **behind}
+
+
+def on_usage(rows: ProjectedRows, run: int, event: Event) -> None:
+    if event.is_replayed:
+        return  # the original run has paid for it
+    tokens = {name: event.data[name] for name in ("prompt_tokens", "completion_tokens")}
+    cost = event.data["cost"]
+    if event.data.get("is_added"):
+        _add_usage(rows, run, event, tokens)
+    else:
+        rows.update_step(run, event, **tokens, cost=cost)
+    rows.count(run, **tokens, **({} if cost is None else {"cost": cost}))
+
+
+def _add_usage(rows: ProjectedRows, run: int, event: Event, tokens: dict[str, int]) -> None:
+    """Add to the usage of a tool that asks the model several times."""
+    cost = event.data["cost"]
+    for step in rows.steps(run, event):
+        total = {name: getattr(step, name) + count for name, count in tokens.items()}
+        spent = step.cost if cost is None else (step.cost or 0) + cost
+        rows.update_step(run, event, **total, cost=spent)
+
+
+def on_step(rows: ProjectedRows, run: int, event: Event) -> None:
+    data = event.data
+    if "call" in data:
+        rows.add_step(_unstarted_step(rows, run, event))
+        return
+    ended = datetime.fromisoformat(data["ended"]) if "ended" in data else event.time
+    changes = {
+        "kind": data["kind"],
+        "status": _step_status(rows, run, event),
+        "ended_at": ended,
+    }
+    if data.get("thought"):
+        changes["thought"] = data["thought"]
+    if data.get("called"):
+        changes["action"] = data["action"]  # a fallback tool was used instead
+    if data["kind"] in OWN_RESULT_KINDS:
+        changes["observation"] = data.get("observation", "")
+    elif data.get("error"):
+        changes["observation"] = data["error"]
+    elif data["status"] == AgentStep.Status.DONE and data["kind"] != AgentStep.Kind.TOOL:
+        changes["observation"] = ""  # error of an earlier attempt
+    rows.update_step(run, event, **changes)
+    if data["status"] in ABANDONED_STATUSES:
+        rows.withdraw(run, ended, step=data["step"])
+
+
+def _unstarted_step(rows: ProjectedRows, run: int, event: Event) -> AgentStep:
+    """Return a row for a call that was decided on but not made before the stop."""
+    call = event.data["call"]
+    return AgentStep(
+        **step_columns(rows, run, event),
+        kind=AgentStep.Kind.TOOL,
+        status=event.data["status"],
+        call_id=call["id"],
+        action=call["function"]["name"],
+        action_input=decode_json(call["function"]["arguments"]),
+        effect=call.get("effect", ""),
+        started_at=event.time,
+        ended_at=event.time,
+    )
+
+
+def _step_status(rows: ProjectedRows, run: int, event: Event) -> str:
+    """Return the step's status; a task that a person rejected hasn't failed."""
+    kind, status = event.data["kind"], event.data["status"]
+    is_in_doubt = kind == AgentStep.Kind.TASK and status == AgentStep.Status.FAILED
+    if is_in_doubt and rows.was_declined(run, event.data["step"]):
+        return AgentStep.Status.REJECTED
+    return status
+
+
+def on_guardrail(rows: ProjectedRows, run: int, event: Event) -> None:
+    details, action = event.data["details"], event.data["action"]
+    is_observed = bool(details.get("observed"))
+    blocked = action == "block" and not is_observed
+    step = AgentStep(
+        **step_columns(rows, run, event),
+        kind=AgentStep.Kind.GUARDRAIL,
+        status=AgentStep.Status.BLOCKED if blocked else AgentStep.Status.DONE,
+        action=OBSERVE_ACTION if is_observed else action,
+        action_input={**details, "would": action} if is_observed else details,
+        observation=event.data["reason"],
+        started_at=event.time,
+        ended_at=event.time,
+    )
+    rows.add_step(step)
+    if details.get("id") is not None and not event.is_replayed:
+        rows.add_hit(_build_hit(run, event))
+
+
+def _build_hit(run: int, event: Event) -> GuardrailHit:
+    details = event.data["details"]
+    return GuardrailHit(
+        run_id=run,
+        pattern_id=details["id"],
+        step=event.data["step"],
+        agent_name=event.agent,
+        stage=details["stage"],
+        action=event.data["action"],
+        is_observed=bool(details.get("observed")),
+        matches=details["matches"],
+        at=event.time,
+    )
