@@ -10,7 +10,8 @@ from django.test import Client
 
 from agents.models import AgentStep, Run
 from agents.web.presentation import evidence
-from agents.web.presentation.evidence import figures_in, find_evidence, observed
+from agents.web.presentation.evidence import annotator, find_evidence, observed, sources
+from agents.web.presentation.evidence.figures import figures_in
 from agents.web.presentation.markdown import render_markdown
 
 ROWS = '{"columns":["month","revenue"],"rows":[["2026-08",14832.924],["2026-09",5210]]}'
@@ -143,7 +144,7 @@ def test_statements_that_no_observation_has_are_marked():
 
 
 def test_nothing_is_marked_if_not_everything_could_be_compared():
-    long = step(3, "x " * evidence.MAX_SOURCE_CHARS)
+    long = step(3, "x " * sources.MAX_SOURCE_CHARS)
 
     assert unsupported_in("Elephants are large grey mammals of Africa.", long) == []
 
@@ -177,8 +178,8 @@ def test_work_is_bounded():
     found = find_evidence(html, observed(steps))
 
     assert time.process_time() - began < 10
-    assert len(found.links) <= evidence.MAX_LINKS
-    assert sum(len(source.text) for source in found.sources) <= evidence.MAX_TOTAL_CHARS
+    assert len(found.links) <= annotator.MAX_LINKS
+    assert sum(len(source.text) for source in found.sources) <= sources.MAX_TOTAL_CHARS
 
 
 @pytest.fixture
@@ -234,4 +235,4 @@ def test_thousands_of_citations_in_one_sentence_are_bounded():
     found = find_evidence(html, sources)
 
     assert not found.is_complete
-    assert len(re.findall("evidence-cite", found.html)) <= evidence.MAX_PLACES
+    assert len(re.findall("evidence-cite", found.html)) <= annotator.MAX_PLACES

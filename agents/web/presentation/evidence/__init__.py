@@ -1,0 +1,18 @@
+"""Evidence for an answer: which observations and passages its statements come from.
+
+`find_evidence` links citations such as [1] and figures of an answer's HTML to the run's
+observations. Work is bounded: each module has its limits.
+"""
+
+from .answers import STEP_LINK, Evidence, find_evidence
+from .sources import Source, Sources, observed, sources_of
+
+__all__ = [
+    "Evidence",
+    "STEP_LINK",
+    "Source",
+    "Sources",
+    "find_evidence",
+    "observed",
+    "sources_of",
+]

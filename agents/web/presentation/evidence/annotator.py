@@ -1,0 +1,180 @@
+"""Writes an answer's HTML with links to its sources."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from .figures import Figure, figures_in, half_width
+from .source_index import SourceIndex
+from .sources import EXCERPT_CHARS, Source
+from .text_blocks import Block, linkable_ranges, plain_text
+
+Found = TypeVar("Found")
+MAX_LINKS = 200
+MAX_SENTENCES = 300
+MAX_PLACES = 1_000  # citations and figures of the answer
+CITATION = re.compile(
+    r"\[(?P<numbers>\d{1,3}(?:\s?[,、;]\s?\d{1,3}){0,9})\]"
+    r"|【(?P<number>\d{1,3})(?:[†:][^】<]{0,60})?】"
+)
+SENTENCE_END = re.compile(r"(?<=[.!?])[)\]\"'”’]*\s+|(?<=[。！？])[」』）]*|\n+")
+STATEMENT_TAGS = {"p", "li", "blockquote"}
+UNSUPPORTED = '<span class="unsupported">'
+
+
+class Link(NamedTuple):
+    """What one link in an answer stands for: a place in a source."""
+
+    source: Source
+    before: str = ""
+    match: str = ""
+    after: str = ""
+    is_rounded: bool = False
+
+
+class Annotator:
+    """Writes blocks with links and marks."""
+
+    def __init__(self, index: SourceIndex, base: str, is_cut: bool) -> None:
+        self.index, self.base = index, base
+        self.is_complete = index.is_complete and not is_cut
+        self.html: list[str] = []
+        self.links: list[Link] = []
+        self._sentences = 0
+        self._places = 0
+        self._known: dict[tuple[Any, ...], int] = {}
+
+    def add(self, block: Block | str) -> None:
+        if isinstance(block, str):
+            self.html.append(block)
+            return
+        text = "".join(plain_text(kind, part) for kind, part in block.parts)
+        if not text.strip():
+            self.html += [part for _, part in block.parts]
+            return
+        spans = list(self._spans(text, block))
+        self._write(block, spans)
+
+    def _spans(self, text: str, block: Block) -> Iterator["_Span"]:
+        """Return what to wrap, in order: links, or sentences without any."""
+        linkable = linkable_ranges(block)
+        start = 0
+        for end in [*(found.end() for found in SENTENCE_END.finditer(text)), len(text)]:
+            sentence = text[start:end]
+            if sentence.strip():
+                links, has_other_figures = self._links(sentence, start, linkable)
+                yield from links
+                if not links and self._is_unsupported(sentence, has_other_figures, block):
+                    yield _Span(
+                        start, start + len(sentence.rstrip()), '<span class="unsupported">'
+                    )
+            start = end
+
+    def _is_unsupported(self, sentence: str, has_figures: bool, block: Block) -> bool:
+        self._sentences += 1
+        is_statement = block.tag in STATEMENT_TAGS and not sentence.rstrip().endswith(
+            ("?", "？", ":", "：")
+        )
+        if not is_statement or self._sentences > MAX_SENTENCES or not self.is_complete:
+            return False
+        return has_figures or not self.index.supports(sentence)
+
+    def _links(
+        self, sentence: str, start: int, linkable: Sequence[tuple[int, int]]
+    ) -> tuple[list["_Span"], bool]:
+        spans: list[_Span] = []
+        taken: list[tuple[int, int]] = []
+        for found in self._within_limit(CITATION.finditer(half_width(sentence))):
+            taken.append(found.span())
+            spans += [
+                span
+                for span in self._citations(found, sentence, start)
+                if _is_within(span, linkable)
+            ]
+        has_others = False
+        for figure in self._within_limit(figures_in(sentence)):
+            is_cited = any(a <= figure.start < b for a, b in taken)
+            span = _Span(start + figure.start, start + figure.end, "")
+            if is_cited or not _is_within(span, linkable):
+                continue
+            tag = self._figure_tag(figure)
+            spans += [span._replace(open=tag)] if tag else []
+            has_others |= not tag and not figure.is_trivial
+        return sorted(spans), has_others
+
+    def _within_limit(self, places: Iterator[Found]) -> Iterator[Found]:
+        """Yield places until the answer has too many of them."""
+        for place in places:
+            self._places += 1
+            if self._places > MAX_PLACES:
+                self.is_complete = False
+                return
+            yield place
+
+    def _citations(self, found: re.Match[str], sentence: str, start: int) -> Iterator["_Span"]:
+        numbers = list(re.finditer(r"\d+", found[found.lastgroup or 0]))
+        for number in numbers:
+            at = self.index.cited(int(number[0]), sentence)
+            if (
+                at is None
+                or (tag := self._tag(Link(self.index.sources[at]), "evidence-cite")) is None
+            ):
+                continue
+            offset = found.start(found.lastgroup or 0)
+            span = (offset + number.start(), offset + number.end())
+            span = found.span() if len(numbers) == 1 else span
+            yield _Span(start + span[0], start + span[1], tag)
+
+    def _figure_tag(self, figure: Figure) -> str | None:
+        hit = self.index.find(figure)
+        if hit is None:
+            return None
+        (at, begin, end), is_rounded = hit
+        source = self.index.sources[at]
+        half = EXCERPT_CHARS // 2
+        before = " ".join(source.text[max(0, begin - half) : begin].split("\n")).lstrip()
+        after = " ".join(source.text[end : end + half].split("\n")).rstrip()
+        before = f"…{before}" if begin > half else before
+        after = f"{after}…" if end + half < len(source.text) else after
+        return self._tag(
+            Link(source, before, source.text[begin:end], after, is_rounded), "evidence-figure"
+        )
+
+    def _tag(self, link: Link, kind: str) -> str | None:
+        if (number := self._known.get(link)) is None:
+            if len(self.links) >= MAX_LINKS:
+                return None
+            self.links.append(link)
+            number = self._known[link] = len(self.links)
+        href = f"{self.base}{link.source.step}"
+        return f'<a class="evidence {kind}" href="{href}" data-evidence="{number}">'
+
+    def _write(self, block: Block, spans: list["_Span"]) -> None:
+        at = 0
+        for kind, part in block.parts:
+            if kind == "tag":
+                self.html.append(part)
+                at += len(plain_text(kind, part))
+                continue
+            end, position = at + len(part), at
+            for span in spans if kind == "text" else ():
+                left, right = max(span.start, position), min(span.end, end)
+                if left >= right:
+                    continue
+                close = "</a>" if span.open.startswith("<a") else "</span>"
+                self.html += [part[position - at : left - at], span.open]
+                self.html += [part[left - at : right - at], close]
+                position = right
+            self.html.append(part[position - at :])
+            at = end
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    open: str
+
+
+def _is_within(span: _Span, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether it lies in one segment: a link can't cross other tags."""
+    return any(start <= span.start and span.end <= end for start, end in ranges)

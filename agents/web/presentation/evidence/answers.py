@@ -1,0 +1,62 @@
+"""Links an answer's citations and figures to what the run observed."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from django.utils.safestring import SafeString, mark_safe
+
+from .annotator import UNSUPPORTED, Annotator, Link
+from .source_index import SourceIndex
+from .sources import Source, Sources
+from .text_blocks import split_blocks
+
+MAX_HTML_CHARS = 200_000
+STEP_LINK = "#step-"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """An answer's HTML with its links."""
+
+    html: SafeString
+    links: tuple[Link, ...] = ()
+    sources: Sources = ()
+    base: str = ""  # a step's address without its number
+    is_complete: bool = True  # whether everything could be compared
+    has_unsupported: bool = False
+
+    @cached_property
+    def used(self) -> list[Source]:
+        """One source per step that the answer has links to, in their order."""
+        steps = {link.source.step: link.source for link in reversed(self.links)}
+        return [steps[number] for number in sorted(steps)]
+
+
+@lru_cache(maxsize=64)
+def _index(sources: Sources) -> SourceIndex:
+    return SourceIndex(sources)
+
+
+@lru_cache(maxsize=128)
+def find_evidence(
+    html: str, sources: Sources, base: str = STEP_LINK, is_cut: bool = False
+) -> Evidence:
+    """Link the citations and figures of an answer to steps: `base` and a number.
+
+    The HTML is that of `render_markdown`. Sentences that no source supports get a class, unless
+    the sources are known to be cut.
+    """
+    if len(html) > MAX_HTML_CHARS:
+        return Evidence(mark_safe(html), (), sources, base=base, is_complete=False)
+    annotator = Annotator(_index(sources), base, is_cut)
+    for part in split_blocks(html):
+        annotator.add(part)
+    written = mark_safe("".join(annotator.html))
+    return Evidence(
+        written,
+        tuple(annotator.links),
+        sources,
+        base=base,
+        is_complete=annotator.is_complete,
+        has_unsupported=UNSUPPORTED in written,
+    )

@@ -1,0 +1,97 @@
+"""Numbers, dates and codes in a text, in any of the usual forms."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+_MONTHS = (
+    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
+    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+)
+_MONTH = rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
+_DATES = (
+    r"\d{4}(?P<dash>[-/])\d{1,2}(?P=dash)\d{1,2}(?!\d)|\d{4}年\s?\d{1,2}月\s?\d{1,2}日"
+    rf"|{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}|\d{{1,2}}\s{_MONTH},?\s\d{{4}}"
+)
+FIGURE = re.compile(
+    rf"(?<![A-Za-z0-9_.])(?:(?P<date>{_DATES})|(?P<code>[A-Z]{{2,8}}-\d{{2,12}})"
+    r"|(?P<sign>(?<![\w)])[-−])?(?P<currency>[$€£¥])?"
+    r"(?P<digits>\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,12})?|\d{1,18}(?:\.\d{1,12})?)(?![\d_]|\.\d|,\d)"
+    r"(?:\s?(?P<scale>thousand|million|billion|[千万億兆]))?"
+    r"(?:\s?(?P<unit>%|円|ドル)|\s?(?P<word>[A-Za-z]{1,20}|[\u3041-\u30ff\u4e00-\u9fff]{1,2}))?)"
+)
+DIGIT = re.compile(r"\d")
+SCALES = {
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "千": 10**3,
+    "万": 10**4,
+    "億": 10**8,
+    "兆": 10**12,
+}
+CURRENCIES = {"円": "¥", "ドル": "$"}
+# One character each, so that positions stay the same.
+HALF_WIDTH = str.maketrans("０１２３４５６７８９，．％￥＄－＋［］", "0123456789,.%¥$-+[]")
+
+
+class Figure(NamedTuple):
+    """A number, date or code in a text."""
+
+    start: int
+    end: int
+    value: Decimal | date | str
+    unit: str = ""
+    decimals: int = 0
+    digits: int = 0  # significant ones
+    is_trivial: bool = False
+
+
+def figures_in(text: str) -> Iterator[Figure]:
+    """Return numbers, dates and codes, in any of the usual forms."""
+    if DIGIT.search(text) is None:
+        return
+    for found in FIGURE.finditer(half_width(text)):
+        figure = _date(found) if found["date"] else _code_or_number(found)
+        if figure is not None:
+            yield figure
+
+
+def half_width(text: str) -> str:
+    return text if text.isascii() else text.translate(HALF_WIDTH)
+
+
+def _code_or_number(found: re.Match[str]) -> Figure | None:
+    if found["code"]:
+        return Figure(found.start(), found.end("code"), found["code"])
+    digits, scale = found["digits"], SCALES.get(found["scale"] or "", 1)
+    value = Decimal(digits.replace(",", "")) * scale
+    mark = found["unit"] or found["currency"] or ""
+    is_whole = "." not in digits and not found["currency"] and not found["unit"] and scale == 1
+    is_year = "," not in digits and 1900 <= value <= 2100
+    ends = [found.end(name) for name in ("digits", "scale", "unit")]
+    return Figure(
+        found.start(),
+        max(ends),
+        -value if found["sign"] else value,
+        CURRENCIES.get(mark, mark) or (found["word"] or "").lower().rstrip("s"),
+        len(digits.partition(".")[2]) if scale == 1 else 0,
+        len(digits.replace(",", "").replace(".", "").lstrip("0")),
+        is_whole and (value <= 12 or is_year),
+    )
+
+
+def _date(found: re.Match[str]) -> Figure | None:
+    text = found["date"]
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if len(numbers) == 3:
+        year, month, day = numbers
+    else:
+        name = next(name for name in _MONTHS if name in text)
+        year, month, day = max(numbers), _MONTHS.index(name) + 1, min(numbers)
+    try:
+        return Figure(found.start(), found.end("date"), date(year, month, day))
+    except ValueError:
+        return None

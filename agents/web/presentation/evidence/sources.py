@@ -1,0 +1,122 @@
+"""The sources of an answer: a run's observations, split into passages."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+
+from agents.db.compiled_queries import compiled_query
+from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
+from agents.models import AgentStep, Run
+
+from ..formatting import format_compact
+
+# Limits per answer. Beyond them nothing is linked, and nothing is called unsupported.
+MAX_SOURCES = 100
+MAX_SOURCE_CHARS = 20_000  # characters of one observation
+MAX_TOTAL_CHARS = 100_000
+EXCERPT_CHARS, MAX_ASKED_CHARS = 240, 160
+LIST_KEYS = ("results", "items", "documents", "passages", "hits", "data")
+LABEL_KEYS = ("title", "name", "url", "source", "id")
+PASSAGE_HEAD = re.compile(r"^\[(\d{1,3})\] (.+)$", re.MULTILINE)
+
+
+class Source(NamedTuple):
+    """An observation of a run, or one passage of it."""
+
+    step: int
+    tool: str
+    text: str
+    number: int = 0  # of a passage in its observation, as the model cites it
+    label: str = ""  # where a passage comes from
+    asked: str = ""  # what the tool was called with
+
+    @property
+    def excerpt(self) -> str:
+        text = " ".join(self.text[: 2 * EXCERPT_CHARS].split())
+        return text if len(text) <= EXCERPT_CHARS else f"{text[: EXCERPT_CHARS - 1]}…"
+
+
+Sources = tuple[Source, ...]
+
+
+def sources_of(
+    run: Run, visible_row: Callable[[AgentStep], AgentStep] | None = None
+) -> Sources:
+    """Return a run's observations and passages, as the viewer may see them."""
+    steps = _tool_steps(run.pk)
+    return observed(map(visible_row, steps) if visible_row else steps)
+
+
+def observed(steps: Iterable[Any]) -> Sources:
+    """Return the observations in these steps, split into passages where they are numbered.
+
+    Results of other agents are left out: their own steps have what they saw.
+    """
+    found: list[Source] = []
+    room = MAX_TOTAL_CHARS
+    for step in steps:
+        if not _is_observation(step):
+            continue
+        text = step.observation[: min(MAX_SOURCE_CHARS, room)]
+        room -= len(text)
+        if text:
+            asked = format_compact(step.action_input)[:MAX_ASKED_CHARS]
+            parts = _passages(step.number, step.action, text)
+            found += [part._replace(asked=asked) for part in parts]
+    return tuple(found[:MAX_SOURCES])
+
+
+def _is_observation(step: Any) -> bool:
+    is_handoff = step.action.startswith(HANDOFF_PREFIX) and step.action != AskPersonTool.name
+    is_done = step.kind == AgentStep.Kind.TOOL and step.status == AgentStep.Status.DONE
+    return is_done and not is_handoff
+
+
+@compiled_query
+def _tool_steps(run: int) -> QuerySet[AgentStep]:
+    steps = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TOOL).order_by("number")
+    return steps.only(
+        "run", "number", "kind", "status", "action", "action_input", "observation"
+    )
+
+
+def _passages(step: int, tool: str, text: str) -> list[Source]:
+    heads = list(PASSAGE_HEAD.finditer(text))
+    if heads and heads[0].start() == 0:
+        ends = [*(head.start() for head in heads[1:]), len(text)]
+        return [
+            Source(step, tool, text[head.end() : end].strip(), int(head[1]), head[2].strip())
+            for head, end in zip(heads, ends, strict=True)
+        ]
+    if text.startswith(("[", "{")) and (items := _listed_items(text)):
+        return [
+            Source(step, tool, _item_text(item), number, _item_label(item))
+            for number, item in enumerate(items, start=1)
+        ]
+    return [Source(step, tool, text)]
+
+
+def _listed_items(text: str) -> list[dict[str, Any]]:
+    """Return search results in JSON, which models cite by their position."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    if isinstance(value, dict):
+        value = next((value[key] for key in LIST_KEYS if isinstance(value.get(key), list)), [])
+    is_list = isinstance(value, list) and 0 < len(value) <= MAX_SOURCES
+    is_found = is_list and all(isinstance(i, dict) and _item_label(i) for i in value)
+    return value if is_found else []
+
+
+def _item_text(item: dict[str, Any]) -> str:
+    texts = [str(value) for value in item.values() if isinstance(value, str | int | float)]
+    return "\n".join(texts)
+
+
+def _item_label(item: dict[str, Any]) -> str:
+    labels = (item.get(key) for key in LABEL_KEYS)
+    return next((label[:200] for label in labels if isinstance(label, str) and label), "")

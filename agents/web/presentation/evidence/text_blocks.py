@@ -1,0 +1,65 @@
+"""The blocks of an answer's HTML, with the text that can be linked."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+TAG = re.compile(r'<(/?)([a-z0-9]+)([^"<>]*(?:"[^"]*"[^"<>]*)*)>')
+SKIPPED_TAGS = {"a", "pre", "code"}
+VOID_TAGS = {"br", "hr"}
+INLINE_TAGS = {"a", "strong", "em", "s", "code", "span", "sup"}
+
+
+@dataclass
+class Block:
+    """Text of one block, in segments between tags."""
+
+    tag: str
+    parts: list[tuple[str, str]] = field(default_factory=list)  # "text", "code" or "tag"
+
+
+def split_blocks(html: str) -> Iterator[Block | str]:
+    """Split HTML into blocks of text and the block tags between them."""
+    stack: list[str] = []
+    skipped = 0  # depth of elements whose text isn't linked
+    block = Block("")
+    at = 0
+    for found in TAG.finditer(html):
+        if found.start() > at:
+            block.parts.append(("code" if skipped else "text", html[at : found.start()]))
+        at, name = found.end(), found[2]
+        if name in INLINE_TAGS or name == "br":
+            block.parts.append(("tag", found[0]))
+        else:
+            yield block
+            yield found[0]
+        if found[1]:
+            if stack:
+                skipped -= stack.pop().startswith("!")
+        elif name not in VOID_TAGS:
+            is_skipped = name in SKIPPED_TAGS or 'class="math' in found[3]
+            skipped += is_skipped
+            stack.append(f"{'!' if is_skipped else ''}{name}")
+        if name not in INLINE_TAGS and name != "br":
+            open_blocks = [tag for tag in stack if tag.lstrip("!") not in INLINE_TAGS]
+            block = Block(open_blocks[-1] if open_blocks else "")
+    if at < len(html):
+        block.parts.append(("text", html[at:]))
+    yield block
+
+
+def plain_text(kind: str, part: str) -> str:
+    if kind == "tag":
+        return "\n" if part.startswith("<br") else ""
+    return part
+
+
+def linkable_ranges(block: Block) -> list[tuple[int, int]]:
+    ranges: list[tuple[int, int]] = []
+    at = 0
+    for kind, part in block.parts:
+        size = len(plain_text(kind, part))
+        if kind == "text":
+            ranges.append((at, at + size))
+        at += size
+    return ranges
