@@ -10,13 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.engine.guardrails.normalization import readings
-from agents.web.presentation import markdown
 from agents.web.presentation.markdown import (
-    ATTRIBUTES,
-    TAGS,
     StreamingMarkdown,
+    highlighting,
+    limits,
     render_markdown,
+    rendering,
+    streaming,
 )
+from agents.web.presentation.markdown.rendering import ATTRIBUTES, TAGS
 from tests.examples import many
 from tests.nasty import nasty, ordinary
 
@@ -338,16 +340,16 @@ def test_a_list_goes_on_after_an_empty_line():
     ],
 )
 def test_a_plain_line_is_shown_as_markdown_would_show_it(line):
-    assert StreamingMarkdown(line).tail_html == markdown._render_safe(line, {})
-    assert render_markdown(f"{line}\n\n") == markdown._render_safe(f"{line}\n\n", {})
+    assert StreamingMarkdown(line).tail_html == rendering.render_safe(line, {})
+    assert render_markdown(f"{line}\n\n") == rendering.render_safe(f"{line}\n\n", {})
 
 
 @given(st.text("ab日9 ,.;:?()%/@-_*\n", max_size=30))
 def test_the_short_way_and_the_long_way_lead_to_the_same(text):
     assert StreamingMarkdown(text.replace("\n", "")).tail_html == (
-        markdown._render_safe(text.replace("\n", ""), {})
+        rendering.render_safe(text.replace("\n", ""), {})
     )
-    assert render_markdown(text) == markdown._render_safe(text, {})
+    assert render_markdown(text) == rendering.render_safe(text, {})
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -439,8 +441,9 @@ def test_what_is_read_of_an_answer_grows_with_it_and_no_faster(name):
     flushes = len(text) // FLUSH + 1
     growing, sent = render_stream(text)
 
-    small = 3 * markdown.SMALL_WEIGHT * flushes  # an open block below the limit, at every flush
-    assert growing.work <= markdown.SCAN_BUDGET * markdown.weight(text) + small
+    # An open block below the limit, at every flush.
+    small = 3 * streaming.SMALL_WEIGHT * flushes
+    assert growing.work <= streaming.SCAN_BUDGET * limits.weight(text) + small
     assert sent < 40 * len(text)
 
 
@@ -507,7 +510,7 @@ def test_code_is_over_with_its_last_fence():
 
 
 def test_a_text_with_too_many_marks_is_shown_as_it_is_from_there_on():
-    text = "**a** " * 10 + "\n\n" + "**a** " * markdown.MAX_MARKS + "\n\n**b**"
+    text = "**a** " * 10 + "\n\n" + "**a** " * limits.MAX_MARKS + "\n\n**b**"
     html = render_markdown(text)
 
     assert html.count("<strong>") == 10
@@ -515,16 +518,16 @@ def test_a_text_with_too_many_marks_is_shown_as_it_is_from_there_on():
 
 
 def test_a_text_of_too_many_lines_is_shown_as_it_is():
-    text = "- <b>\n" * (markdown.MAX_LINES + 1)
+    text = "- <b>\n" * (limits.MAX_LINES + 1)
 
     html = render_markdown(text)
     assert html.startswith('<div class="prose-rest">- &lt;b&gt;\n')
     assert not StreamingMarkdown(text).is_whole(text)
-    assert "<td>" not in render_markdown("|a|\n|-|\n" + "|b" * markdown.MAX_PIPES)
+    assert "<td>" not in render_markdown("|a|\n|-|\n" + "|b" * limits.MAX_PIPES)
 
 
 def test_only_what_looks_like_code_is_coloured():
-    words, long = "a " * 5_000, "x" * (markdown.MAX_CODE_LINE_CHARS + 1)
+    words, long = "a " * 5_000, "x" * (highlighting.MAX_CODE_LINE_CHARS + 1)
 
     for code in (words, long, "a\n" * 2_000):
         assert "<span" not in render_markdown(f"```java\n{code}\n```")

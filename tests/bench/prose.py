@@ -34,8 +34,9 @@ def _row(name: str, rounds: Iterable[dict[str, dict]]) -> dict:
 def _costs(text: str) -> dict[str, float]:
     # Needs Django, which the other benchmarks don't load.
     from agents.web.presentation import markdown
+    from agents.web.presentation.markdown import rendering
 
-    for cache in (markdown._few_blocks, markdown._many_blocks):
+    for cache in (rendering._few_blocks, rendering._many_blocks):
         cache.cache_clear()
     growing, longest, began = markdown.StreamingMarkdown(), 0.0, time.process_time()
     for at in range(0, len(text), FLUSH):

@@ -141,7 +141,7 @@ class LiveRunView:
         )
 
     def render_cost(self, events: Sequence[dict[str, Any]]) -> int:
-        """Return the cost of rendering this text, as in `markdown.weight`."""
+        """Return the cost of rendering this text, as in `markdown.limits.weight`."""
         return self.markdown.render_cost(_collect_deltas(events)[0])
 
     def words(self, events: Sequence[dict[str, Any]]) -> str:

@@ -1,0 +1,115 @@
+"""The Markdown parser: no raw HTML, no images, links as guardrails see them."""
+
+import importlib
+from types import SimpleNamespace
+from typing import Any
+
+from django.utils.html import escape
+from markdown_it import MarkdownIt, helpers
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from agents.engine.guardrails import LINK_TARGET, MAX_GAP_CHARS
+
+from . import syntax
+from .highlighting import LANGUAGES, MAX_HIGHLIGHTED_CHARS, highlight_code, looks_like_code
+from .limits import MARKS, MAX_MARKS, LimitUsage
+
+MAX_FILLED_CELLS = 4_096  # empty cells added to short table rows
+
+
+def _parse_inline(state: StateCore) -> None:
+    """Parse inline content until the text has too many marks."""
+    spent: LimitUsage = state.env.get("spent", LimitUsage())
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        spent = spent._replace(marks=spent.marks + sum(map(token.content.count, MARKS)))
+        token.children = []
+        if spent.marks <= MAX_MARKS:
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+        else:
+            token.children.append(Token("text", "", 0, content=token.content))
+    state.env["spent"] = spent
+
+
+def _render_fence(tokens: list[Token], at: int, options: Any, about: dict[str, Any]) -> str:
+    """Render code with highlighting, but not while it grows: every token would repeat it."""
+    token = tokens[at]
+    language = token.info.strip().split(" ")[0].lower()
+    code: str = escape(token.content)
+    if language in LANGUAGES and not about.get("growing"):
+        spent: LimitUsage = about["spent"]
+        about["spent"] = spent = spent._replace(highlighted=spent.highlighted + len(code))
+        if spent.highlighted <= MAX_HIGHLIGHTED_CHARS and looks_like_code(token.content):
+            code = highlight_code(token.content, language)
+    label = f' class="language-{escape(language)}"' if language else ""
+    return f'<pre class="code"><code{label}>{code}</code></pre>\n'
+
+
+def _render_image(tokens: list[Token], at: int, *_: Any) -> str:
+    """Render a link instead: an external image would reveal who reads this."""
+    token = tokens[at]
+    source = escape(str(token.attrs.get("src", "")))
+    return f'<a href="{source}">{escape(token.content or "image")}</a>'
+
+
+def _open_cell(tokens: list[Token], at: int, *_: Any) -> str:
+    """Use a class for alignment, because inline styles are blocked by the CSP."""
+    token = tokens[at]
+    style = str(token.attrs.get("style", ""))
+    label = f' class="{style.removeprefix("text-align:")}"' if style else ""
+    return f"<{token.tag}{label}>"
+
+
+def _open_heading(tokens: list[Token], at: int, *_: Any) -> str:
+    return f"<{_heading_tag(tokens[at])}>"
+
+
+def _close_heading(tokens: list[Token], at: int, *_: Any) -> str:
+    return f"</{_heading_tag(tokens[at])}>\n"
+
+
+def _heading_tag(token: Token) -> str:
+    """Return a lower heading level, below the page's own headings."""
+    return f"h{min(6, int(token.tag[1]) + 2)}"
+
+
+def _parse_destination(source: str, start: int, end: int) -> Any:
+    """Parse a link target, if guardrails recognize it as a link too."""
+    found = helpers.parseLinkDestination(source, start, end)
+    before = source[max(0, start - MAX_GAP_CHARS - 3) : start].rstrip(" \t\r\n")
+    is_inline = not before or before.endswith("(")
+    if found.ok and is_inline:
+        at = source.rfind("](", 0, start)
+        found.ok = LINK_TARGET.match(source, at) is not None
+    return found
+
+
+def _create_parser() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    markdown.core.ruler.at("inline", _parse_inline)
+    markdown.helpers = SimpleNamespace(  # type: ignore[assignment]  # replaces a module
+        parseLinkLabel=helpers.parseLinkLabel,
+        parseLinkDestination=_parse_destination,
+        parseLinkTitle=helpers.parseLinkTitle,
+    )
+    # The library has no option for this, and 65,536 cells take more than a second.
+    tables: Any = importlib.import_module("markdown_it.rules_block.table")
+    tables.MAX_AUTOCOMPLETED_CELLS = MAX_FILLED_CELLS
+    renderer: Any = markdown.renderer  # its protocol has no rules
+    renderer.rules |= {
+        "fence": _render_fence,
+        "image": _render_image,
+        "th_open": _open_cell,
+        "td_open": _open_cell,
+        "heading_open": _open_heading,
+        "heading_close": _close_heading,
+        "table_open": lambda *_: '<div class="table-box"><table>\n',
+        "table_close": lambda *_: "</table></div>\n",
+    }
+    syntax.extend(markdown)
+    return markdown
+
+
+MARKDOWN = _create_parser()

@@ -1,0 +1,90 @@
+"""The only place where text becomes HTML: Markdown, then an allow-list."""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import nh3
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from .limits import LimitUsage, is_too_large
+from .parser import MARKDOWN
+
+SMALL_TEXT_CHARS = 20_000
+# One line of plain words, which Markdown leaves unchanged: most streamed text.
+PLAIN_START = re.compile(r"[^\W\d_]|[@(]")
+PLAIN_REST = re.compile(r"[\w ,.;:?()%/@-]*")
+TAGS = {
+    *("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li"),
+    *("strong", "em", "s", "a", "code", "pre", "span", "div", "sup"),
+    *("table", "thead", "tbody", "tr", "th", "td"),
+}
+ATTRIBUTES = {
+    "a": {"href", "id", "title"},
+    "code": {"class"},
+    "div": {"class"},
+    "li": {"class", "id"},
+    "ol": {"start"},
+    "pre": {"class"},
+    "span": {"class"},
+    "td": {"class"},
+    "th": {"class"},
+}
+
+
+def render_markdown(text: str) -> SafeString:
+    """Render safe HTML from text of any origin."""
+    return render_blocks(text, LimitUsage())[0]
+
+
+def render_blocks(text: str, spent: LimitUsage) -> tuple[SafeString, LimitUsage]:
+    """Render blocks; return the HTML and the updated usage."""
+    return (
+        _few_blocks(text, spent) if len(text) <= SMALL_TEXT_CHARS else _many_blocks(text, spent)
+    )
+
+
+def _render_uncached(text: str, spent: LimitUsage) -> tuple[SafeString, LimitUsage]:
+    line = text.rstrip("\n")
+    if plain_end(line) == len(line) > 0:
+        return render_paragraph(line), spent
+    if is_too_large(text):
+        return _plain_block(text), spent
+    about = {"spent": spent}
+    return render_safe(text, about), about["spent"]
+
+
+# Long texts are few, and each takes as much memory as hundreds of short ones.
+_few_blocks = lru_cache(maxsize=512)(_render_uncached)
+_many_blocks = lru_cache(maxsize=16)(_render_uncached)
+
+
+def _plain_block(text: str) -> SafeString:
+    """Render the text as written, with its line breaks."""
+    return format_html('<div class="prose-rest">{}</div>\n', text.replace("\0", ""))
+
+
+def plain_end(text: str, start: int = 0) -> int:
+    """Return up to where the text is plain, given that it is up to `start`."""
+    if not start and not PLAIN_START.match(text):
+        return 0
+    rest = PLAIN_REST.match(text, start)
+    end = rest.end() if rest else start
+    mark = text.find("_", start, end)
+    return end if mark < 0 else mark
+
+
+def render_paragraph(line: str) -> SafeString:
+    return SafeString(f"<p>{line.rstrip(' ')}</p>\n")
+
+
+def render_safe(text: str, about: dict[str, Any]) -> SafeString:
+    html = nh3.clean(
+        MARKDOWN.render(text.replace("\0", ""), about),
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    return mark_safe(html)
