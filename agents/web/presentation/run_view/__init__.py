@@ -1,0 +1,15 @@
+"""A run for display: its rows, answer, feedback and times."""
+
+from .rows import BARE, BRIEF, FULL, step_views, visible_steps
+from .view import RunView, model_label, run_views
+
+__all__ = [
+    "BARE",
+    "BRIEF",
+    "FULL",
+    "RunView",
+    "model_label",
+    "run_views",
+    "step_views",
+    "visible_steps",
+]

@@ -1,0 +1,159 @@
+"""A run for display: everything the templates read."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents.access.names import display_name
+from agents.engine.loop import StopReason
+from agents.models import Run
+from agents.runs import clocks, projection
+from agents.runs.engine_messages import translate
+
+from .. import status_text
+from ..links import chat_url, milliseconds, trace_url
+from .feedback import RunFeedback
+
+DEMO_MODEL = "demo"
+EFFORT_LABELS = {
+    "low": gettext_lazy("low effort"),
+    "medium": gettext_lazy("medium effort"),
+    "high": gettext_lazy("high effort"),
+}
+
+
+class RunView(RunFeedback):
+    """A run with its rows, answer, feedback, times and what its user can do next."""
+
+    @property
+    def template(self) -> str:
+        """The template: a run's own page starts with the answer."""
+        return "trace/_run.html" if self.place == "trace" else "run/_run.html"
+
+    @property
+    def pk(self) -> str:
+        """The id for elements, not localized like a number."""
+        return str(self.run.pk)
+
+    @property
+    def href(self) -> str:
+        return trace_url(self.run.pk)
+
+    @property
+    def status_label(self) -> str:
+        return str(Run.Status(self.run.status).label)
+
+    @property
+    def is_demo(self) -> bool:
+        return self.run.model == DEMO_MODEL
+
+    @property
+    def model_label(self) -> str:
+        return model_label(self.run.model)
+
+    @property
+    def tuning_label(self) -> str:
+        """The effort or temperature that the user chose, if any."""
+        effort, temperature = self.run.tuning
+        if effort:
+            return str(EFFORT_LABELS.get(effort, effort))
+        if temperature is None:
+            return ""
+        return _("temperature %(value)g") % {"value": temperature}
+
+    @property
+    def route_label(self) -> str:
+        """How the model was called, for the trace; imported answers say so everywhere."""
+        if self.run.is_imported:
+            return _("imported")
+        if self.place != "trace":
+            return ""
+        roads = {"direct": _("direct"), "litellm": _("via LiteLLM")}
+        return roads.get(self.run.road, "")
+
+    @property
+    def duration_ms(self) -> float | None:
+        """How long the run worked, without waiting for people."""
+        return None if self.run.active is None else self.run.active * 1000
+
+    @property
+    def elapsed_ms(self) -> float:
+        """How long the run has worked so far."""
+        since = milliseconds(self.run.started_at, self._now) or 0
+        # In whole microseconds, so that float noise doesn't change it while nothing happens.
+        return max(0.0, round(since - self.waited_ms, 3))
+
+    @cached_property
+    def waited_ms(self) -> float:
+        """How long the run waited for people, or has so far."""
+        if not self.run.is_live:
+            return self.run.waited * 1000
+        intervals = [(row.asked_at, row.decided_at) for row in self._waited_for]
+        return projection.waited_seconds(intervals, self._now) * 1000
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether anyone was waited for, known as soon as there is a request."""
+        return bool(self._waited_for) if self.run.is_live else self.run.waited > 0
+
+    @property
+    def is_waiting_now(self) -> bool:
+        """Whether a person is being waited for; only that time is running."""
+        return self.run.is_live and any(row.is_waiting for row in self.questions)
+
+    @cached_property
+    def _now(self) -> datetime:
+        # Read once, or the time of a run that waits would grow by what lies between.
+        return self.now or clocks.now(self.run.pk)
+
+    @property
+    def tokens(self) -> int:
+        return self.run.total_tokens
+
+    @property
+    def user_name(self) -> str:
+        return display_name(self.run.user)
+
+    @property
+    def chat_url(self) -> str:
+        return chat_url(self.run)
+
+    @property
+    def sentence(self) -> str:
+        return status_text.ending_sentence(self.run, is_shared=self.is_discussed)
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether another run can continue: this one ran out of steps or was cut off."""
+        is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
+        is_out = self.run.stopped_reason == StopReason.MAX_STEPS
+        goes_on = is_cut or is_out or self.run.can_continue or self.is_half_answered
+        return self.place == "chat" and self.may_decide and goes_on
+
+    @property
+    def is_half_answered(self) -> bool:
+        """Whether the user stopped the run in the middle of its answer."""
+        return self.run.stopped_reason == StopReason.CANCELLED and bool(self.run.answer)
+
+    @property
+    def can_ask_again(self) -> bool:
+        """Whether the same question can be sent again, if continuing isn't better."""
+        ended_early = {Run.Status.STOPPED, Run.Status.FAILED, Run.Status.INTERRUPTED}
+        is_here = self.place == "chat" and self.may_decide
+        is_offered = not self.can_continue or self.is_half_answered
+        return is_here and self.run.status in ended_early and is_offered
+
+    @property
+    def advice(self) -> str:
+        return translate(self.run.advice)
+
+
+def run_views(runs: Iterable[Run]) -> list[RunView]:
+    return [RunView(run, place="trace") for run in runs]
+
+
+def model_label(name: str) -> str:
+    return _("Demo model") if name == DEMO_MODEL else name
