@@ -39,14 +39,11 @@ from agents.tools.mcp.config import (
     find_problems,
     read_folders,
 )
-from agents.tools.mcp.connection import (
-    Connection,
-    Health,
-    ServerUnavailable,
-    changed_message,
-    gone_message,
-)
+from agents.tools.mcp.connection import Connection
+from agents.tools.mcp.connection_lifecycle import ConnectionLifecycle
 from agents.tools.mcp.definition import ToolDefinition, diff, digest, tool_name
+from agents.tools.mcp.errors import ServerUnavailable, changed_message, gone_message
+from agents.tools.mcp.health import Health
 from agents.tools.mcp.isolation import Isolation, person_scope, scoped_config
 from agents.tools.mcp.launch import refusals
 from agents.tools.mcp.pool import ConnectionPool, IsolatedServer
@@ -436,7 +433,7 @@ class _LoopConnections:
         await connection.refresh(REFRESH_SECONDS)
         return connection
 
-    def _on_change(self, connection: Connection) -> None:
+    def _on_change(self, connection: ConnectionLifecycle) -> None:
         name, health = connection.config.name, connection.health
         best = self.connections.state(name)
         # An instance that starts or stops says nothing about a server that works for others.

@@ -16,8 +16,8 @@ from agents.catalog import mcp_servers
 from agents.console import sandbox_status
 from agents.models import AuditEntry, McpServer, ToolRegistration
 from agents.tools.mcp.config import Folder
-from agents.tools.mcp.connection import Health
 from agents.tools.mcp.definition import ToolDefinition
+from agents.tools.mcp.health import Health
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from agents.catalog import mcp_servers
 from agents.console import uptime_strip
 from agents.models import McpServer, ServerSample
-from agents.tools.mcp.connection import Health
+from agents.tools.mcp.health import Health
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

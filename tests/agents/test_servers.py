@@ -14,8 +14,8 @@ from django.core.exceptions import PermissionDenied
 from agents.catalog import mcp_servers
 from agents.engine import call_context
 from agents.models import McpServer, ToolRegistration
-from agents.tools.mcp.connection import Health
 from agents.tools.mcp.definition import ToolDefinition
+from agents.tools.mcp.health import Health
 from tests.tools.conftest import Call
 
 pytestmark = pytest.mark.django_db(transaction=True)

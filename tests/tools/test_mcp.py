@@ -21,10 +21,11 @@ from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.engine.tool import Tool, timeout_message, uncertain_message
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
-from agents.tools.mcp import connection, process
+from agents.tools.mcp import connection_lifecycle, process
 from agents.tools.mcp.config import ServerConfig
-from agents.tools.mcp.connection import Connection, ServerUnavailable
+from agents.tools.mcp.connection import Connection
 from agents.tools.mcp.definition import ToolDefinition, diff, digest, tool_name
+from agents.tools.mcp.errors import ServerUnavailable
 from agents.tools.mcp.pool import ConnectionPool
 from agents.tools.mcp.tool import McpTool
 from tests.tools.conftest import SERVERS, connect, read_notes, until
@@ -239,7 +240,7 @@ async def test_a_server_cannot_give_away_the_key_that_it_was_given(plain):
 
 async def test_a_server_that_dies_during_a_call_is_started_again(plain, notes, monkeypatch):
     # On a busy machine it takes longer to learn why it ended.
-    monkeypatch.setattr(connection, "RECHECK_SECONDS", 15)
+    monkeypatch.setattr(connection_lifecycle, "RECHECK_SECONDS", 15)
     async with connect(plain(env={"API_KEY": "hunter2-hunter2"})) as server:
         died = await server.call("die", {})
         after = await server.call("add", {"a": 1, "b": 2})

@@ -1,164 +1,27 @@
-"""The connection to one MCP server: made, maintained and reconnected by one task."""
+"""The connection to one MCP server, through which its tools are called."""
 
 import asyncio
-import contextvars
-import logging
-import math
-import random
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from importlib import import_module
-from typing import Any, Literal
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
 from agents.engine import call_context
 from agents.engine.call_context import CallContext
 from agents.engine.errors import ToolError
-from agents.engine.privacy import mask_secrets
 from agents.engine.tool import ToolResult, timeout_message, uncertain_message
-from agents.tools.egress import Egress
 
 from . import launch
-from .calls import CallInFlight, CallTimedOut, CallTracker
-from .config import ServerConfig
+from .calls import CallInFlight, CallTimedOut
+from .connection_lifecycle import RETRY_WAIT_SECONDS, ConnectionLifecycle
 from .definition import ToolDefinition, digest
+from .errors import ServerUnavailable, ToolWithdrawn, changed_message, gone_message
 
-ConnectionState = Literal["connecting", "ready", "failed", "stopped"]
-# For runs, the handshake of 2025 comes first: many servers only ask the user and the model in
-# that way, even if they know a newer revision.
-Variant = Literal["handshake", "newest", "sse"]
-ConnectionListener = Callable[["Connection"], None]
-
-HEARTBEAT_SECONDS = 60.0
-IDLE_SECONDS = 900.0
-BACKOFF_SECONDS = 0.5
-MAX_DOUBLINGS = 8  # up to a pause of a minute
-STABLE_SECONDS = 20.0
-RETRY_WAIT_SECONDS = 2.0
-RECHECK_SECONDS = 1.0
-CLOSE_SECONDS = 10.0  # longer than a server gets to end by itself
 START_REPORT_SECONDS = 2.0
-MAX_ERROR_CHARS = 4_000
-
-logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
-    """A connection's status; `tools` are those listed last."""
-
-    state: ConnectionState = "stopped"
-    since: datetime = field(default_factory=lambda: datetime.now(UTC))
-    error: str = ""
-    tools: tuple[ToolDefinition, ...] = ()
-    latency: float | None = None
-    restarts: int = 0
-
-
-class ServerUnavailable(ToolError):
-    """The server isn't available."""
-
-
-class ToolWithdrawn(ToolError):
-    """The server doesn't offer the tool any more, or not as it was accepted."""
-
-
-def gone_message(server: str, tool: str) -> str:
-    return f"{server} no longer offers {tool}."
-
-
-def changed_message(server: str, tool: str) -> str:
-    return f"{tool} of {server} has changed and waits for an administrator to accept it."
-
-
-class Connection:
-    """One server. Only its owner task connects and disconnects; calls use its client."""
-
-    def __init__(
-        self,
-        config: ServerConfig,
-        *,
-        egress: Egress | None = None,
-        listener: ConnectionListener | None = None,
-        heartbeat: float = HEARTBEAT_SECONDS,
-        idle: float = IDLE_SECONDS,
-        is_interactive: bool = False,
-    ) -> None:
-        self.config = config
-        self.health = Health()
-        self.calls = CallTracker(config.name, self._mask)
-        self._holders = 0
-        self._is_interactive = is_interactive
-        self._variant: Variant = "handshake" if is_interactive else "newest"
-        self._first_variant = self._variant
-        self._variants: list[Variant] = []
-        self._first_reason = ""
-        self._egress = egress or Egress()
-        self._listener = listener
-        self._heartbeat = heartbeat
-        self._idle = idle
-        self._used = time.monotonic()
-        self._retry_at = 0.0
-        self._is_closed = False
-        self._mcp: Any = None
-        self._client: Any = None
-        self._owner: asyncio.Task[None] | None = None
-        self._refreshing = asyncio.Lock()
-        self._listed_at = 0.0
-        self._look = asyncio.Event()
-        self._moved = asyncio.Event()
-
-    def start(self) -> None:
-        """Start connecting, if that hasn't happened; doesn't wait."""
-        self._used = time.monotonic()
-        is_owned = self._owner is not None and not self._owner.done()
-        if not is_owned and not self._is_closed:
-            self._update_health(state="connecting")
-            # Without the variables of the call that starts it: it serves others, too.
-            self._owner = asyncio.create_task(
-                self._maintain(),
-                name=f"mcp {self.config.name}",
-                context=contextvars.Context(),
-            )
-            self._owner.add_done_callback(self._on_owner_done)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether it is in use or about to be used."""
-        return self._holders > 0
-
-    @property
-    def used_at(self) -> float:
-        return self._used
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep it from being stopped as unused, or to make room for another instance."""
-        self._holders += 1
-        try:
-            yield
-        finally:
-            self._holders -= 1
-
-    async def ready(self, *, again: bool = True) -> tuple[ToolDefinition, ...]:
-        """Return the tools once connected; raise ServerUnavailable if that fails.
-
-        `again` waits for another attempt, if one is due.
-        """
-        self.start()
-        while self.health.state != "ready":
-            if self.health.state == "stopped":
-                self.start()  # its owner just left because it was unused
-            self._moved.clear()
-            if self._is_closed:
-                raise ServerUnavailable(f"{self.config.name} was disabled or reconfigured.")
-            if self.health.state == "failed" and not (again and self._retries_soon()):
-                reason = self.health.error
-                raise ServerUnavailable(f"{self.config.name} is failing: {reason}")
-            await self._moved.wait()
-        return self.health.tools
+class Connection(ConnectionLifecycle):
+    """Calls tools; any failure is a result."""
 
     async def call(
         self,
@@ -253,16 +116,6 @@ class Connection:
         if digest(found) != pinned:
             raise ToolWithdrawn(changed_message(self.config.name, tool))
 
-    async def close(self) -> None:
-        """Close for good; holders get an error."""
-        self._is_closed = True
-        if self._owner is not None:
-            # Again if that took too long: a library may have swallowed the first one.
-            while not self._owner.done():
-                self._owner.cancel()
-                await asyncio.wait([self._owner], timeout=CLOSE_SECONDS)
-        self._update_health(state="stopped")
-
     async def _call(
         self,
         call: CallInFlight,
@@ -346,122 +199,3 @@ class Connection:
         return ServerUnavailable(
             f"{self.config.name} didn't list its tools, so the tool wasn't called. {reason}"
         )
-
-    async def _recheck(self, reason: str) -> str:
-        """Return why a call failed, once the owner has checked; calls wait until then."""
-        if self._is_closed:
-            return reason
-        self._update_health(state="connecting")
-        self._moved.clear()
-        self._look.set()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(RECHECK_SECONDS):
-                await self._moved.wait()
-        return self.health.error or reason
-
-    async def _maintain(self) -> None:
-        self._mcp = await _import_client()
-        self._used = time.monotonic()  # loading took a while, and someone waits
-        failures = 0
-        while not self._is_closed and not self._is_idle():
-            began = time.monotonic()
-            self._update_health(state="connecting")
-            self._look.clear()
-            client = self._create_client()
-            try:
-                await self._keep_alive(client)
-            except self._mcp.FAILURES as error:
-                reason = await self._explain(error, client)
-                if self._try_variant(client, error, reason):
-                    continue
-                is_settled = time.monotonic() - began > STABLE_SECONDS
-                failures = 0 if is_settled else failures + 1
-                await self._back_off(failures, self._first_reason or reason)
-        self._update_health(state="stopped")
-
-    def _create_client(self) -> Any:
-        requests = self.calls if self._is_interactive else None
-        return self._mcp.create_client(
-            self.config, self._egress, self._look.set, requests, self._variant
-        )
-
-    def _try_variant(self, client: Any, error: Exception, reason: str) -> bool:
-        """Whether to try another protocol at once; if all fail, the first reason counts."""
-        if self._variant == self._first_variant:
-            others: list[Variant] = self._mcp.other_variants(client, error)
-            self._variants = [one for one in others if one != self._variant]
-            self._first_reason = reason if self._variants else ""
-        is_left = bool(self._variants)
-        self._variant = self._variants.pop(0) if is_left else self._first_variant
-        return is_left
-
-    def _on_owner_done(self, owner: asyncio.Task[None]) -> None:
-        self._moved.set()
-        if not owner.cancelled() and (error := owner.exception()):
-            logger.error("The owner of an MCP connection failed.", exc_info=error)
-            self._retry_at = math.inf
-            self._update_health(state="failed", error="Something went wrong on the server.")
-
-    async def _keep_alive(self, client: Any) -> None:
-        """Stay connected, from the first tool list until the connection fails or is idle."""
-        async with AsyncExitStack() as stack:
-            async with asyncio.timeout(self.config.connect_timeout):
-                await stack.enter_async_context(client)
-                await self._list_tools(client)
-            await stack.enter_async_context(self._mcp.watch_tools(client, self._look.set))
-            while not self._is_idle():
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._heartbeat):
-                        await self._look.wait()
-                self._look.clear()
-                async with asyncio.timeout(self.config.connect_timeout):
-                    await self._list_tools(client)
-            self._update_health(state="stopped")
-
-    async def _list_tools(self, client: Any) -> None:
-        started = time.perf_counter()
-        tools = await self._mcp.list_tools(client)
-        self._client = client
-        self._variants, self._first_reason = [], ""
-        self._update_health(
-            state="ready", error="", tools=tools, latency=time.perf_counter() - started
-        )
-
-    async def _back_off(self, failures: int, reason: str) -> None:
-        longest = BACKOFF_SECONDS * 2 ** (min(failures, MAX_DOUBLINGS) - 1) if failures else 0.0
-        seconds = longest * random.uniform(0.5, 1)
-        self._client = None
-        self._retry_at = time.monotonic() + seconds
-        self._update_health(state="failed", error=reason, restarts=self.health.restarts + 1)
-        await asyncio.sleep(seconds)
-
-    def _update_health(self, **changes: Any) -> None:
-        before = self.health
-        if changes.get("state", before.state) != before.state:
-            changes["since"] = datetime.now(UTC)
-        self.health = replace(before, **changes)
-        self._moved.set()
-        if self._listener is not None and self.health != before:
-            self._listener(self)
-
-    def _retries_soon(self) -> bool:
-        return (
-            self.health.state == "failed"
-            and self._retry_at - time.monotonic() < RETRY_WAIT_SECONDS
-        )
-
-    def _is_idle(self) -> bool:
-        return not self.is_busy and time.monotonic() - self._used > self._idle
-
-    async def _explain(self, error: Exception, client: Any) -> str:
-        return self._mask(await self._mcp.explain(error, client))
-
-    def _mask(self, text: str) -> str:
-        # Truncated first, because searching megabytes for secrets blocks everyone for seconds.
-        # And again, because the first cut may have left half a secret.
-        return mask_secrets(text[: 2 * MAX_ERROR_CHARS], *self.config.secrets)[:MAX_ERROR_CHARS]
-
-
-async def _import_client() -> Any:
-    """Import FastMCP in a thread and only when needed, because it takes a second or more."""
-    return await asyncio.to_thread(import_module, "agents.tools.mcp.client")

@@ -8,7 +8,7 @@ from typing import Literal
 from agents.engine.call_context import CallContext
 
 from .config import ServerConfig
-from .connection import ServerUnavailable
+from .errors import ServerUnavailable
 
 Isolation = Literal["shared", "person", "chat"]
 # A name that is no path and never that of another one's lock file.

@@ -11,7 +11,10 @@ from agents.engine.tool import ToolResult
 from agents.tools.egress import Egress
 
 from .config import ServerConfig
-from .connection import Connection, ConnectionListener, Health, ServerUnavailable
+from .connection import Connection
+from .connection_lifecycle import ConnectionListener
+from .errors import ServerUnavailable
+from .health import Health
 from .isolation import Isolation, scope_of, scoped_config
 
 # Shorter than that of a shared server, because there can be many.
