@@ -14,7 +14,7 @@ from django.urls.resolvers import RoutePattern, URLResolver
 from agents import runs
 from agents.models import Run
 from agents.runs import pubsub
-from agents.web import consumers
+from agents.web.consumers import live
 from chat.consumers import ChatConsumer
 from chat.models import ChatSession, Message
 from project.asgi import application
@@ -233,7 +233,7 @@ async def test_a_person_who_has_logged_out_can_no_longer_send(chat):
 
 
 async def test_a_page_that_was_idle_shows_nothing_to_whoever_has_logged_out(chat, monkeypatch):
-    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0)
+    monkeypatch.setattr(live, "RECHECK_SECONDS", 0)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         await Session.objects.all().adelete()
@@ -241,7 +241,7 @@ async def test_a_page_that_was_idle_shows_nothing_to_whoever_has_logged_out(chat
 
         assert await page.receive_output(10) == {
             "type": "websocket.close",
-            "code": consumers.NOT_FOUND,
+            "code": live.NOT_FOUND,
         }
 
 

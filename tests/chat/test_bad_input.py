@@ -178,7 +178,7 @@ async def test_without_an_agent_there_is_a_sentence(chat):
 
 
 async def test_a_page_that_sends_too_much_is_told_so_once_and_goes_on(chat, monkeypatch):
-    monkeypatch.setattr("agents.web.consumers.FRAME_BURST", 5)
+    monkeypatch.setattr("agents.web.consumers.live.FRAME_BURST", 5)
     path = f"/ws/chat/{chat.pk}/"
     async with tab(chat.user, path) as page, tab(chat.user, path) as other:
         await frames_until(page, "composer-state")

@@ -8,6 +8,7 @@ from asgiref.sync import sync_to_async
 from channels.exceptions import StopConsumer
 
 from agents.web import connections, consumers, first_frames
+from agents.web.consumers import live
 from chat.consumers import CLOSE_FORBIDDEN
 from chat.models import ChatSession
 from tests.chat.test_long import create_messages
@@ -37,7 +38,7 @@ async def test_a_person_has_so_many_sockets_and_the_next_is_closed_with_a_code_o
         for page in (one, two):
             await frames_until(page, "composer-state")
         async with tab(chat.user, path) as third:
-            assert await close_code(third) == consumers.TOO_MANY
+            assert await close_code(third) == live.TOO_MANY
         async with tab(other, f"/ws/chat/{theirs.pk}/") as page:
             await frames_until(page, "composer-state")
     async with tab(chat.user, path) as page:
@@ -52,13 +53,13 @@ async def test_a_page_that_comes_back_takes_the_place_of_its_lost_socket(chat, s
         await frames_until(lost, "composer-state")
         async with tab(chat.user, path, query=name) as back:
             await frames_until(back, "composer-state")
-            assert await close_code(lost) == consumers.REPLACED
+            assert await close_code(lost) == live.REPLACED
 
 
 async def test_where_too_many_come_at_once_a_page_is_told_to_come_again(chat, monkeypatch):
     monkeypatch.setattr(first_frames, "MAX_WAITING", 0)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
-        assert await close_code(page) == consumers.TRY_AGAIN_LATER
+        assert await close_code(page) == live.TRY_AGAIN_LATER
 
 
 async def test_whoever_is_removed_while_waiting_to_be_shown_a_chat_is_shown_nothing_of_it(
@@ -87,7 +88,7 @@ async def test_whoever_may_not_see_a_run_any_more_is_shown_nothing_of_it(
         page = await tab_of.__aenter__()
         await _until(lambda: first_frames._queue().waiting)
         await chat.members.filter(user=guest).adelete()
-    assert await close_code(page) == consumers.NOT_FOUND
+    assert await close_code(page) == live.NOT_FOUND
     await tab_of.__aexit__(None, None, None)
 
 

@@ -16,6 +16,7 @@ from agents.engine.events import EventFactory, EventType
 from agents.models import Run
 from agents.runs import event_store, event_writer, pubsub
 from agents.web import consumers
+from agents.web.consumers import live, notifications
 from agents.web.presentation.live_run import LiveRunView
 from agents.web.presentation.markdown import StreamingMarkdown
 from chat import fragments, messages, sessions
@@ -101,7 +102,7 @@ def test_a_page_that_is_behind_looks_again_once_and_after_all_that_it_was_told()
     )
     both = ("run.events", {"run": 1, "events": [{"seq": 1}, {"seq": 2}]})
 
-    assert consumers._coalesce([look, first, look, second]) == [both, look]
+    assert notifications.coalesce([look, first, look, second]) == [both, look]
 
 
 async def test_a_message_sent_twice_is_one_message(person):
@@ -171,7 +172,7 @@ async def test_a_page_that_was_idle_when_a_run_began_finds_out_that_it_ended(
     person, monkeypatch
 ):
     """Every notice but the first is lost, and the page had just looked at nothing."""
-    monkeypatch.setattr(consumers, "LIVE_POLL_SECONDS", 0.1)
+    monkeypatch.setattr(live, "LIVE_POLL_SECONDS", 0.1)
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         whole = pubsub.publish

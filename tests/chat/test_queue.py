@@ -445,8 +445,8 @@ async def test_a_process_that_ends_begins_nothing_new(chat, model):
 
 
 async def test_a_page_that_was_not_told_of_the_queue_finds_out(chat, model, monkeypatch):
-    monkeypatch.setattr("agents.web.consumers.IDLE_POLL_SECONDS", 0.05)
-    monkeypatch.setattr("agents.web.consumers.LIVE_POLL_SECONDS", 0.05)
+    monkeypatch.setattr("agents.web.consumers.live.IDLE_POLL_SECONDS", 0.05)
+    monkeypatch.setattr("agents.web.consumers.live.LIVE_POLL_SECONDS", 0.05)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         run = await Run.objects.acreate(

@@ -6,7 +6,7 @@ from django.test import AsyncClient, Client
 
 from agents import runs
 from agents.models import Agent, LanguageModel, Run
-from agents.web.consumers import _language
+from agents.web.consumers.language import page_language
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_MESSAGES
 from tests.conftest import frames_until, tab, verify_run
@@ -184,7 +184,7 @@ def test_the_socket_speaks_the_language_of_its_page(client, cookie, accepted, la
     page = client.get("/", headers={"Accept-Language": accepted}).content.decode()
     header = (b"accept-language", accepted.encode())
 
-    assert _language({"cookies": cookies, "headers": [header]}, "") == language
+    assert page_language({"cookies": cookies, "headers": [header]}, "") == language
     assert f'<html lang="{language}"' in page
 
 

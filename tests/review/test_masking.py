@@ -16,7 +16,7 @@ from agents.review import listing
 from agents.review.filter_language import parse
 from agents.review.models import Rating, Review
 from agents.runs import pubsub
-from agents.web import consumers
+from agents.web.consumers import live
 from agents.web.presentation.live_run import LiveRunView
 from tests.conftest import ORIGIN, frames_until, tab
 from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
@@ -330,7 +330,7 @@ def test_whoever_loses_the_right_is_shown_it_masked_again(personal_run, auditor)
 
 
 async def test_a_socket_is_closed_once_it_must_be_masked(personal_run, auditor, monkeypatch):
-    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0)
+    monkeypatch.setattr(live, "RECHECK_SECONDS", 0)
     client, pk = await sync_to_async(client_of)(auditor), personal_run.pk
     await sync_to_async(client.post)(f"/traces/{pk}/unmask/", {"reason": "A complaint"})
     cookie = (b"cookie", f"sessionid={client.cookies['sessionid'].value}".encode())
@@ -340,7 +340,7 @@ async def test_a_socket_is_closed_once_it_must_be_masked(personal_run, auditor, 
         await sync_to_async(client.post)(f"/traces/{pk}/unmask/", {"again": ""})
         await pubsub.publish(personal_run.topic, "message.added", message=1, run=1)
 
-        assert (await page.receive_output(10))["code"] == consumers.NOT_FOUND
+        assert (await page.receive_output(10))["code"] == live.NOT_FOUND
 
 
 def test_json_that_is_masked_is_still_json(personal_run):

@@ -1,7 +1,6 @@
 """A socket that watches runs. It never awaits one: it is notified and sends frames."""
 
 import asyncio
-import json
 import logging
 import secrets
 import time
@@ -18,13 +17,11 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.db import OperationalError
-from django.http import HttpRequest
-from django.utils import timezone, translation
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from agents.access import audit, authentication, masking
+from agents.access import authentication
 from agents.access.authentication import SessionStore
-from agents.access.masking import Masker
 from agents.access.requests import Receive, Scope, Send
 from agents.db import database, errors
 from agents.engine.concurrency import MAX_INLINE_CHARS
@@ -34,12 +31,13 @@ from agents.models.types import LazyText
 from agents.observability import process_status
 from agents.runs import pubsub
 
-from . import connections, first_frames, frames, preferences
-from .presentation.live_run import LiveRunView
+from .. import connections, first_frames, frames, preferences
+from ..presentation.live_run import LiveRunView
+from .incoming_frames import BadFrame, parse_frame
+from .language import page_language
+from .notifications import Notification, coalesce
 
 logger = logging.getLogger(__name__)
-
-MAX_FRAME_CHARS = 1_048_576
 NOT_FOUND = 4404
 TRY_AGAIN_LATER = 1013  # the page reconnects a little later
 REPLACED = 4409  # by a newer socket of the same page
@@ -52,17 +50,11 @@ IDLE_POLL_SECONDS = 300
 RECHECK_SECONDS = 30
 MAX_QUEUED = 1000
 DELIVERY_GRACE = timedelta(seconds=0.5)  # newer events may still be in delivery
-
 EventDicts = Sequence[dict[str, Any]]
-Notification = tuple[str, dict[str, Any]]
 AsyncQuery = Callable[..., Awaitable[Any]]
 Frames = str | list[str] | None
 Text = TypeVar("Text")
 Subject = ParamSpec("Subject")
-
-
-class BadFrame(Exception):
-    """Raised when the browser sends an invalid frame."""
 
 
 class LiveConsumer(AsyncWebsocketConsumer):
@@ -105,7 +97,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.patience = TokenBucket(1, 1)
         query = self.scope["query_string"].decode("latin-1")
         self.query_params = parse_qs(query, keep_blank_values=True)
-        self.language = _language(self.scope, self.query_params.get("language", [""])[0])
+        self.language = page_language(self.scope, self.query_params.get("language", [""])[0])
         await self.accept()
         if first_frames.is_full():
             await self.close(TRY_AGAIN_LATER)
@@ -169,7 +161,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             notifications, self.notifications = self.notifications, []
             if time.monotonic() - self.looked > RECHECK_SECONDS:
                 await self.look_again({})
-            for kind, facts in _coalesce(notifications):
+            for kind, facts in coalesce(notifications):
                 await getattr(self, kind.replace(".", "_"))(facts)
 
     async def receive(
@@ -180,7 +172,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self._warn_rate_limit()
             return
         try:
-            await self.handle(_parse_frame(text_data))
+            await self.handle(parse_frame(text_data))
         except BadFrame as error:
             await self.send_error(error.args[0])
         except StopConsumer:
@@ -359,98 +351,3 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     async def send_error(self, sentence: LazyText) -> None:
         """Tell the user what was wrong with a frame."""
-
-
-class RunConsumer(LiveConsumer):
-    """The page of one run."""
-
-    place = "trace"
-    is_masked = True
-
-    def find_topic(self) -> str | None:
-        if not self.is_signed_in():
-            return None
-        pk = self.scope["url_route"]["kwargs"]["pk"]
-        run = Run.objects.for_user(self.scope["user"]).filter(pk=pk).first()
-        if run is None:
-            return None
-        self.run = run
-        return None if self._became_masked() else run.topic
-
-    def _became_masked(self) -> bool:
-        """Whether a visible run must now be masked, so the page has to be reloaded."""
-        was, user = self.is_masked, self.scope["user"]
-        self.is_masked = masking.is_masked_for(self.run, user, self.login)
-        return self.is_masked and not was
-
-    async def send_initial(self) -> None:
-        try:
-            async with first_frames.acquire_slot():
-                frames = await self.show(self.initial_frames, ask=database.run_deferred)
-            if frames is None:
-                await self._end(self.last_word)
-        except audit.NotRecorded:
-            await self._end(TRY_AGAIN_LATER)
-
-    def initial_frames(self) -> str | None:
-        # Access may have been revoked while it waited for its turn.
-        if self.find_topic() is None:
-            return None
-        user, run = self.scope["user"], self.run
-        audit.record_view(user, run, "socket")
-        masker = Masker() if self.is_masked else None
-        # Masked calls can't be approved.
-        may_decide = masker is None and run.is_decidable_by(user)
-        live_view = LiveRunView(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
-        live_view.masker, self.live_views[run.pk] = masker, live_view
-        # The page of a finished run needs no update, unless it was away: then there may be new
-        # feedback.
-        if "over" in self.query_params and "away" not in self.query_params and not run.is_live:
-            live_view.is_live = False
-            return ""
-        return live_view.snapshot()
-
-
-def _coalesce(notifications: list[Notification]) -> list[Notification]:
-    """Merge notifications of the same run, so that a slow page catches up.
-
-    A refresh runs once and last; earlier, it would find the page behind the events here.
-    """
-    if len(notifications) == 1:
-        return notifications
-    joined: list[Notification] = []
-    for kind, facts in sorted(notifications, key=lambda each: each[0] == pubsub.REFRESH_KIND):
-        last_kind, last = joined[-1] if joined else ("", {})
-        if kind == last_kind == "run.events" and facts["run"] == last["run"]:
-            joined[-1] = (kind, {**last, "events": last["events"] + facts["events"]})
-        elif not kind == last_kind == pubsub.REFRESH_KIND:
-            joined.append((kind, facts))
-    return joined
-
-
-def _parse_frame(text: str | None) -> dict[str, Any]:
-    if text is None:
-        raise BadFrame(_("This page accepts text only."))
-    if len(text) > MAX_FRAME_CHARS:
-        raise BadFrame(_("This message is too long to send."))
-    try:
-        frame = json.loads(text)
-    except (ValueError, RecursionError):
-        raise BadFrame(
-            _("The page sent an invalid request. Reload it and try again.")
-        ) from None
-    if not isinstance(frame, dict):
-        raise BadFrame(_("The page sent an invalid request. Reload it and try again."))
-    return frame
-
-
-def _language(scope: Scope, of_page: str) -> str:
-    """Return the page's language; if unknown, that of the cookie or the browser."""
-    # Not every browser sends Accept-Language when it opens a socket.
-    if of_page in dict(settings.LANGUAGES):
-        return of_page
-    request = HttpRequest()
-    request.COOKIES = scope["cookies"]
-    accepted = dict(scope["headers"]).get(b"accept-language", b"")
-    request.META["HTTP_ACCEPT_LANGUAGE"] = accepted.decode("latin-1")
-    return translation.get_language_from_request(request)

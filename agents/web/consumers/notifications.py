@@ -1,0 +1,24 @@
+"""Notifications that wait for a page."""
+
+from typing import Any
+
+from agents.runs import pubsub
+
+Notification = tuple[str, dict[str, Any]]
+
+
+def coalesce(notifications: list[Notification]) -> list[Notification]:
+    """Merge notifications of the same run, so that a slow page catches up.
+
+    A refresh runs once and last; earlier, it would find the page behind the events here.
+    """
+    if len(notifications) == 1:
+        return notifications
+    joined: list[Notification] = []
+    for kind, facts in sorted(notifications, key=lambda each: each[0] == pubsub.REFRESH_KIND):
+        last_kind, last = joined[-1] if joined else ("", {})
+        if kind == last_kind == "run.events" and facts["run"] == last["run"]:
+            joined[-1] = (kind, {**last, "events": last["events"] + facts["events"]})
+        elif not kind == last_kind == pubsub.REFRESH_KIND:
+            joined.append((kind, facts))
+    return joined
