@@ -1,6 +1,5 @@
 """One row of a run, for display."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +11,6 @@ from agents.access.masking import Masker
 from agents.catalog import custom_instructions
 from agents.engine.events import StatusKind
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
-from agents.engine.plans import JUDGE, MODERATOR, MONITOR, PLANNER
 from agents.models import AgentStep, Run
 from agents.runs import clocks, event_store, projection
 from agents.runs.engine_messages import translate
@@ -24,17 +22,16 @@ from .comments import CommentThread
 from .formatting import (
     MAX_ROW_CHARS,
     MAX_SHOWN_CHARS,
-    format_compact,
     format_value,
-    one_line,
     parse_json_text,
     unwrap_single,
 )
 from .links import milliseconds, trace_url
-from .markdown import reveal_invisible, truncate
+from .markdown import truncate
 from .plan_view import PlanFacts
 from .progress import ProgressView
-from .structured_output import OutputView, inline_text, table_preview
+from .step_summary import summarize
+from .structured_output import OutputView, table_preview
 from .waterfall import THINKING_KINDS, StepBar
 
 MAX_EXCERPT_CHARS = 300
@@ -49,14 +46,7 @@ EMPTY_DEFAULTS = {
     for field in AgentStep._meta.concrete_fields
     if field.name not in VARIABLE_FIELDS
 }
-ERROR_PREFIX = "Error: "
 WaitInterval = tuple[datetime, datetime | None]  # requested and decided
-JOB_LABELS: dict[str, Callable[[], str]] = {
-    PLANNER: lambda: _("Writing the plan"),
-    MONITOR: lambda: _("Checking the result"),
-    MODERATOR: lambda: _("Comparing the answers"),
-    JUDGE: lambda: _("Judging the answers"),
-}
 
 
 @dataclass(frozen=True)
@@ -188,99 +178,7 @@ class StepView:
         name = self.step.action.removeprefix(HANDOFF_PREFIX)
         return name if is_asked and self.step.action != AskPersonTool.name else ""
 
-    @property
-    def _question_intent(self) -> str:
-        """Return the question to a person or a group."""
-        arguments = self.step.action_input
-        arguments = (
-            arguments
-            if isinstance(arguments, dict)
-            else {"question": format_compact(arguments)}
-        )
-        question = reveal_invisible(inline_text(str(arguments.get("question", ""))))
-        about = {
-            "question": question,
-            "role": reveal_invisible(str(arguments.get("role") or "")),
-        }
-        if about["role"]:
-            return _("Question for “%(role)s”: %(question)s") % about
-        return _("Question for the user: %(question)s") % about
-
-    @property
-    def _handoff_intent(self) -> str:
-        about = {"agent": self.handoff_agent, "task": format_compact(self.step.action_input)}
-        if self.step.status != AgentStep.Status.FAILED:
-            return _("Handoff to %(agent)s: %(task)s") % about
-        about["why"] = translate(self.step.observation.removeprefix(ERROR_PREFIX))
-        return _("%(agent)s failed: %(why)s") % about
-
-    @cached_property
-    def intent(self) -> str:
-        """The row's summary."""
-        step = self.step
-        if panel_view.is_panel(step):
-            return one_line(panel_view.summary(step))
-        match step.kind:
-            case AgentStep.Kind.TOOL if self.handoff_agent:
-                return one_line(self._handoff_intent)
-            case AgentStep.Kind.TOOL if step.action == AskPersonTool.name:
-                return one_line(self._question_intent)
-            case AgentStep.Kind.TOOL:
-                return one_line(f"{step.action}: {format_compact(step.action_input)}")
-            case AgentStep.Kind.GUARDRAIL:
-                return one_line(self._guardrail_intent)
-            case AgentStep.Kind.TASK:
-                return one_line(self._task_intent)
-            case AgentStep.Kind.PLAN:
-                return one_line(self._plan_intent)
-            case AgentStep.Kind.EVALUATION:
-                return one_line(self._evaluation_intent)
-            case AgentStep.Kind.ANSWER if not step.thought and not self.job:
-                return _("Writing the answer")
-        if step.is_live and (waits := status_text.waiting_sentence(step.notes)):
-            return one_line(waits)
-        if step.status == AgentStep.Status.FAILED and step.observation:
-            return one_line(step.observation)
-        if self.job in JOB_LABELS:
-            return JOB_LABELS[self.job]()
-        return one_line(self.thought) or (_("Thinking…") if step.is_live else _("Thinking"))
-
-    @property
-    def _guardrail_intent(self) -> str:
-        """Return a guardrail's message, with the tool it is about."""
-        tool, words = self.facts.get("tool", ""), translate(self.step.observation)
-        return f"{tool}: {words}" if tool else words
-
-    @property
-    def _task_intent(self) -> str:
-        """Return a plan step and who does it, or why it failed or was skipped."""
-        step = self.step
-        is_well = step.status not in {AgentStep.Status.FAILED, AgentStep.Status.SKIPPED}
-        # The question is in the row below, with its references filled in.
-        what = "" if self.facts.get("work") == "ask" else self.facts.get("what", "")
-        about = what if is_well else translate(step.observation)
-        is_told = about in {"", step.action}
-        return step.action if is_told else f"{step.action} · {about}"
-
-    @property
-    def _plan_intent(self) -> str:
-        step = self.step
-        is_given_up = step.status in {AgentStep.Status.FAILED, AgentStep.Status.CANCELLED}
-        if is_given_up and step.observation:
-            return translate(step.observation)
-        if not self.plan_facts:
-            return _("Writing the plan") if step.turn < 2 else _("Revising the plan")
-        words = self.plan_facts.plan.description or _("Untitled plan")
-        return (
-            f"{words} ({self.plan_facts.difference})" if self.plan_facts.difference else words
-        )
-
-    @property
-    def _evaluation_intent(self) -> str:
-        if "is_met" not in self.facts:
-            return _("Checking the result: %(name)s") % {"name": self.step.action}
-        sentence = _("As expected: %(why)s") if self.is_met else _("Not as expected: %(why)s")
-        return sentence % {"why": translate(self.facts.get("reason", ""))}
+    intent = cached_property(summarize)
 
     @property
     def facts(self) -> dict[str, Any]:

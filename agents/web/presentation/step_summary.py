@@ -1,0 +1,117 @@
+"""The summary of a row: one line that says what the step does or did."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+
+from agents.engine.loop import AskPersonTool
+from agents.engine.plans import JUDGE, MODERATOR, MONITOR, PLANNER
+from agents.models import AgentStep
+from agents.runs.engine_messages import translate
+
+from . import panel_view, status_text
+from .formatting import format_compact, one_line
+from .markdown import reveal_invisible
+from .structured_output import inline_text
+
+if TYPE_CHECKING:
+    from .step_view import StepView
+
+ERROR_PREFIX = "Error: "
+JOB_LABELS: dict[str, Callable[[], str]] = {
+    PLANNER: lambda: _("Writing the plan"),
+    MONITOR: lambda: _("Checking the result"),
+    MODERATOR: lambda: _("Comparing the answers"),
+    JUDGE: lambda: _("Judging the answers"),
+}
+
+
+def summarize(row: "StepView") -> str:
+    """Return the row's summary."""
+    step = row.step
+    if panel_view.is_panel(step):
+        return one_line(panel_view.summary(step))
+    match step.kind:
+        case AgentStep.Kind.TOOL if row.handoff_agent:
+            return one_line(_handoff_summary(row))
+        case AgentStep.Kind.TOOL if step.action == AskPersonTool.name:
+            return one_line(_question_summary(row))
+        case AgentStep.Kind.TOOL:
+            return one_line(f"{step.action}: {format_compact(step.action_input)}")
+        case AgentStep.Kind.GUARDRAIL:
+            return one_line(_guardrail_summary(row))
+        case AgentStep.Kind.TASK:
+            return one_line(_task_summary(row))
+        case AgentStep.Kind.PLAN:
+            return one_line(_plan_summary(row))
+        case AgentStep.Kind.EVALUATION:
+            return one_line(_evaluation_summary(row))
+        case AgentStep.Kind.ANSWER if not step.thought and not row.job:
+            return _("Writing the answer")
+    if step.is_live and (waits := status_text.waiting_sentence(step.notes)):
+        return one_line(waits)
+    if step.status == AgentStep.Status.FAILED and step.observation:
+        return one_line(step.observation)
+    if row.job in JOB_LABELS:
+        return JOB_LABELS[row.job]()
+    return one_line(row.thought) or (_("Thinking…") if step.is_live else _("Thinking"))
+
+
+def _handoff_summary(row: "StepView") -> str:
+    about = {"agent": row.handoff_agent, "task": format_compact(row.step.action_input)}
+    if row.step.status != AgentStep.Status.FAILED:
+        return _("Handoff to %(agent)s: %(task)s") % about
+    about["why"] = translate(row.step.observation.removeprefix(ERROR_PREFIX))
+    return _("%(agent)s failed: %(why)s") % about
+
+
+def _question_summary(row: "StepView") -> str:
+    """Return the question to a person or a group."""
+    arguments = row.step.action_input
+    arguments = (
+        arguments if isinstance(arguments, dict) else {"question": format_compact(arguments)}
+    )
+    question = reveal_invisible(inline_text(str(arguments.get("question", ""))))
+    about = {
+        "question": question,
+        "role": reveal_invisible(str(arguments.get("role") or "")),
+    }
+    if about["role"]:
+        return _("Question for “%(role)s”: %(question)s") % about
+    return _("Question for the user: %(question)s") % about
+
+
+def _guardrail_summary(row: "StepView") -> str:
+    """Return a guardrail's message, with the tool it is about."""
+    tool, words = row.facts.get("tool", ""), translate(row.step.observation)
+    return f"{tool}: {words}" if tool else words
+
+
+def _task_summary(row: "StepView") -> str:
+    """Return a plan step and who does it, or why it failed or was skipped."""
+    step = row.step
+    is_well = step.status not in {AgentStep.Status.FAILED, AgentStep.Status.SKIPPED}
+    # The question is in the row below, with its references filled in.
+    what = "" if row.facts.get("work") == "ask" else row.facts.get("what", "")
+    about = what if is_well else translate(step.observation)
+    is_told = about in {"", step.action}
+    return step.action if is_told else f"{step.action} · {about}"
+
+
+def _plan_summary(row: "StepView") -> str:
+    step = row.step
+    is_given_up = step.status in {AgentStep.Status.FAILED, AgentStep.Status.CANCELLED}
+    if is_given_up and step.observation:
+        return translate(step.observation)
+    if not row.plan_facts:
+        return _("Writing the plan") if step.turn < 2 else _("Revising the plan")
+    words = row.plan_facts.plan.description or _("Untitled plan")
+    return f"{words} ({row.plan_facts.difference})" if row.plan_facts.difference else words
+
+
+def _evaluation_summary(row: "StepView") -> str:
+    if "is_met" not in row.facts:
+        return _("Checking the result: %(name)s") % {"name": row.step.action}
+    sentence = _("As expected: %(why)s") if row.is_met else _("Not as expected: %(why)s")
+    return sentence % {"why": translate(row.facts.get("reason", ""))}
