@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from agents.models import Run
 
-from . import filter_fields
+from . import filter_fields, filter_queries
 from .filter_fields import FIELD_ALIASES, FIELDS, FilterField
 from .filter_values import BadValue
 
@@ -46,7 +46,7 @@ class Term:
 
     @property
     def which(self) -> Q:
-        ask = FIELDS[self.field].which if self.field else filter_fields.text_filter
+        ask = FIELDS[self.field].which if self.field else filter_queries.text_filter
         found = reduce(or_, map(ask, self.values))
         return ~found if self.is_not else found
 
@@ -68,7 +68,7 @@ class Filter:
     problems: tuple[FilterProblem, ...] = ()
 
     def apply(self, runs: QuerySet[Run]) -> QuerySet[Run]:
-        runs = runs.alias(**filter_fields.QUERY_ALIASES)
+        runs = runs.alias(**filter_queries.QUERY_ALIASES)
         for term in self.terms:
             runs = runs.filter(term.which)
         return runs

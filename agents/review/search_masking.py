@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from agents.access.masking import UNMASK_PERMISSION, asker_id, load_origins, mask_text
 from agents.models import Run
 
-from . import filter_fields
+from . import filter_queries
 from .filter_language import Filter, Term
 
 SEARCHED_COLUMNS = {"": ("query", "answer"), "error": ("detail",)}
@@ -25,7 +25,7 @@ def is_needed(user: User, run_filter: Filter) -> bool:
 
 def prefilter(user: User, run_filter: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
     """Return runs that may match; `readable_pks` checks those of others."""
-    runs = runs.alias(**filter_fields.QUERY_ALIASES)
+    runs = runs.alias(**filter_queries.QUERY_ALIASES)
     others = ~Q(user=user, origin_step=None)
     for term in run_filter.terms:
         is_open = term.is_not and _is_text_term(term)

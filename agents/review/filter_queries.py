@@ -1,0 +1,204 @@
+"""The runs that match a value of a filter field."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import F, Q, QuerySet, TextField
+from django.db.models.lookups import Contains
+from django.db.models.sql.compiler import SQLCompiler
+
+from agents.models import Agent, AgentStep, Approval, Run
+from agents.models.runs import ACTIVE_SECONDS, DRAFT_TOPIC_PREFIX, STEP_COUNT
+from agents.review.models import Example, Label, Note, Rating, Review
+from agents.runs.projection import search_tag
+
+from .filter_values import NamePattern, Range
+
+LIVE, NONE, ANY = "live", "none", "any"
+ToQuery = Callable[[Any], Q]
+
+
+@TextField.register_lookup
+class AsciiIContains(Contains):
+    """Contains, ignoring case for Latin letters only, which is fast on all databases."""
+
+    lookup_name = "says"
+
+    def get_rhs_op(self, connection: Any, rhs: str) -> str:
+        return str(connection.operators["contains"] % rhs)
+
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, tuple[Any, ...]]:
+        lhs, lhs_params = self.process_lhs(compiler, connection)
+        rhs, rhs_params = self.process_rhs(compiler, connection)
+        lower = 'LOWER({} COLLATE "C")'
+        sql = f"{lower.format(lhs)} LIKE {lower.format(f'{rhs}::text')}"
+        return sql, (*lhs_params, *rhs_params)
+
+
+def in_range(column: str) -> Callable[[Range], Q]:
+    """Return a filter of a column by range."""
+
+    def which(range: Range) -> Q:
+        found = Q()
+        if range.low is not None:
+            found &= Q(**{f"{column}__{'gte' if range.has_low else 'gt'}": range.low})
+        if range.high is not None:
+            found &= Q(**{f"{column}__{'lte' if range.has_high else 'lt'}": range.high})
+        return found
+
+    return which
+
+
+def by_active_time(range: Range) -> Q:
+    """Filter by active time; a live run has none yet, so "not longer than" is true of it."""
+    return Q(seconds__isnull=False) & in_range("active")(range)
+
+
+def _name_filter(column: str) -> Callable[[NamePattern], Q]:
+    def which(pattern: NamePattern) -> Q:
+        how = "istartswith" if pattern.is_beginning else "iexact"
+        return Q(**{f"{column}__{how}": pattern.text})
+
+    return which
+
+
+def _runs_with(rows: QuerySet) -> Q:
+    """Return the runs these rows belong to."""
+    return Q(pk__in=rows.filter(run__isnull=False).values("run"))
+
+
+def _step_filter(text: str, is_whole: bool = True, **step: Any) -> Q:
+    """Filter runs by step: by search tags if finished, by steps if live."""
+    ended = Q(marks__contains=f"|{text}|" if is_whole else f"|{text}")
+    return ended | _runs_with(AgentStep.objects.filter(run__status__in=Run.LIVE, **step))
+
+
+def by_status(name: str) -> Q:
+    if name == Run.Status.COMPLETED:
+        # Nearly all runs: a direct filter would make SQLite use the index and sort, which is
+        # slow.
+        return ~Q(status__in=[each for each in Run.Status if each != name])
+    return Q(status__in=Run.LIVE) if name == LIVE else Q(status=name)
+
+
+def by_agent(pattern: NamePattern) -> Q:
+    """Filter by agent name as spelled, for which the database has statistics."""
+    spelt = Agent.objects.filter(_name_filter("name")(pattern)).values("name")
+    there = (
+        Q(agent_name__startswith=pattern.text)
+        if pattern.is_beginning
+        else Q(agent_name=pattern.text)
+    )
+    return there | Q(agent_name__in=spelt)
+
+
+def by_model(text: str) -> Q:
+    return Q(model__icontains=text)
+
+
+def by_version(text: str) -> Q:
+    """Filter by agent version (v3), or by the hash of the whole setup, which has no v."""
+    if (number := re.fullmatch(r"v(\d{1,9})", text.lower())) is not None:
+        return Q(agent_version=int(number[1]))
+    return Q(version__startswith=text.lower())
+
+
+def started_before(day: Range) -> Q:
+    return Q(started_at__lt=day.low)
+
+
+def started_after(day: Range) -> Q:
+    return Q(started_at__gte=day.low)
+
+
+def by_kind(name: str) -> Q:
+    return _step_filter(name, kind=name)
+
+
+def by_tool(pattern: NamePattern) -> Q:
+    how = "istartswith" if pattern.is_beginning else "iexact"
+    name = search_tag(AgentStep.Kind.TOOL, pattern.text)
+    step = {"kind": AgentStep.Kind.TOOL, f"action__{how}": pattern.text}
+    return _step_filter(name, not pattern.is_beginning, **step)
+
+
+def by_guardrail(name: str) -> Q:
+    kind = AgentStep.Kind.GUARDRAIL
+    if name == ANY:
+        return _step_filter(kind, kind=kind)
+    return _step_filter(search_tag(kind, name), kind=kind, action=name)
+
+
+def by_user(pattern: NamePattern) -> Q:
+    by_name = _name_filter("username")(pattern) | _name_filter("profile__display_name")(pattern)
+    return Q(user__in=get_user_model().objects.filter(by_name).values("pk"))
+
+
+def by_rating(name: str) -> Q:
+    if name == NONE:
+        return ~_runs_with(Rating.objects.all())
+    return _runs_with(Rating.objects.filter(is_good=name == "up"))
+
+
+def by_label(pattern: NamePattern) -> Q:
+    return _runs_with(Label.objects.filter(_name_filter("name")(pattern)))
+
+
+def by_flag(name: str) -> Q:
+    reviews = Review.objects.all()
+    match name:
+        case "open":
+            return _runs_with(reviews.filter(verdict=""))
+        case "done":
+            return _runs_with(reviews.exclude(verdict=""))
+    return _runs_with(reviews) if name == "yes" else ~_runs_with(reviews)
+
+
+def by_verdict(name: str) -> Q:
+    return _runs_with(Review.objects.filter(verdict="" if name == NONE else name))
+
+
+def by_related_rows(name: str) -> Q:
+    match name:
+        case "error":
+            return _step_filter(FAILED, status=FAILED)
+        case "answer":
+            return ~Q(answer="")
+        case "rerun":
+            return Q(origin_step__isnull=False)
+        case "trial":
+            return Q(topic__startswith=DRAFT_TOPIC_PREFIX)
+    return _runs_with(RELATED_ROWS[name])
+
+
+def contains(column: str) -> Callable[[str], Q]:
+    return lambda text: Q(**{f"{column}__says": text})
+
+
+FAILED = AgentStep.Status.FAILED.value
+RELATED_ROWS = {
+    "note": Note.objects.all(),
+    "label": Label.objects.all(),
+    "rating": Rating.objects.all(),
+    "comment": Rating.objects.exclude(comment=""),
+    "review": Review.objects.all(),
+    "correction": Review.objects.exclude(correction=""),
+    "example": Example.objects.all(),
+    "approval": Approval.objects.all(),
+}
+# Named expressions that fields use.
+QUERY_ALIASES = {
+    "tokens": F("prompt_tokens") + F("completion_tokens"),
+    "step_count": STEP_COUNT,
+    "active": ACTIVE_SECONDS,
+}
+
+
+def text_filter(words: str) -> Q:
+    """Return runs whose question or answer contains this text."""
+    return Q(query__says=words) | Q(answer__says=words)
