@@ -10,7 +10,6 @@ from django.utils.translation import gettext_lazy as _
 from agents.models import AgentStep, Run
 from agents.review.models import Review
 
-from . import filter_values
 from .filter_queries import (
     ANY,
     LIVE,
@@ -35,6 +34,16 @@ from .filter_queries import (
     started_after,
     started_before,
 )
+from .filter_values import (
+    ValueParser,
+    choice_parser,
+    parse_cost,
+    parse_day,
+    parse_duration,
+    parse_name,
+    parse_number,
+    parse_text,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +60,7 @@ class FilterField:
 
 
 def _make_field(
-    name: str, about: Any, example: str, read: filter_values.ValueParser, which: ToQuery
+    name: str, about: Any, example: str, read: ValueParser, which: ToQuery
 ) -> FilterField:
     return FilterField(
         name=name, about=about, example=f"{name}:{example}", read=read, which=which
@@ -61,9 +70,7 @@ def _make_field(
 def _choice_field(
     name: str, about: Any, choices: Mapping[str, Any], which: ToQuery
 ) -> FilterField:
-    field = _make_field(
-        name, about, next(iter(choices)), filter_values.choice_parser(choices), which
-    )
+    field = _make_field(name, about, next(iter(choices)), choice_parser(choices), which)
     return replace(field, choices=choices)
 
 
@@ -82,6 +89,7 @@ FLAGS = {
     "yes": _("in the review queue"),
     "no": _("not in the review queue"),
 }
+VERDICTS = dict(Review.Verdict.choices) | {NONE: _("no verdict yet")}
 ROUTES = {
     "direct": _("direct"),
     "litellm": _("via LiteLLM"),
@@ -101,87 +109,64 @@ HAS_CHOICES = {
     "rerun": _("is a rerun of another run"),
     "trial": _("is a draft test run"),
 }
-
-
-def _make_fields() -> list[FilterField]:
-    amount, name, words, day = (
-        filter_values.parse_number,
-        filter_values.parse_name,
-        filter_values.parse_text,
-        filter_values.parse_day,
-    )
-    kinds, verdicts = dict(AgentStep.Kind.choices), dict(Review.Verdict.choices)
-    return [
-        _choice_field("status", _("run status"), STATUSES, by_status),
-        _make_field("agent", _("agent that answered"), "helper", name, by_agent),
-        _make_field("model", _("part of the model name"), "claude", words, by_model),
-        _make_field("tool", _("tool that was called"), "database", name, by_tool),
-        _choice_field("kind", _("kind of step in the run"), kinds, by_kind),
-        _make_field(
-            "steps",
-            _("number of turns, or of a plan's tasks"),
-            ">5",
-            amount,
-            in_range("step_count"),
-        ),
-        _make_field("tools", _("number of tool calls"), "2..8", amount, in_range("tool_calls")),
-        _make_field(
-            "duration",
-            _("active time, excluding time waiting for users"),
-            ">5s",
-            filter_values.parse_duration,
-            by_active_time,
-        ),
-        _make_field(
-            "waited",
-            _("time waiting for users"),
-            ">1m",
-            filter_values.parse_duration,
-            in_range("waited"),
-        ),
-        _make_field(
-            "tokens", _("input and output tokens"), ">4000", amount, in_range("tokens")
-        ),
-        _make_field(
-            "cost",
-            _("run cost in USD"),
-            ">0.01",
-            filter_values.parse_cost,
-            in_range("cost"),
-        ),
-        _choice_field("guardrail", _("guardrail action"), GUARDRAILS, by_guardrail),
-        replace(
-            _make_field("user", _("user who asked"), "ada", name, by_user),
-            refusal=_("Only reviewers can filter by user."),
-        ),
-        _make_field("before", _("started before this date"), "2026-11-01", day, started_before),
-        _make_field("after", _("started on or after this date"), "-7d", day, started_after),
-        _make_field("on", _("started on this date"), "today", day, in_range("started_at")),
-        _choice_field("rating", _("user rating"), RATINGS, by_rating),
-        replace(
-            _make_field("label", _("label on the run or a step"), "refund", name, by_label),
-            refusal=_("Only reviewers can filter by label."),
-        ),
-        _choice_field("flag", _("review status"), FLAGS, by_flag),
-        _choice_field(
-            "verdict",
-            _("reviewer's verdict"),
-            verdicts | {NONE: _("no verdict yet")},
-            by_verdict,
-        ),
-        _make_field("version", _("agent version or configuration ID"), "v3", words, by_version),
-        _make_field(
-            "error", _("text of the error message"), "timeout", words, contains("detail")
-        ),
-        _choice_field(
-            "road", _("how the model was called"), ROUTES, lambda route: Q(road=route)
-        ),
-        _choice_field("has", _("what the run has"), HAS_CHOICES, by_related_rows),
-        _make_field("id", _("run number"), "12", amount, in_range("pk")),
-    ]
-
-
-FIELDS = {each.name: each for each in _make_fields()}
+ALL_FIELDS = [
+    _choice_field("status", _("run status"), STATUSES, by_status),
+    _make_field("agent", _("agent that answered"), "helper", parse_name, by_agent),
+    _make_field("model", _("part of the model name"), "claude", parse_text, by_model),
+    _make_field("tool", _("tool that was called"), "database", parse_name, by_tool),
+    _choice_field("kind", _("kind of step in the run"), dict(AgentStep.Kind.choices), by_kind),
+    _make_field(
+        "steps",
+        _("number of turns, or of a plan's tasks"),
+        ">5",
+        parse_number,
+        in_range("step_count"),
+    ),
+    _make_field(
+        "tools", _("number of tool calls"), "2..8", parse_number, in_range("tool_calls")
+    ),
+    _make_field(
+        "duration",
+        _("active time, excluding time waiting for users"),
+        ">5s",
+        parse_duration,
+        by_active_time,
+    ),
+    _make_field(
+        "waited", _("time waiting for users"), ">1m", parse_duration, in_range("waited")
+    ),
+    _make_field(
+        "tokens", _("input and output tokens"), ">4000", parse_number, in_range("tokens")
+    ),
+    _make_field("cost", _("run cost in USD"), ">0.01", parse_cost, in_range("cost")),
+    _choice_field("guardrail", _("guardrail action"), GUARDRAILS, by_guardrail),
+    replace(
+        _make_field("user", _("user who asked"), "ada", parse_name, by_user),
+        refusal=_("Only reviewers can filter by user."),
+    ),
+    _make_field(
+        "before", _("started before this date"), "2026-11-01", parse_day, started_before
+    ),
+    _make_field("after", _("started on or after this date"), "-7d", parse_day, started_after),
+    _make_field("on", _("started on this date"), "today", parse_day, in_range("started_at")),
+    _choice_field("rating", _("user rating"), RATINGS, by_rating),
+    replace(
+        _make_field("label", _("label on the run or a step"), "refund", parse_name, by_label),
+        refusal=_("Only reviewers can filter by label."),
+    ),
+    _choice_field("flag", _("review status"), FLAGS, by_flag),
+    _choice_field("verdict", _("reviewer's verdict"), VERDICTS, by_verdict),
+    _make_field(
+        "version", _("agent version or configuration ID"), "v3", parse_text, by_version
+    ),
+    _make_field(
+        "error", _("text of the error message"), "timeout", parse_text, contains("detail")
+    ),
+    _choice_field("road", _("how the model was called"), ROUTES, lambda route: Q(road=route)),
+    _choice_field("has", _("what the run has"), HAS_CHOICES, by_related_rows),
+    _make_field("id", _("run number"), "12", parse_number, in_range("pk")),
+]
+FIELDS = {each.name: each for each in ALL_FIELDS}
 # Reviewers' notes aren't visible to the user.
 REVIEWER_ONLY = {"note", "label"}
 
