@@ -20,6 +20,7 @@ from agents.access import audit
 from agents.catalog import planner_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.llm import model_list, parameters
+from agents.llm.parameters.addresses import ADDRESS_HAS_PASSWORD, INVALID_ADDRESS
 from agents.llm.providers import PROVIDERS_BY_PREFIX
 from agents.models import Agent, LanguageModel
 from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
@@ -92,7 +93,7 @@ SECRET_PATTERN = re.compile(r"key|token|secret|password|credential", re.I)
 PRICE_ATTRS = {"class": "vIntegerField", "step": "any", "min": 0}
 PRINTABLE_ASCII = re.compile(r"[!-~]+")
 # The row itself reports these about its URL.
-ROW_PROBLEMS = {parameters.INVALID_ADDRESS, parameters.ADDRESS_HAS_PASSWORD}
+ROW_PROBLEMS = {INVALID_ADDRESS, ADDRESS_HAS_PASSWORD}
 
 
 class LanguageModelForm(forms.ModelForm):

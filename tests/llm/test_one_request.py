@@ -10,7 +10,7 @@ import pytest
 from agents.engine.errors import AgentError
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
-from agents.llm.parameters import AWS_PREFIXES
+from agents.llm.parameters.options import AWS_PREFIXES
 from agents.llm.providers import PROVIDERS
 from tests.wire import WireServer, fail
 

@@ -10,10 +10,11 @@ from agents.llm.litellm_model import warm_up
 from agents.llm.parameters import (
     ModelSettings,
     SettingNotAllowed,
-    UnknownProvider,
     check,
     destination,
+    value_rules,
 )
+from agents.llm.parameters.settings import UnknownProvider
 from agents.llm.providers import PROVIDERS_BY_PREFIX
 
 KEY = "sk-very-secret-key-0123456789"
@@ -251,7 +252,7 @@ async def test_every_provider_that_is_listed_is_one_that_litellm_knows():
 
 def account(**changes):
     told = {"type": "service_account", "client_email": "a@b", "private_key": "---"}
-    return json.dumps({**told, "token_uri": parameters.GOOGLE_TOKEN_URL, **changes})
+    return json.dumps({**told, "token_uri": value_rules.GOOGLE_TOKEN_URL, **changes})
 
 
 def test_vertex_takes_the_key_of_a_service_account_and_no_other_credentials():

@@ -1,0 +1,68 @@
+"""Model names: their provider, their full form and what makes them invalid."""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from agents.llm.providers import ModelProvider, find_provider
+
+from .. import model_info
+from .value_rules import REFERENCE_PATTERN
+
+MAX_NAME_CHARS = 200
+# LiteLLM's table has other names for some providers than its model prefixes.
+TABLE_PREFIXES = {"bedrock_converse": "bedrock", "vertex_ai-language-models": "vertex_ai"}
+MODEL_NAME = re.compile(r"[A-Za-z0-9_-]+/[\w.:@~+/()=,-]*[\w)]", re.ASCII)
+FILE_PATH = re.compile(r"\s*(?:~?/|\.{1,2}/|[A-Za-z]:[\\/]|\\\\)")
+ARN = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d{12}:[\w/.:-]+", re.ASCII)
+INVALID_NAME = "Enter it as provider/model, without spaces, URLs or references."
+UNKNOWN_PROVIDER = "Unknown provider: {name}."
+MISSING_PROVIDER = "{name} doesn't include a provider. Enter it as provider/model."
+
+
+@lru_cache(maxsize=256)
+def name_problem(model: str) -> str:
+    """Return why a model name is invalid, or an empty string."""
+    if (provider := provider_of(model)) is None:
+        prefix = short_name(model.partition("/")[0]) if "/" in model else ""
+        words = UNKNOWN_PROVIDER if prefix else MISSING_PROVIDER
+        return words.format(name=prefix or short_name(model))
+    name = full_name(model)
+    rest = name.partition("/")[2]
+    parts = rest.split("/")
+    is_plain = bool(MODEL_NAME.fullmatch(name)) and len(name) <= MAX_NAME_CHARS
+    # A server that gets the name in the body may use a file path as the name.
+    is_path = rest.startswith("/") and provider.speaks_openai
+    has_gap = "" in (parts[1:] if is_path else parts)
+    is_elsewhere = REFERENCE_PATTERN.match(rest) or (FILE_PATH.match(rest) and not is_path)
+    if not is_plain or has_gap or is_elsewhere or {".", ".."} & {*parts}:
+        return INVALID_NAME
+    if "arn:" in rest and not ARN.fullmatch(rest[rest.index("arn:") :]):
+        return INVALID_NAME
+    return ""
+
+
+def provider_prefix(model: str) -> str:
+    return full_name(model).partition("/")[0]
+
+
+def provider_label(prefix: str) -> str:
+    provider = find_provider(f"{prefix}/")
+    return provider.label if provider else prefix
+
+
+def full_name(model: str) -> str:
+    """Return the name with its provider prefix, if LiteLLM's table knows it."""
+    if "/" in model:
+        return model
+    listed = model_info.provider(model)
+    return f"{TABLE_PREFIXES.get(listed, listed)}/{model}" if listed else model
+
+
+def provider_of(model: str) -> ModelProvider | None:
+    return find_provider(full_name(model))
+
+
+def short_name(name: Any) -> str:
+    text = str(name)
+    return text if len(text) <= 60 else f"{text[:59]}…"
