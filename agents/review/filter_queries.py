@@ -19,6 +19,23 @@ from .filter_values import NamePattern, Range
 
 LIVE, NONE, ANY = "live", "none", "any"
 ToQuery = Callable[[Any], Q]
+FAILED = AgentStep.Status.FAILED.value
+RELATED_ROWS = {
+    "note": Note.objects.all(),
+    "label": Label.objects.all(),
+    "rating": Rating.objects.all(),
+    "comment": Rating.objects.exclude(comment=""),
+    "review": Review.objects.all(),
+    "correction": Review.objects.exclude(correction=""),
+    "example": Example.objects.all(),
+    "approval": Approval.objects.all(),
+}
+# Named expressions that fields use.
+QUERY_ALIASES = {
+    "tokens": F("prompt_tokens") + F("completion_tokens"),
+    "step_count": STEP_COUNT,
+    "active": ACTIVE_SECONDS,
+}
 
 
 @TextField.register_lookup
@@ -178,25 +195,6 @@ def by_related_rows(name: str) -> Q:
 
 def contains(column: str) -> Callable[[str], Q]:
     return lambda text: Q(**{f"{column}__says": text})
-
-
-FAILED = AgentStep.Status.FAILED.value
-RELATED_ROWS = {
-    "note": Note.objects.all(),
-    "label": Label.objects.all(),
-    "rating": Rating.objects.all(),
-    "comment": Rating.objects.exclude(comment=""),
-    "review": Review.objects.all(),
-    "correction": Review.objects.exclude(correction=""),
-    "example": Example.objects.all(),
-    "approval": Approval.objects.all(),
-}
-# Named expressions that fields use.
-QUERY_ALIASES = {
-    "tokens": F("prompt_tokens") + F("completion_tokens"),
-    "step_count": STEP_COUNT,
-    "active": ACTIVE_SECONDS,
-}
 
 
 def text_filter(words: str) -> Q:

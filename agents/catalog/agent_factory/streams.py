@@ -12,6 +12,8 @@ from .. import attachment_store
 from .personal_data import apply_redaction
 from .runtime import RegistryLoader, build
 
+STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}
+
 
 async def start(run: Run) -> Events:
     """Return the events of a new run."""
@@ -61,9 +63,6 @@ def _events_before_stop(run: Run) -> list[Event]:
     events = [row.value for row in RunEvent.objects.filter(run=run.origin_id).order_by("seq")]
     remaining = [event for event in events if not _is_stop_event(event)]
     return [replace(event, seq=number) for number, event in enumerate(remaining, 1)]
-
-
-STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}
 
 
 def _is_stop_event(event: Event) -> bool:
