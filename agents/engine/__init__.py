@@ -41,7 +41,7 @@ from .loop.termination import (
     ToolCallLimitPolicy,
 )
 from .loop.tool_fallback import FallbackResult, FallbackStrategy
-from .planner.react_planner import PlanResult, ReActPlanner
+from .planner.react_planner import ReActPlanner
 from .plans.orchestrator import Orchestrator
 from .plans.panel import Panel
 from .plans.plan import ExecutionPlan, ExecutionStep
@@ -50,6 +50,7 @@ from .resilience.circuit_breaker import CircuitBreaker, CircuitPolicy, Circuits
 from .resilience.retry import RetryPolicy
 from .state import AgentState, AgentStep
 from .tool import Attachment, Tool, ToolRegistry, ToolResult
+from .turn.assembly import PlanResult
 
 __all__ = [
     "BudgetExceeded",

@@ -4,10 +4,11 @@ from typing import Any
 
 from agents.engine.guardrails.checks import estimate_tokens
 from agents.engine.planner.context_window import fit
-from agents.engine.planner.react_planner import ModelRequest, PlanResult, ReActPlanner
+from agents.engine.planner.model_request import ModelRequest
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.testing import ScriptedModel
-from agents.engine.turn.assembly import ToolCall, Turn
+from agents.engine.turn.assembly import PlanResult, ToolCall, Turn
 
 SIGNED = {"type": "thinking", "thinking": "Hm.", "signature": "s1"}
 CALL = ToolCall(id="a", name="echo", kept={"provider_specific_fields": {"signature": "c1"}})

@@ -13,9 +13,10 @@ from agents.engine.errors import (
     ProviderFailed,
     TruncatedReply,
 )
-from agents.engine.planner.react_planner import PlanResult, ReActPlanner
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.testing import delta, finish
+from agents.engine.turn.assembly import PlanResult
 
 PARIS = '{"city": "Paris"}'
 OSLO = '{"city": "Oslo"}'

@@ -17,7 +17,8 @@ from agents.engine.guardrails.checks import (
     StreamGuard,
     by_severity,
 )
-from agents.engine.planner.react_planner import ModelRequest, ReActPlanner, SlowNotice
+from agents.engine.planner.model_request import ModelRequest
+from agents.engine.planner.react_planner import ReActPlanner, SlowNotice
 from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
 from agents.engine.resilience.rate_limiter import LimitKind, RateLimiter
 from agents.engine.resilience.retry import RetryPolicy

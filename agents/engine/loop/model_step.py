@@ -9,7 +9,8 @@ from agents.engine import fault_injection
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import PlanParseError
 from agents.engine.events import Event, EventType, StatusKind
-from agents.engine.planner.react_planner import ModelRequest, ReActPlanner
+from agents.engine.planner.model_request import ModelRequest
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import OBSERVATION_PREFIX, Message
 from agents.engine.tool import Tool
 from agents.engine.turn.assembly import PlanResult, ToolCall

@@ -11,7 +11,8 @@ from typing import Any
 from agents.engine.errors import AgentError, ModelError, OutputDecodingFailed, PlanParseError
 from agents.engine.events import Event, EventType
 from agents.engine.guardrails.checks import GuardrailResult
-from agents.engine.planner.react_planner import ModelRequest, ReActPlanner
+from agents.engine.planner.model_request import ModelRequest
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState, Message, replace_surrogates
 from agents.engine.turn.assembly import PlanResult
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from agents.engine.errors import AgentError
 from agents.engine.events import EventFactory
 from agents.engine.guardrails.checks import Guardrails
-from agents.engine.planner.react_planner import ModelRequest, ReActPlanner
+from agents.engine.planner.model_request import ModelRequest
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS
 from agents.engine.resilience.circuit_breaker import Circuits
 from agents.engine.resilience.retry import RetryPolicy

@@ -13,7 +13,8 @@ from agents.engine.errors import AgentError
 from agents.engine.events import EventFactory
 from agents.engine.guardrails.checks import GuardrailResult
 from agents.engine.guardrails.patterns import Stage
-from agents.engine.planner.react_planner import ModelRequest, ReActPlanner
+from agents.engine.planner.model_request import ModelRequest
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS
 from agents.engine.state import Message
 

@@ -1,0 +1,30 @@
+"""What is asked of a model: messages, tools and parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from agents.engine.guardrails.invisible import strip_invisible_message, strip_invisible_value
+from agents.engine.state import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """Exactly what the model is sent, without invisible characters.
+
+    `unsent` is how many of the latest attachments it isn't sent, by reason.
+    """
+
+    messages: list[Message]
+    tools: list[dict[str, Any]] | None
+    parameters: Mapping[str, Any]
+    dropped: int = 0
+    shortened: int = 0
+    unsent: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        put = partial(object.__setattr__, self)
+        put("messages", list(map(strip_invisible_message, self.messages)))
+        put("tools", strip_invisible_value(self.tools))
+        put("parameters", strip_invisible_value(self.parameters))

@@ -1,0 +1,163 @@
+"""Read a model's streamed reply: native tool calls, or ReAct text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Literal
+
+from agents.engine.errors import (
+    AgentError,
+    EmptyReply,
+    ModelError,
+    PlanParseError,
+    ProviderFailed,
+    TruncatedReply,
+)
+from agents.engine.turn.assembly import Assembler, Chunk, PlanResult, Turn, VisibleText
+
+from .react_parser import ReactParser
+from .stream_batches import adapter_error
+
+MAX_REPLY_CHARS = 2_000_000
+# Finish reasons for an aborted reply or an unparsable tool call.
+FAILED_REASONS = {
+    "error",
+    "finish_reason_unspecified",
+    "insufficient_system_resource",
+    "network_error",
+}
+MALFORMED_REASON = "malformed_function_call"
+WITHHELD = "The model's provider blocked the answer."
+REPHRASE_ADVICE = "Rephrase your question, or choose another model."
+OUTPUT_LIMIT_REACHED = "The model reached its output limit before it answered."
+UNREADABLE_CALL = (
+    "The tool call couldn't be parsed. Call the tool again with a single JSON object as its "
+    "input."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """Streamed text of the model. What looks like an answer may turn out to be a thought."""
+
+    kind: Literal["thought", "answer"]
+    text: str
+
+
+def read_batch(reader: "NativeReader", batch: Sequence[Chunk]) -> list[TextDelta]:
+    """Parse the chunks; malformed ones are the adapter's failure."""
+    try:
+        return join_deltas(reader.feed(chunk) for chunk in batch)
+    except AgentError:
+        raise
+    except Exception as error:
+        raise adapter_error(error) from error
+
+
+class NativeReader:
+    """Parses a model with native tool calls."""
+
+    is_done = False
+
+    def __init__(self) -> None:
+        self._assembler = Assembler()
+
+    def feed(self, chunk: Chunk) -> list[VisibleText]:
+        pieces = self._assembler.feed(chunk)
+        if self._assembler.size > MAX_REPLY_CHARS:
+            raise ModelError(
+                f"The model's reply is longer than {MAX_REPLY_CHARS:,} characters."
+            )
+        return pieces
+
+    def rest(self) -> list[VisibleText]:
+        """Return the text still held back when the stream ends."""
+        return self._assembler.rest()
+
+    def result(self) -> PlanResult:
+        turn = self._finish_turn()
+        if turn.tool_calls:
+            return _tool_call_plan(turn)
+        if not turn.content.strip():
+            raise _empty_reply_error(turn)
+        return PlanResult(thought=turn.reasoning, final_answer=turn.content, turn=turn)
+
+    def _finish_turn(self) -> Turn:
+        """Return the turn; raise if the provider reports that it failed."""
+        turn = self._assembler.turn()
+        if turn.finish_reason in FAILED_REASONS:
+            raise ProviderFailed
+        if turn.finish_reason == MALFORMED_REASON:
+            raise PlanParseError(UNREADABLE_CALL)
+        return turn
+
+
+class ReactReader(NativeReader):
+    """Parses a model that writes its calls as text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reader = ReactParser()
+
+    @property
+    def is_done(self) -> bool:  # type: ignore[override]
+        return self._reader.is_done
+
+    def feed(self, chunk: Chunk) -> list[VisibleText]:
+        return self._parse_pieces(super().feed(chunk))
+
+    def _parse_pieces(self, visible: Iterable[VisibleText]) -> list[VisibleText]:
+        pieces: list[VisibleText] = []
+        for kind, text in visible:
+            pieces += [(kind, text)] if kind == "thought" else self._reader.feed(text)
+        return pieces
+
+    def rest(self) -> list[VisibleText]:
+        return self._parse_pieces(super().rest()) + self._reader.finish()
+
+    def result(self) -> PlanResult:
+        turn = self._finish_turn()
+        if not turn.content.strip():
+            raise _empty_reply_error(turn)
+        plan = self._reader.result()
+        if plan.calls and turn.is_cut:
+            raise TruncatedReply
+        thought = _join_paragraphs(turn.reasoning, plan.turn.reasoning, plan.thought)
+        return replace(plan, thought=thought, turn=turn)
+
+
+def _empty_reply_error(turn: Turn) -> ModelError:
+    """Return why the reply is empty. Only an unexplained one is worth a retry."""
+    if turn.finish_reason == "content_filter":
+        return ModelError(WITHHELD, advice=REPHRASE_ADVICE)
+    return (
+        TruncatedReply(OUTPUT_LIMIT_REACHED) if turn.finish_reason == "length" else EmptyReply()
+    )
+
+
+def _tool_call_plan(turn: Turn) -> PlanResult:
+    if turn.is_cut:
+        raise TruncatedReply
+    first = turn.tool_calls[0]
+    return PlanResult(
+        thought=_join_paragraphs(turn.reasoning, turn.content),
+        action=first.name,
+        action_input=first.arguments,
+        calls=turn.tool_calls,
+        turn=turn,
+    )
+
+
+def _join_paragraphs(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text.strip())
+
+
+def join_deltas(pieces: Iterable[Iterable[VisibleText]]) -> list[TextDelta]:
+    """Join consecutive pieces of the same kind."""
+    joined: list[TextDelta] = []
+    for kind, text in chain.from_iterable(pieces):
+        if joined and joined[-1].kind == kind:
+            joined[-1] = TextDelta(kind, joined[-1].text + text)
+        else:
+            joined.append(TextDelta(kind, text))
+    return joined
