@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 
 from agents import runs
 from agents.catalog import mcp_servers
+from agents.catalog.mcp_servers import connections
 from agents.engine.testing import Says
 from agents.models import Agent, Approval, McpServer, ToolRegistration
 from agents.runs import approvals
@@ -90,7 +91,7 @@ async def test_what_changed_since_it_was_approved_is_not_called(
     scripted(Says.call("plain__add", a=1, b=2), Says(answer="I could not."))
     run = await run_question("What is 1 + 2?", user=person)
     approval = await Approval.objects.aget(run=run)
-    connection = await mcp_servers._loop_connections().connect(server)
+    connection = await connections.loop_connections().connect(server)
     await connection.call("sneak", {})
 
     word = approvals.Decision(digest=approval.digest, is_approved=True)

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agents.catalog import mcp_servers
+from agents.catalog.mcp_servers import health
 from agents.console import uptime_strip
 from agents.models import McpServer, ServerSample
 from agents.tools.mcp.health import Health
@@ -67,7 +68,7 @@ def test_what_is_older_than_a_day_is_forgotten(server):
 
 
 def test_a_server_that_comes_and_goes_fills_nothing(server, monkeypatch):
-    monkeypatch.setattr(mcp_servers, "MAX_SAMPLES", 4)
+    monkeypatch.setattr(health, "MAX_SAMPLES", 4)
     for state in ["ready", "failed"] * 5:
         look(state)
 

@@ -1,0 +1,51 @@
+"""MCP servers: rows, connections, and accepted tool definitions."""
+
+from .configuration import (
+    STDIO_PERMISSION,
+    home_folder,
+    sandbox_policy,
+    server_config,
+    validate,
+)
+from .connections import disconnect, egress, running_instances, shut_down
+from .definitions import DefinitionChanged, SyncResult, accept, pending_changes, pending_digest
+from .files import (
+    clear_files,
+    delete_files,
+    delete_instance_files,
+    instance_folders,
+    measure_files,
+)
+from .health import SAMPLE_RETENTION, save_health
+from .synchronization import probe, sync
+from .tools import is_offered, load_tools, open_tool, withheld_reasons
+
+__all__ = [
+    "DefinitionChanged",
+    "SAMPLE_RETENTION",
+    "STDIO_PERMISSION",
+    "SyncResult",
+    "accept",
+    "clear_files",
+    "delete_files",
+    "delete_instance_files",
+    "disconnect",
+    "egress",
+    "home_folder",
+    "instance_folders",
+    "is_offered",
+    "load_tools",
+    "measure_files",
+    "open_tool",
+    "pending_changes",
+    "pending_digest",
+    "probe",
+    "running_instances",
+    "sandbox_policy",
+    "save_health",
+    "server_config",
+    "shut_down",
+    "sync",
+    "validate",
+    "withheld_reasons",
+]

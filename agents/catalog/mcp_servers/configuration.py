@@ -1,0 +1,82 @@
+"""How a server is started or reached, from its row."""
+
+from pathlib import Path
+from typing import cast
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.utils.translation import gettext as _
+
+from agents.models import McpServer
+from agents.models.types import AnyUser
+from agents.tools.mcp import sandbox as mcp_sandbox
+from agents.tools.mcp.config import (
+    ConfigProblem,
+    Sandbox,
+    ServerConfig,
+    Transport,
+    find_problems,
+    read_folders,
+)
+from agents.tools.mcp.launch import refusals
+
+STDIO_PERMISSION = "agents.use_stdio_servers"
+
+
+def server_config(server: McpServer) -> ServerConfig:
+    return ServerConfig(
+        name=server.name,
+        transport=cast(Transport, server.transport),
+        command=server.command,
+        args=tuple(server.args),
+        env=server.env.reveal(),
+        folders=read_folders(server.folders.splitlines()),
+        home=str(home_folder(server.pk)) if server.pk else "",
+        sandbox=sandbox_policy(),
+        url=server.url,
+        headers=server.headers.reveal(),
+        connect_timeout=server.connect_timeout,
+        call_timeout=server.timeout,
+        revision=server.files_deleted_at.isoformat() if server.files_deleted_at else "",
+    )
+
+
+def sandbox_policy() -> Sandbox:
+    """Return how programs are isolated here, and what none of them can see."""
+    hidden = [settings.DATA_DIR, settings.BASE_DIR / ".env", settings.ENVIRONMENT.trace_file]
+    return Sandbox(
+        mode=settings.ENVIRONMENT.mcp_sandbox,
+        hidden=tuple(str(path.absolute()) for path in hidden if path),
+    )
+
+
+def home_folder(pk: int) -> Path:
+    """Return a server's persistent folder, which also holds npx and uvx caches."""
+    return settings.DATA_DIR.absolute() / "mcp" / str(pk)
+
+
+def validate(wanted: ServerConfig, user: AnyUser) -> list[ConfigProblem]:
+    """Return all reasons why this user can't save, test or import this server."""
+    wrong = find_problems(wanted)
+    if wanted.transport != "stdio":
+        return wrong
+    if not user.has_perm(STDIO_PERMISSION):
+        no = _("You don't have permission to set up servers that run programs on this machine.")
+        return [_problem("transport", no), *wrong]
+    found = [*refusals(wanted), *mcp_sandbox.refusals(wanted)] if wanted.command else []
+    return [*wrong, *(_problem(each.field, str(each)) for each in found)]
+
+
+def _problem(field: str, sentence: str) -> ConfigProblem:
+    return ConfigProblem(field=field, beside=sentence, whole=sentence)
+
+
+def permitted_config(server: McpServer, user: AnyUser) -> ServerConfig:
+    wanted = server_config(server)
+    require_valid(wanted, user)
+    return wanted
+
+
+def require_valid(wanted: ServerConfig, user: AnyUser) -> None:
+    if wrong := validate(wanted, user):
+        raise PermissionDenied(" ".join(map(str, wrong)))

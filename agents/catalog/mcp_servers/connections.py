@@ -1,0 +1,146 @@
+"""The connections of this process, in each of its event loops."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import lru_cache
+from typing import cast
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from agents.db import database
+from agents.models import McpServer
+from agents.models.secret import UnreadableSecret
+from agents.tools.addresses import AllowList
+from agents.tools.egress import Egress
+from agents.tools.mcp.connection_lifecycle import ConnectionLifecycle
+from agents.tools.mcp.health import Health
+from agents.tools.mcp.isolation import Isolation
+from agents.tools.mcp.pool import ConnectionPool, IsolatedServer
+from agents.tools.mcp.tool import ToolServer
+
+from .configuration import server_config
+from .health import save_health
+
+logger = logging.getLogger(__name__)
+REFRESH_SECONDS = 0.3
+DISCONNECT_SECONDS = 15.0
+
+
+def disconnect(name: str) -> list[Future[None]]:
+    """Close this process's connections to a changed or deleted server, soon."""
+    return in_all_loops(lambda room: room.connections.drop(name))
+
+
+def in_all_loops(
+    action: Callable[["_LoopConnections"], Coroutine[None, None, None]],
+) -> list[Future[None]]:
+    return [
+        asyncio.run_coroutine_threadsafe(action(room), loop)
+        for loop, room in list(_rooms.items())
+        if loop.is_running()
+    ]
+
+
+def wait_for_all(closings: list[Future[None]]) -> None:
+    for closing in closings:
+        with suppress(TimeoutError):
+            closing.result(DISCONNECT_SECONDS)
+
+
+def running_instances() -> dict[str, int]:
+    """Return how many instances of each server run in this process."""
+    total = Counter[str]()
+    for room in list(_rooms.values()):
+        total.update(room.connections.instances())
+    return dict(total)
+
+
+async def shut_down() -> None:
+    """Disconnect all servers of this event loop, and save that."""
+    if room := _rooms.pop(asyncio.get_running_loop(), None):
+        await room.close()
+
+
+class _LoopConnections:
+    """The connections of one event loop, and the task that saves their status."""
+
+    def __init__(self) -> None:
+        self.connections = ConnectionPool(egress=egress(), listener=self._on_change)
+        self._news: dict[str, Health] = {}
+        self._wake = asyncio.Event()
+        self._is_over = False
+        self._writing = asyncio.create_task(self._write())
+
+    async def connect(self, server: McpServer) -> ToolServer | None:
+        """Return what calls its tools; None if its secrets are unreadable.
+
+        A shared server starts connecting; one that is connected lists its tools again.
+        """
+        try:
+            wanted = server_config(server)
+        except UnreadableSecret as error:
+            self._enqueue(server.name, Health(state="failed", error=str(error)))
+            return None
+        if server.isolation != McpServer.Isolation.SHARED:
+            isolation = cast(Isolation, server.isolation)
+            return IsolatedServer(self.connections, wanted, isolation, server.max_instances)
+        connection = await self.connections.ensure(wanted)
+        await connection.refresh(REFRESH_SECONDS)
+        return connection
+
+    def _on_change(self, connection: ConnectionLifecycle) -> None:
+        name, health = connection.config.name, connection.health
+        best = self.connections.state(name)
+        # An instance that starts or stops says nothing about a server that works for others.
+        is_news = health.state in {"ready", "failed"}
+        self._enqueue(name, health if is_news or best is None else best)
+
+    def _enqueue(self, name: str, health: Health) -> None:
+        self._news[name] = health
+        self._wake.set()
+
+    async def _write(self) -> None:
+        while self._news or not self._is_over:
+            await self._wake.wait()
+            self._wake.clear()
+            await self._flush()
+
+    async def _flush(self) -> None:
+        while self._news:
+            name, health = self._news.popitem()
+            try:
+                await database.run(save_health, name, health)
+            except DatabaseError:
+                # The next change is saved again; runs don't wait for this.
+                logger.exception("Can't save the state of the MCP server %s.", name)
+
+    async def close(self) -> None:
+        await self.connections.close()
+        self._is_over = True
+        self._wake.set()
+        await self._writing
+
+
+_rooms: dict[asyncio.AbstractEventLoop, _LoopConnections] = {}
+
+
+def loop_connections() -> _LoopConnections:
+    loop = asyncio.get_running_loop()
+    if loop not in _rooms:
+        _rooms[loop] = _LoopConnections()
+    return _rooms[loop]
+
+
+def egress() -> Egress:
+    """Return the egress policy; raise ValueError for invalid exemptions."""
+    return _cached_egress(tuple(settings.EGRESS_ALLOW))
+
+
+@lru_cache(maxsize=1)
+def _cached_egress(allowed: tuple[str, ...]) -> Egress:
+    return Egress(allow=AllowList.read(allowed))

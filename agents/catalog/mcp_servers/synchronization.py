@@ -1,0 +1,43 @@
+"""Asks a server for its tools and saves what it answers."""
+
+import logging
+
+from agents.db import database
+from agents.models import McpServer
+from agents.models.types import AnyUser
+from agents.tools.mcp.config import ServerConfig
+from agents.tools.mcp.connection import Connection
+from agents.tools.mcp.errors import ServerUnavailable
+from agents.tools.mcp.health import Health
+
+from .configuration import permitted_config, require_valid
+from .connections import egress
+from .definitions import SyncResult
+from .health import save_health
+
+logger = logging.getLogger(__name__)
+
+
+async def sync(server: McpServer, user: AnyUser) -> SyncResult:
+    """Connect once and save what was found; raise PermissionDenied."""
+    wanted = await database.run(permitted_config, server, user)
+    health = await _probe(wanted)
+    return await database.run(save_health, server.name, health)
+
+
+async def probe(wanted: ServerConfig, user: AnyUser) -> Health:
+    """Connect once to an unsaved server; raise PermissionDenied."""
+    await database.run(require_valid, wanted, user)
+    return await _probe(wanted)
+
+
+async def _probe(wanted: ServerConfig) -> Health:
+    connection = Connection(wanted, egress=egress())
+    try:
+        await connection.ready(again=False)
+    except ServerUnavailable:
+        logger.info("Can't use the MCP server %s.", wanted.name)
+    finally:
+        health = connection.health
+        await connection.close()
+    return health
