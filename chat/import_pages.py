@@ -13,9 +13,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents.access.requests import UserRequest
 from agents.models.types import LazyText
-from chat.import_models import ChatImport, ImportResult
 from chat.imports import jobs
 from chat.imports.values import Problem
+from chat.models import ChatImport, ImportResult
 
 RESULTS_PER_PAGE = 100
 RECENT_IMPORTS = 10

@@ -11,8 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
 from chat import public_links, sharing
-from chat.link_models import PublicLink
-from chat.models import ChatSession, Invitation, Member
+from chat.models import ChatSession, Invitation, Member, PublicLink
 
 
 @require_http_methods(["GET", "POST"])

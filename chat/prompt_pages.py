@@ -16,7 +16,7 @@ from agents.access.requests import UserRequest
 from agents.db.sanitize import sanitize_text
 from agents.models.rights import group_label
 from chat import prompts
-from chat.prompt_models import SHARE_PERMISSION, Prompt, sharable_groups
+from chat.models import SHARE_PERMISSION, Prompt, sharable_groups
 
 DELETED_KEY = "deleted_prompt"  # in the session, until it is restored or too old
 UNDO_SECONDS = 600

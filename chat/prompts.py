@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from agents.accounts import profiles
 from agents.db.sanitize import sanitize_text
 from agents.web.presentation import dates
-from chat.prompt_models import Prompt
+from chat.models import Prompt
 
 MAX_TEXT_CHARS = 20_000
 MAX_NAME_CHARS, MAX_TITLE_CHARS, MAX_VARIABLE_CHARS = 40, 80, 60

@@ -16,8 +16,7 @@ from agents.access import audit
 from agents.db import errors
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from chat import deletion, queue, snapshots
-from chat.link_models import PublicLink
-from chat.models import ChatSession
+from chat.models import ChatSession, PublicLink
 
 DEFAULT_HOURS = 30 * 24
 MAX_LINKS = 10  # per chat

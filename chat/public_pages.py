@@ -21,8 +21,7 @@ from agents.web.presentation.evidence import Evidence, find_evidence, observed
 from agents.web.presentation.markdown import render_markdown
 from agents.web.sandbox import allow_frames
 from chat import member_pages, public_links, request_rate
-from chat.link_models import PublicLink
-from chat.models import ChatSession
+from chat.models import ChatSession, PublicLink
 from chat.snapshots import MAX_STEP_CHARS
 
 MESSAGES_PER_PAGE = 60

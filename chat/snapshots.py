@@ -14,8 +14,7 @@ from agents.access.masking import Masker
 from agents.models import Run
 from agents.web.presentation import RunView, StepView
 from chat import conversation
-from chat.link_models import PublicLink
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Message, PublicLink
 
 SCHEMA = "ashiato.public_chat/1"
 MAX_CHARS = 4_000_000

@@ -23,9 +23,9 @@ from agents.db import database
 from agents.db.sanitize import sanitize_text
 from agents.models import Run
 from agents.runs import leases
-from chat.import_models import ChatImport, ImportResult
 from chat.imports import archive, rows, storage, trees
 from chat.imports.values import LimitExceeded, NotImportable, Problem, SourceChat
+from chat.models import ChatImport, ImportResult
 
 logger = logging.getLogger(__name__)
 

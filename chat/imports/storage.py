@@ -7,7 +7,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
-from chat.import_models import ChatImport
+from chat.models import ChatImport
 
 
 def folder(pk: int) -> Path:

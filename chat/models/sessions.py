@@ -8,11 +8,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Membership, Run
-from chat.import_models import ChatImport as ChatImport
-from chat.import_models import ImportedChat as ImportedChat
-from chat.import_models import ImportResult as ImportResult
-from chat.link_models import PublicLink as PublicLink
-from chat.prompt_models import Prompt as Prompt
 
 # Compiled queries only have the user's id.
 UserOrPk: TypeAlias = User | int
