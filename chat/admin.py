@@ -12,7 +12,7 @@ from agents.console.runs import RecordAdmin, count_rows, stop_all
 from agents.console.runs import visible_row as visible_run
 from agents.models import Run
 from agents.models.types import AnyUser
-from chat import queue, sessions
+from chat.messages import queue, session_status
 from chat.models import ChatSession, Invitation, Member, Message
 from chat.people_data import console_pages
 
@@ -56,7 +56,7 @@ class ChatSessionAdmin(PersonalTextAdmin, CascadeDeleteAdmin):
         stop_all(Run.objects.filter(topic=session.topic))
 
     def remove(self, session: ChatSession) -> None:
-        sessions.delete(session)
+        session_status.delete(session)
 
 
 @admin.register(Message)

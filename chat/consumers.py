@@ -25,17 +25,9 @@ from agents.runs import disconnections, pubsub
 from agents.web import first_frames
 from agents.web.consumers import BadFrame, EventDicts, LiveConsumer, Subject
 from agents.web.presentation.live_run import LiveRunView
-from chat import (
-    fragments,
-    message_actions,
-    messages,
-    presence,
-    run_news,
-    sessions,
-    sharing,
-    temporary,
-)
+from chat import fragments, messages, presence, run_news, sharing, temporary
 from chat.errors import ClientIdConflict, MessageRejected
+from chat.messages import message_actions, session_status
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_PK, Conversation
 from chat.presence import Person, Presence
@@ -325,13 +317,13 @@ class ChatConsumer(LiveConsumer):
 
     async def send_now(self, pk: int | None) -> None:
         await database.run_urgent(self._check_access)
-        if not await sessions.send_now(self.session, self.scope["user"], pk):
+        if not await session_status.send_now(self.session, self.scope["user"], pk):
             self.on_notification("queue.changed", {})  # it was just sent or withdrawn
 
     async def withdraw(self, pk: int | None) -> None:
         """Withdraw a queued message and return its text to the composer."""
         await database.run_urgent(self._check_access)
-        text = await sessions.withdraw(self.session, self.scope["user"], pk)
+        text = await session_status.withdraw(self.session, self.scope["user"], pk)
         if text is None:
             self.on_notification("queue.changed", {})
         else:

@@ -20,7 +20,8 @@ from agents import runs
 from agents.db import database
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
-from chat import queue, sharing
+from chat import sharing
+from chat.messages import queue
 from chat.models import ChatSession
 from chat.people_data import batched_delete
 

@@ -16,8 +16,9 @@ from agents.models.types import LazyText
 from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MAX_QUESTION_CHARS
 from agents.web.presentation.markdown import render_markdown, truncate
-from chat import listing, new_message, page_digest, queue, sessions
+from chat import listing, new_message, page_digest
 from chat.branches import Fork
+from chat.messages import queue, session_status
 from chat.models import ChatSession, Message
 from chat.presence import Person
 
@@ -95,7 +96,7 @@ class SessionChrome:
 
     def __init__(self, user: User) -> None:
         self.user = user
-        self._standing: sessions.SessionStatus | None = None
+        self._standing: session_status.SessionStatus | None = None
         self._list = listing.SessionList()
         self._places: list[object] | None = None
         self._live: listing.Runs = {}
@@ -117,7 +118,7 @@ class SessionChrome:
 
         The status of other chats is updated when this run ends.
         """
-        here = self._status_frames(session, sessions.SessionStatus(live_run=run.pk))
+        here = self._status_frames(session, session_status.SessionStatus(live_run=run.pk))
         return here + self._list_frames(session, {**self._live, session.topic: run})
 
     def run_status_frames(self, session: ChatSession) -> SafeString:
@@ -128,13 +129,13 @@ class SessionChrome:
         )
 
     def is_behind(self, session: ChatSession) -> bool:
-        return sessions.get_status(session, queue.live_run(session)) != self._standing
+        return session_status.get_status(session, queue.live_run(session)) != self._standing
 
     def _session_frames(self, session: ChatSession, run: Run | None) -> SafeString:
-        return self._status_frames(session, sessions.get_status(session, run))
+        return self._status_frames(session, session_status.get_status(session, run))
 
     def _status_frames(
-        self, session: ChatSession, standing: sessions.SessionStatus
+        self, session: ChatSession, standing: session_status.SessionStatus
     ) -> SafeString:
         """Return the composer, and the queue if it has changed."""
         before, self._standing = self._standing, standing
@@ -223,11 +224,13 @@ def render_edit_problem(reason: LazyText) -> SafeString:
 
 def render_composer(session: ChatSession, **about: str) -> SafeString:
     """Render the composer, with what was acknowledged, rejected or returned."""
-    return _render_composer(sessions.get_status(session, queue.live_run(session)), **about)
+    return _render_composer(
+        session_status.get_status(session, queue.live_run(session)), **about
+    )
 
 
 def _render_composer(
-    standing: sessions.SessionStatus,
+    standing: session_status.SessionStatus,
     acknowledged: str = "",
     returned: str = "",
     refused: str = "",

@@ -15,7 +15,8 @@ from django.utils.translation import gettext as _
 from agents.access import audit
 from agents.db import errors
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
-from chat import deletion, queue, snapshots
+from chat import deletion, snapshots
+from chat.messages import queue
 from chat.models import ChatSession, PublicLink
 
 DEFAULT_HOURS = 30 * 24

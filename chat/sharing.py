@@ -23,7 +23,7 @@ from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from agents.runs import pubsub
-from chat import queue
+from chat.messages import queue
 from chat.models import ChatSession, Invitation, Member
 
 MAX_MEMBERS = 100

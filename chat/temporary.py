@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 
 from agents.db import database
 from agents.models import HiddenTopic, Run
-from chat import deletion, queue, titles
+from chat import deletion, titles
+from chat.messages import queue
 from chat.models import ChatSession
 
 HEARTBEAT_SECONDS = 60.0

@@ -1,12 +1,10 @@
 from django.urls import path
 
 from chat import (
-    choice_pages,
     export_pages,
     import_pages,
     list_pages,
     member_pages,
-    message_pages,
     palette,
     people_suggestions,
     prompt_pages,
@@ -14,6 +12,7 @@ from chat import (
     run_news,
     views,
 )
+from chat.messages import choice_pages, message_pages
 from chat.people_data import account_pages
 
 app_name = "chat"

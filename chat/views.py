@@ -18,21 +18,10 @@ from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.web.sandbox import allow_frames
 from agents.workflows import start as workflow_start
-from chat import (
-    branches,
-    choice_pages,
-    deletion,
-    fragments,
-    list_pages,
-    message_actions,
-    messages,
-    queue,
-    sessions,
-    sharing,
-    temporary,
-)
+from chat import branches, deletion, fragments, list_pages, messages, sharing, temporary
 from chat.errors import MessageRejected
 from chat.fragments import MessageView
+from chat.messages import choice_pages, message_actions, queue, session_status
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 
@@ -126,7 +115,7 @@ async def stop(request: UserRequest, pk: int) -> HttpResponse:
 async def send_now(request: UserRequest, pk: int, message: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
-    await sessions.send_now(chat, user, message)
+    await session_status.send_now(chat, user, message)
     return redirect("chat:session", pk)
 
 
@@ -135,7 +124,7 @@ async def withdraw(request: UserRequest, pk: int, message: int) -> HttpResponse:
     """Render the page with the withdrawn text in the composer."""
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
-    text = await sessions.withdraw(chat, user, message)
+    text = await session_status.withdraw(chat, user, message)
     if text is None:
         return redirect("chat:session", pk)
     return await database.run(partial(_render_page, request, chat, draft=text))
@@ -144,7 +133,7 @@ async def withdraw(request: UserRequest, pk: int, message: int) -> HttpResponse:
 @require_POST
 def rename(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.owned_by(request.user), pk=pk)
-    sessions.rename(chat, request.POST.get("title", ""))
+    session_status.rename(chat, request.POST.get("title", ""))
     deletion.announce(deletion.watchers(chat))
     return _after_change(request, redirect("chat:session", pk))
 
@@ -243,7 +232,7 @@ def _conversation_context(
             break
         views.append(replace(view, html=html))
     return {
-        "standing": sessions.get_status(chat, queue.live_run(chat)),
+        "standing": session_status.get_status(chat, queue.live_run(chat)),
         "may_write": may_write,
         "messages": views[::-1],
         "earlier": views[-1].pk if len(found) > len(views) else None,

@@ -43,8 +43,9 @@ from agents.models import (
     ToolGrant,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat import branches, queue, sharing
+from chat import branches, sharing
 from chat.imports import jobs
+from chat.messages import queue
 from chat.models import ChatSession, Folder, Message, Prompt, PublicLink
 
 from . import batched_delete, free_space, quotations, server_files

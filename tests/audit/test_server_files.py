@@ -8,7 +8,8 @@ from django.utils import timezone
 from agents.catalog import mcp_servers
 from agents.models import Run
 from agents.tools.mcp.isolation import chat_scope, person_scope
-from chat import deletion, sessions, sharing
+from chat import deletion, sharing
+from chat.messages import session_status
 from chat.models import ChatSession
 from chat.people_data import data_export, erasure, retention
 from tests.audit.rows import conversation, create_ended_run, create_question
@@ -45,7 +46,7 @@ def test_a_deleted_chat_takes_its_files_along_after_the_commit(data, person):
     save_file(data, person_scope(person.pk))
 
     with transaction.atomic():
-        sessions.delete(chat)
+        session_status.delete(chat)
         assert len(scopes()) == 3
 
     assert scopes() == [chat_scope(other.topic), person_scope(person.pk)]
@@ -59,7 +60,7 @@ def test_a_deletion_that_is_rolled_back_deletes_no_files(data, person):
     save_file(data, chat_scope(topic))
 
     with transaction.atomic():
-        sessions.delete(chat)
+        session_status.delete(chat)
         transaction.set_rollback(True)
 
     assert scopes() == [chat_scope(topic)]

@@ -7,7 +7,7 @@ from django.test import Client
 
 from agents.management.commands import seed_demo
 from agents.models import Agent, Run, ToolRegistration
-from chat import agent_choices
+from chat.messages import agent_choices
 from chat.models import ChatSession, Message
 
 pytestmark = pytest.mark.django_db

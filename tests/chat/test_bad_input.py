@@ -9,7 +9,7 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.models import Agent, Run
-from chat import queue
+from chat.messages import queue
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
 

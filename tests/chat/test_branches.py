@@ -7,8 +7,9 @@ from django.apps import apps
 from django.utils import timezone
 
 from agents.models import Run, RunEvent
-from chat import branches, messages, queue, run_factory
+from chat import branches, messages
 from chat.branches import Tree
+from chat.messages import queue, run_factory
 from chat.models import BranchPosition, ChatSession, Message
 
 FORKED = Tree({1: None, 2: 1, 3: 2, 4: 1, 5: 4, 6: 1, 7: 3})
@@ -106,7 +107,7 @@ def test_queued_messages_follow_each_other_on_their_branch(chat):
 
     for _ in range(2):
         Run.objects.filter(status__in=Run.LIVE).update(status="completed")
-        messages._claim_next(chat)
+        messages.submission._claim_next(chat)
 
     texts = [Message.objects.get(pk=pk).text for pk in branches.visible_path(chat, chat.user)]
     assert texts == ["First", "Live", "One", "Two"]

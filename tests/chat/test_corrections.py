@@ -7,7 +7,8 @@ from agents.engine.testing import Says
 from agents.models import Run
 from agents.review import feedback
 from agents.runs import event_store
-from chat import branches, run_factory
+from chat import branches
+from chat.messages import run_factory
 from chat.models import Message
 from tests.conftest import run_question
 

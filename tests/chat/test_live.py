@@ -19,7 +19,8 @@ from agents.web import consumers
 from agents.web.consumers import live, notifications
 from agents.web.presentation.live_run import LiveRunView
 from agents.web.presentation.markdown import StreamingMarkdown
-from chat import fragments, messages, sessions
+from chat import fragments, messages
+from chat.messages import session_status
 from chat.models import ChatSession, Message
 from chat.page_state import Conversation
 from tests.conftest import ORIGIN, frames_until, tab
@@ -305,7 +306,7 @@ def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_questio
     around = fragments.SessionChrome(chat.user)
     around.changes(chat)
 
-    sessions.rename(other, "Far away")
+    session_status.rename(other, "Far away")
 
     assert "Far away" in around.changes(chat)
     assert "Far away" not in around.changes(chat)
@@ -334,7 +335,9 @@ def _but_for_the_clock(html):
 
 
 async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, monkeypatch):
-    monkeypatch.setattr(messages, "dispatch", AsyncMock(side_effect=RuntimeError("no thread")))
+    monkeypatch.setattr(
+        messages.submission, "dispatch", AsyncMock(side_effect=RuntimeError("no thread"))
+    )
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})

@@ -4,8 +4,9 @@ import pytest
 from django.contrib.auth.models import Group
 
 from agents.models import Agent, Run
-from chat import agent_choices, mentions, messages, queue
+from chat import messages
 from chat.errors import MessageRejected
+from chat.messages import agent_choices, mentions, queue
 from chat.models import Message
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("agent")]

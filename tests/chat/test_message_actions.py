@@ -7,8 +7,9 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.models import GuardrailPattern, Run
-from chat import branches, message_actions, messages, run_factory, sharing
+from chat import branches, messages, sharing
 from chat.errors import MessageRejected
+from chat.messages import message_actions, run_factory
 from chat.models import BranchPosition, Message
 from chat.page_state import CLEARED
 from tests.chat.test_branches import heard, post

@@ -11,7 +11,8 @@ from django.utils import timezone, translation
 
 from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
-from chat import public_links, public_pages, queue, sharing
+from chat import public_links, public_pages, sharing
+from chat.messages import queue
 from chat.models import ChatSession, PublicLink
 from chat.people_data import retention
 from tests.audit.rows import create_question

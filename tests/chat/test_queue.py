@@ -13,7 +13,8 @@ from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, Run
 from agents.runs import executor, pubsub
 from agents.workflows import start
-from chat import messages, queue, sessions, sharing
+from chat import messages, sharing
+from chat.messages import queue, session_status
 from chat.models import ChatSession, Message
 from tests.chat.conftest import Held
 from tests.conftest import frames_until, tab, verify_run
@@ -95,14 +96,14 @@ async def test_those_that_wait_are_answered_oldest_first_and_one_at_a_time(chat,
 
 
 async def test_what_waits_is_kept_before_the_page_is_told(chat, model, monkeypatch):
-    publish, kept = messages.pubsub.publish, []
+    publish, kept = messages.submission.pubsub.publish, []
 
     async def noting(topic, kind, **facts):
         kept.append((kind, await Message.objects.queued().acount()))
         await publish(topic, kind, **facts)
 
     await send_messages(chat, "one")
-    monkeypatch.setattr(messages.pubsub, "publish", noting)
+    monkeypatch.setattr(messages.submission.pubsub, "publish", noting)
     await send_messages(chat, "two")
 
     assert ("queue.changed", 1) in kept
@@ -191,7 +192,7 @@ async def test_while_a_run_waits_for_a_person_so_does_the_queue(chat, monkeypatc
 async def test_send_now_stops_the_answer_and_comes_before_the_others(chat, model):
     [_, three] = await send_messages(chat, "one", "two", "three")
 
-    await sessions.send_now(chat, chat.user, three.pk)
+    await session_status.send_now(chat, chat.user, three.pk)
     model.let_go.set()
     await wait_for_runs(chat, 2)
 
@@ -211,7 +212,7 @@ async def test_what_is_sent_now_is_not_stopped_itself(chat, model, monkeypatch):
         await stop(run)
 
     monkeypatch.setattr(runs, "stop", late)
-    await sessions.send_now(chat, chat.user, two.pk)
+    await session_status.send_now(chat, chat.user, two.pk)
 
     assert [run.status async for run in Run.objects.all()] == ["completed", "completed"]
 
@@ -321,7 +322,7 @@ async def test_whoever_notices_it_is_begun_once(chat, model):
     await send_messages(chat, "one", "two", "three")
     await sync_to_async(Run.objects.update)(status="stopped")
 
-    begin = database_sync_to_async(messages._claim_next, thread_sensitive=False)
+    begin = database_sync_to_async(messages.submission._claim_next, thread_sensitive=False)
     begun = await asyncio.gather(*(begin(chat) for _ in range(8)))
 
     assert [m.text for m in begun if m is not None] == ["two"]

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from agents import runs
 from agents.models import Run
-from chat import messages, sessions
+from chat import messages
 from chat.errors import MessageRejected
+from chat.messages import session_status
 from chat.models import ChatSession, Message
 
 pytestmark = [
@@ -99,6 +100,6 @@ async def test_what_waits_says_what_it_waits_for(person, settings):
 
     await messages.answer_waiting()
 
-    standing = await sync_to_async(sessions.get_status)(chat, None)
+    standing = await sync_to_async(session_status.get_status)(chat, None)
     assert [message.text for message in standing.queued] == ["two"]
     assert standing.blocked_reason.startswith("You've reached your daily limit of 10 tokens.")

@@ -9,10 +9,11 @@ from agents import runs
 from agents.catalog import model_choices
 from agents.catalog.agent_factory import config
 from agents.models import Agent, LanguageModel, Run
-from chat import agent_choices, messages, run_factory, run_options
+from chat import messages
 from chat.errors import MessageRejected
+from chat.messages import agent_choices, run_factory, run_options
+from chat.messages.run_options import RunOptions
 from chat.models import ChatSession, Message
-from chat.run_options import RunOptions
 from tests.wire import WireServer, say
 
 pytestmark = pytest.mark.django_db
@@ -155,7 +156,7 @@ def test_a_queued_message_keeps_what_was_chosen_with_it(chat, person, models):
     assert queued.is_queued
 
     Run.objects.filter(pk=first.run.pk).update(status="completed")
-    started = messages._claim_next(chat)
+    started = messages.submission._claim_next(chat)
 
     assert (started.text, started.run.model) == ("Two", "fast")
 

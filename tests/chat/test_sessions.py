@@ -18,8 +18,9 @@ from agents.catalog import planner_factory
 from agents.engine.state import repair_history
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, HiddenTopic, Run, RunEvent
-from chat import branches, deletion, listing, messages, run_factory, sessions, titles
+from chat import branches, deletion, listing, messages, titles
 from chat.errors import MessageRejected
+from chat.messages import run_factory, session_status
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab, until, verify_run
 
@@ -164,7 +165,7 @@ def test_the_session_used_last_comes_first(person):
     [(" New \n name ", "New name"), ("x" * 200, "x" * 80), ("  ", "Sums"), ("\0", "Sums")],
 )
 def test_a_session_is_renamed_in_one_line(chat, title, kept):
-    sessions.rename(chat, title)
+    session_status.rename(chat, title)
 
     chat.refresh_from_db()
     assert chat.title == kept

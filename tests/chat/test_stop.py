@@ -17,8 +17,9 @@ from agents.engine.testing import Says, ScriptedModel, delta
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.runs import event_store, executor, leases, pubsub, service
-from chat import messages, queue
+from chat import messages
 from chat.errors import MessageRejected
+from chat.messages import queue
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, run_question, tab, until, verify_run
 

@@ -10,7 +10,8 @@ from agents.access import quotas
 from agents.catalog import planner_factory
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, GuardrailPattern, Run
-from chat import messages, sessions, titles
+from chat import messages, titles
+from chat.messages import session_status
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
 
@@ -84,7 +85,7 @@ async def test_the_model_names_a_chat_after_its_first_answer(named):
 
 async def test_a_title_that_somebody_typed_stays(named):
     chat, run, model = await named(Says(answer="Tea"))
-    await sync_to_async(sessions.rename)(chat, "My own")
+    await sync_to_async(session_status.rename)(chat, "My own")
 
     await titles._name_chat(run.pk)
 

@@ -11,7 +11,8 @@ from django.utils import timezone
 from agents.access import audit
 from agents.models import AgentStep, Approval, AuditEntry, Membership, Run
 from agents.runs import pubsub
-from chat import messages, sessions, sharing
+from chat import messages, sharing
+from chat.messages import session_status
 from chat.models import ChatSession, Invitation, Message
 from tests.conftest import frames_until, tab
 
@@ -476,7 +477,7 @@ def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
     in_with(chat, stranger, "read")
     create_invitation(client_of(person), chat)
 
-    sessions.delete(chat)
+    session_status.delete(chat)
 
     assert not Membership.objects.exists()
     assert not Invitation.objects.exists()

@@ -10,7 +10,7 @@ from tests.bench import accounts  # noqa: F401  (sets Django up)
 
 from agents.runs import event_store  # isort: skip
 from agents.models import AgentStep, Approval, Run, RunEvent  # isort: skip
-from chat import run_factory  # isort: skip
+from chat.messages import run_factory  # isort: skip
 from chat.models import ChatSession, Message  # isort: skip
 from django.db import connections  # isort: skip
 

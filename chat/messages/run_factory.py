@@ -22,10 +22,12 @@ from agents.models import Agent, Run
 from agents.runs import event_store
 from agents.runs.engine_messages import translate
 from agents.workflows import start
-from chat import branches, run_options
+from chat import branches
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
-from chat.run_options import RunOptions
+
+from . import run_options
+from .run_options import RunOptions
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,10 @@ from agents.db import database
 from agents.db.sanitize import sanitize_text
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
-from chat import messages, queue, run_factory
 from chat.models import ChatSession, Message
 from chat.people_data import server_files
+
+from . import queue, run_factory, submission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ async def send_now(session: ChatSession, user: User, pk: int | None) -> bool:
     if run is not None:
         await runs.stop(run)
     await pubsub.publish(session.topic, "queue.changed")
-    await messages.answer_next(session)
+    await submission.answer_next(session)
     return True
 
 

@@ -11,9 +11,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents.access.requests import UserRequest
 from agents.db import database
-from chat import message_actions, messages
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
+
+from . import message_actions, submission
 
 
 @require_http_methods(["GET", "POST"])
@@ -33,7 +34,7 @@ async def edit(request: UserRequest, pk: int, message: int) -> HttpResponse:
         client_id = request.POST.get("client_id") or uuid4().hex
         sent = await message_actions.edit(chat, user, message, text, client_id)
     except MessageRejected as reason:
-        text = text[: messages.MAX_MESSAGE_BYTES]
+        text = text[: submission.MAX_MESSAGE_BYTES]
         return await database.run(_render_editor, request, chat, original, text, str(reason))
     return redirect(message_url(pk, sent.pk))
 
@@ -108,6 +109,6 @@ def _render_editor(
     request: UserRequest, chat: ChatSession, message: Message, text: str, problem: str
 ) -> HttpResponse:
     context = {"session": chat, "message": message, "text": text, "problem": problem}
-    context |= {"client_id": uuid4().hex, "max_message": messages.MAX_MESSAGE_BYTES}
+    context |= {"client_id": uuid4().hex, "max_message": submission.MAX_MESSAGE_BYTES}
     status = 422 if problem else 200
     return render(request, "chat/message_edit.html", context, status=status)

@@ -26,20 +26,12 @@ from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
-from chat import (
-    branches,
-    filing,
-    mentions,
-    queue,
-    run_factory,
-    run_options,
-    sharing,
-    temporary,
-    titles,
-)
+from chat import branches, filing, sharing, temporary, titles
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.models import ChatSession, Message
-from chat.run_options import RunOptions
+
+from . import mentions, queue, run_factory, run_options
+from .run_options import RunOptions
 
 logger = logging.getLogger(__name__)
 

@@ -12,11 +12,12 @@ from agents.access.requests import UserRequest
 from agents.catalog import model_choices, planner_factory
 from agents.catalog.model_choices import ModelChoice
 from agents.models.types import LazyText
-from chat import agent_choices, run_options
-from chat.agent_choices import AgentChoice
 from chat.errors import MessageRejected
 from chat.models import ChatSession
-from chat.run_options import RunOptions
+
+from . import agent_choices, run_options
+from .agent_choices import AgentChoice
+from .run_options import RunOptions
 
 EFFORTS: list[tuple[str, LazyText]] = [
     ("", _("Default")),

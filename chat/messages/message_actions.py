@@ -13,10 +13,12 @@ from agents.catalog import agent_factory
 from agents.db import database, errors
 from agents.models import Agent, Run
 from agents.runs import pubsub
-from chat import branches, messages, queue, run_factory, sharing
+from chat import branches, sharing
 from chat.errors import MessageRejected
-from chat.messages import Page
 from chat.models import ChatSession, Message
+
+from . import queue, run_factory, submission
+from .submission import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ async def edit(
     """Send a message again with another text, as a new branch beside it."""
     original = await database.run(find_own, session, user, pk)
     agent = agent or await database.run(_agent_of, original, user)
-    return await messages.submit(
+    return await submission.submit(
         session, user, text, client_id, agent, page=page, instead_of=original.pk
     )
 
@@ -62,7 +64,7 @@ async def regenerate(
     original = await database.run(_find, session, pk)
     agent = agent or await database.run(_agent_of, original, user)
     text = f" {original.text}"  # as it is: an @ in it was read when it was sent
-    return await messages.submit(
+    return await submission.submit(
         session, user, text, client_id, agent, page=page, instead_of=original.pk
     )
 
@@ -131,7 +133,7 @@ def _agent_of(message: Message, user: User) -> str:
 
 
 def _save_correction(session: ChatSession, user: User, pk: int | None, text: str) -> Message:
-    text = messages.clean_text(text)
+    text = submission.clean_text(text)
     with errors.reraise_as(MessageRejected), transaction.atomic():
         _lock(session, user)
         message = find_own(session, user, pk)

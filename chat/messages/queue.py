@@ -9,8 +9,9 @@ from django.db.models import Exists, Max, Min, OuterRef, QuerySet
 
 from agents.db.compiled_queries import compiled_query
 from agents.models import Run
-from chat import mentions
 from chat.models import ChatSession, Message
+
+from . import mentions
 
 MAX_QUEUED = 10
 

@@ -1,0 +1,23 @@
+"""Messages: sent, queued, answered, edited."""
+
+from .submission import (
+    MAX_MESSAGE_BYTES,
+    Page,
+    answer_next,
+    answer_waiting,
+    clean_text,
+    dispatch,
+    save,
+    submit,
+)
+
+__all__ = [
+    "MAX_MESSAGE_BYTES",
+    "Page",
+    "answer_next",
+    "answer_waiting",
+    "clean_text",
+    "dispatch",
+    "save",
+    "submit",
+]
