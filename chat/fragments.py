@@ -16,8 +16,9 @@ from agents.models.types import LazyText
 from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MAX_QUESTION_CHARS
 from agents.web.presentation.markdown import render_markdown, truncate
-from chat import listing, new_message, page_digest
+from chat import new_message, page_digest
 from chat.branches import Fork
+from chat.listing import session_list
 from chat.messages import queue, session_status
 from chat.models import ChatSession, Message
 from chat.presence import Person
@@ -97,21 +98,21 @@ class SessionChrome:
     def __init__(self, user: User) -> None:
         self.user = user
         self._standing: session_status.SessionStatus | None = None
-        self._list = listing.SessionList()
+        self._list = session_list.SessionList()
         self._places: list[object] | None = None
-        self._live: listing.Runs = {}
+        self._live: session_list.Runs = {}
         self._statuses: dict[str, str] = {}
 
     def changes(self, session: ChatSession) -> SafeString:
         """Return frames for elements that depend on live runs, here or in the list."""
-        live = listing.live_runs(self.user)
+        live = session_list.live_runs(self.user)
         return self._session_frames(session, live.get(session.topic)) + self._list_frames(
             session, live
         )
 
     def list_changes(self, session: ChatSession) -> SafeString:
         """Return frames for a list that its user has changed."""
-        return self._list_frames(session, listing.live_runs(self.user))
+        return self._list_frames(session, session_list.live_runs(self.user))
 
     def run_started_frames(self, session: ChatSession, run: Run) -> SafeString:
         """Return frames for a run that just started here, so nothing is queued before it.
@@ -123,7 +124,7 @@ class SessionChrome:
 
     def run_status_frames(self, session: ChatSession) -> SafeString:
         """Return frames for a changed run status, without reordering the list."""
-        live = listing.live_runs(self.user)
+        live = session_list.live_runs(self.user)
         return self._session_frames(session, live.get(session.topic)) + self._row_frames(
             session, live
         )
@@ -147,28 +148,28 @@ class SessionChrome:
         about = {"standing": self._standing, "session": session, "user": self.user}
         return _render("_queue.html", about)
 
-    def _list_frames(self, session: ChatSession, live: listing.Runs) -> SafeString:
+    def _list_frames(self, session: ChatSession, live: session_list.Runs) -> SafeString:
         """Return the whole list only if the order has changed."""
-        listed = listing.read(self.user)
+        listed = session_list.read(self.user)
         places = listed.places()
         named, is_moved = {row[1:] for row in self._list.every}, places != self._places
         self._list, self._places = listed, places
         if is_moved:
             self._live, self._statuses = live, _run_statuses(live)
-            about = {"sections": listing.sections(listed, live), "cursor": listed.cursor}
+            about = {"sections": session_list.sections(listed, live), "cursor": listed.cursor}
             return _render("_sessions.html#sessions", {**about, "session": session})
         renamed = {row.pk for row in listed.every if row[1:] not in named}
         return self._row_frames(session, live, renamed)
 
     def _row_frames(
-        self, session: ChatSession, live: listing.Runs, renamed: Set[int] = frozenset()
+        self, session: ChatSession, live: session_list.Runs, renamed: Set[int] = frozenset()
     ) -> SafeString:
         """Return rows of chats with a new title or status."""
         before = self._statuses
         self._live, self._statuses = live, _run_statuses(live)
         turned = {topic for topic, _ in before.items() ^ self._statuses.items()}
         rows = [
-            listing.session_row(row, live)
+            session_list.session_row(row, live)
             for row in self._list.every
             if row.pk in renamed or f"chat.{row.pk}" in turned
         ]
@@ -176,7 +177,7 @@ class SessionChrome:
         return _render("_sessions.html#session_changes", about) if rows else SafeString()
 
 
-def _run_statuses(live: listing.Runs) -> dict[str, str]:
+def _run_statuses(live: session_list.Runs) -> dict[str, str]:
     return {topic: run.status for topic, run in live.items()}
 
 

@@ -3,15 +3,14 @@ from django.urls import path
 from chat import (
     export_pages,
     import_pages,
-    list_pages,
     member_pages,
-    palette,
     people_suggestions,
     prompt_pages,
     public_pages,
     run_news,
     views,
 )
+from chat.listing import list_pages, palette
 from chat.messages import choice_pages, message_pages
 from chat.people_data import account_pages
 

@@ -26,8 +26,9 @@ from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
-from chat import branches, filing, sharing, temporary, titles
+from chat import branches, sharing, temporary, titles
 from chat.errors import ClientIdConflict, MessageRejected
+from chat.listing import filing
 from chat.models import ChatSession, Message
 
 from . import mentions, queue, run_factory, run_options

@@ -11,8 +11,8 @@ from django.utils.translation import get_language
 
 from agents.models import Run
 from agents.web.presentation.template_cache import RUN_PLACEHOLDER
+from chat.listing.search import FoundSession
 from chat.models import ChatSession
-from chat.search import FoundSession
 
 register = template.Library()
 

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from agents import runs
 from agents.models import HiddenTopic, Run
-from chat import deletion, listing, messages, sharing
+from chat import deletion, messages, sharing
+from chat.listing import session_list
 from chat.models import ChatSession
 from tests.conftest import tab
 
@@ -44,7 +45,7 @@ def post(person):
 
 @sync_to_async
 def listed(user):
-    return [row.title for row in listing.read(user).recent]
+    return [row.title for row in session_list.read(user).recent]
 
 
 @sync_to_async

@@ -2,7 +2,8 @@
 
 import pytest
 
-from chat import filing, listing, messages, sharing
+from chat import messages, sharing
+from chat.listing import filing, session_list
 from chat.models import ChatSession, Filing, Folder
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
@@ -24,7 +25,7 @@ def post(client, person):
 
 
 def outline(user):
-    sections = listing.sections(listing.read(user), {})
+    sections = session_list.sections(session_list.read(user), {})
     return {section.heading: [row.title for row in section.rows] for section in sections}
 
 
@@ -51,12 +52,12 @@ def test_members_of_a_shared_chat_file_it_for_themselves(person, stranger, chats
 def test_an_archived_chat_leaves_the_list_until_its_user_writes_in_it(person, chats, agent):
     filing.archive(person, [chats[0].pk])
     assert outline(person) == {"Today": ["C", "B"]}
-    assert [chat.title for chat in listing.archived(person)] == ["A"]
+    assert [chat.title for chat in session_list.archived(person)] == ["A"]
 
     messages.save(chats[0], person, "6 * 7", "a")
 
     assert outline(person) == {"Today": ["A", "C", "B"]}
-    assert listing.archived(person) == []
+    assert session_list.archived(person) == []
 
 
 def test_a_folder_holds_chats_and_its_deletion_leaves_them(post, person, chats):
@@ -77,7 +78,7 @@ def test_folders_are_renamed_collapsed_and_moved(post, person):
     post(f"/chat/folders/{second.pk}/", collapsed="1")
     post(f"/chat/folders/{second.pk}/", shift="-1")
 
-    folders = listing.read(person).folders
+    folders = session_list.read(person).folders
     assert folders == [(second.pk, "Deux", True), (first.pk, "One", False)]
     response = post(f"/chat/folders/{second.pk}/", name="One")
     assert "already have a folder" in response["HX-Trigger"]
@@ -106,10 +107,10 @@ def test_more_than_a_hundred_chats_are_listed_page_by_page(client, person):
     ChatSession.objects.bulk_create(rows)
     client.force_login(person)
 
-    seen, cursor = set(), listing.read(person).cursor
-    seen |= {row.pk for row in listing.read(person).recent}
+    seen, cursor = set(), session_list.read(person).cursor
+    seen |= {row.pk for row in session_list.read(person).recent}
     while cursor:
-        page = listing.older(person, cursor)
+        page = session_list.older(person, cursor)
         assert not seen & {row.pk for row in page.recent}
         seen |= {row.pk for row in page.recent}
         cursor = page.cursor

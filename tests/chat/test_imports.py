@@ -14,9 +14,10 @@ from django.utils import timezone
 from agents.access import audit, quotas
 from agents.models import AuditEntry, Run
 from agents.review import exports
-from chat import branches, chat_export, search
+from chat import branches, chat_export
 from chat.imports import archive, jobs, rows, storage
 from chat.imports.values import Problem
+from chat.listing import search
 from chat.messages import run_factory
 from chat.models import (
     ChatImport,

@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from agents.models import Run
-from chat import filing, search, sharing
+from chat import sharing
+from chat.listing import filing, search
 from chat.models import ChatSession, Message
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]

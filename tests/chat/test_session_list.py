@@ -6,7 +6,7 @@ from django.utils import timezone, translation
 
 from agents.models import Run
 from agents.web.presentation.template_cache import RUN_PLACEHOLDER
-from chat.listing import by_day
+from chat.listing.session_list import by_day
 from chat.models import ChatSession
 from chat.templatetags.session_list import TITLE_PLACEHOLDER, session_rows
 

@@ -18,8 +18,9 @@ from agents.catalog import planner_factory
 from agents.engine.state import repair_history
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, HiddenTopic, Run, RunEvent
-from chat import branches, deletion, listing, messages, titles
+from chat import branches, deletion, messages, titles
 from chat.errors import MessageRejected
+from chat.listing import session_list
 from chat.messages import run_factory, session_status
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab, until, verify_run
@@ -154,7 +155,7 @@ def test_the_session_used_last_comes_first(person):
 
     messages.save(old, person, "6 * 7", "a")
 
-    [today] = listing.sections(listing.read(person), listing.live_runs(person))
+    [today] = session_list.sections(session_list.read(person), session_list.live_runs(person))
     listed = today.rows
     assert [chat.title for chat in listed] == ["Old", "New"]
     assert [chat.is_running for chat in listed] == [True, False]

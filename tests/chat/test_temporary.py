@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from agents import runs
 from agents.models import HiddenTopic, Run, RunEvent
-from chat import deletion, listing, messages, search, sharing, temporary, titles
+from chat import deletion, messages, sharing, temporary, titles
+from chat.listing import search, session_list
 from chat.models import ChatSession, Message
 from chat.people_data import data_export
 from tests.conftest import tab
@@ -53,7 +54,7 @@ async def test_it_is_in_no_list_search_or_export(person, browser):
 
     @sync_to_async
     def found():
-        listed = listing.read(person).every
+        listed = session_list.read(person).every
         names = [name for name, _pieces in data_export.files(person)]
         traces = Run.objects.for_user(person).listed()
         return [*listed, *search.search(person, "6"), *traces], names
@@ -144,7 +145,7 @@ async def test_a_kept_chat_is_an_ordinary_one(person, browser):
     await chat.arefresh_from_db()
     assert (chat.is_temporary, chat.title) == (False, "6 * 7")
     assert not await HiddenTopic.objects.aexists()
-    listed = await sync_to_async(listing.read)(person)
+    listed = await sync_to_async(session_list.read)(person)
     assert [row.title for row in listed.recent] == ["6 * 7"]
 
 

@@ -20,8 +20,9 @@ from django.utils.safestring import SafeString, mark_safe
 
 from agents.access.names import display_name
 from agents.db.sanitize import sanitize_text
-from chat import listing
 from chat.models import ChatSession, Message
+
+from . import session_list
 
 Row = dict[str, Any]  # a matching message
 
@@ -92,7 +93,7 @@ def _load(
     filed = FilteredRelation("filings", condition=Q(filings__user=user))
     chats = ChatSession.objects.for_user(user).select_related("user__profile")
     rows = chats.annotate(filed=filed, archived=F("filed__archived_at")).in_bulk(best)
-    live = listing.live_runs(user)
+    live = session_list.live_runs(user)
     for chat in rows.values():
         chat.live = live.get(chat.topic)
         chat.whose = "" if chat.user_id == user.pk else display_name(chat.user)

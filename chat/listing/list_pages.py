@@ -13,8 +13,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents.access.requests import UserRequest
 from agents.db import database
-from chat import deletion, filing, listing, search
+from chat import deletion
 from chat.models import ChatSession, Folder
+
+from . import filing, search
+from . import session_list as listing
 
 MAX_SELECTED = 1_000
 

@@ -12,8 +12,9 @@ from django.views.decorators.http import require_GET
 
 from agents.access.requests import UserRequest
 from agents.models import Agent
-from chat import search
 from chat.models import ChatSession
+
+from . import search
 
 MAX_CHATS = 20
 MAX_AGENTS = 50
