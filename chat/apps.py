@@ -10,9 +10,10 @@ class ChatConfig(AppConfig):
         from agents import runs
         from agents.access import quotas
         from agents.review import turns
-        from chat import branches, deletion, messages, run_news, temporary, titles
+        from chat import messages, run_news
         from chat.imports import jobs
         from chat.people_data import retention
+        from chat.sessions import branches, deletion, temporary, titles
 
         turns.register(branches.run_tree)
         runs.on_finished(messages.answer_waiting)

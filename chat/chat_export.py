@@ -18,10 +18,10 @@ from django.utils.translation import ngettext
 from agents.models import AgentStep, Run
 from agents.web.presentation import RunView, StepView
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
-from chat import branches, conversation
 from chat.imports.formats.ashiato import SCHEMA
 from chat.imports.values import code_block, cut
 from chat.models import ChatSession, Message
+from chat.sessions import branches, conversation
 
 ID_SALT = "chat export"
 ID_CHARS = 16

@@ -8,7 +8,7 @@ digest is rendered again.
 from collections.abc import Iterable
 from datetime import datetime
 
-from chat.branches import Fork
+from chat.sessions.branches import Fork
 
 FNV_OFFSET, FNV_PRIME = 2_166_136_261, 16_777_619
 

@@ -21,10 +21,11 @@ from agents.models import Run
 from agents.review.models import Comment
 from agents.web.preferences import Preferences
 from agents.web.presentation.live_run import LiveRunView
-from chat import branches, fragments, page_digest, sharing
-from chat.branches import Fork, Tree
+from chat import fragments, page_digest, sharing
 from chat.fragments import MessageView
 from chat.models import ChatSession, Message
+from chat.sessions import branches
+from chat.sessions.branches import Fork, Tree
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,10 @@ from django.utils.translation import gettext as _
 from agents.access import audit
 from agents.db import errors
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
-from chat import deletion, snapshots
+from chat import snapshots
 from chat.messages import queue
 from chat.models import ChatSession, PublicLink
+from chat.sessions import deletion
 
 DEFAULT_HOURS = 30 * 24
 MAX_LINKS = 10  # per chat

@@ -13,8 +13,8 @@ from agents.access import masking
 from agents.access.masking import Masker
 from agents.models import Run
 from agents.web.presentation import RunView, StepView
-from chat import conversation
 from chat.models import ChatSession, Message, PublicLink
+from chat.sessions import conversation
 
 SCHEMA = "ashiato.public_chat/1"
 MAX_CHARS = 4_000_000

@@ -18,13 +18,14 @@ from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.web.sandbox import allow_frames
 from agents.workflows import start as workflow_start
-from chat import branches, deletion, fragments, messages, sharing, temporary
+from chat import fragments, messages, sharing
 from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.listing import list_pages
 from chat.messages import choice_pages, message_actions, queue, session_status
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
+from chat.sessions import branches, deletion, temporary
 
 
 @require_GET

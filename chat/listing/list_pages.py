@@ -13,8 +13,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents.access.requests import UserRequest
 from agents.db import database
-from chat import deletion
 from chat.models import ChatSession, Folder
+from chat.sessions import deletion
 
 from . import filing, search
 from . import session_list as listing

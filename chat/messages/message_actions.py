@@ -13,9 +13,10 @@ from agents.catalog import agent_factory
 from agents.db import database, errors
 from agents.models import Agent, Run
 from agents.runs import pubsub
-from chat import branches, sharing
+from chat import sharing
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
+from chat.sessions import branches
 
 from . import queue, run_factory, submission
 from .submission import Page

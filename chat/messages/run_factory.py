@@ -22,9 +22,9 @@ from agents.models import Agent, Run
 from agents.runs import event_store
 from agents.runs.engine_messages import translate
 from agents.workflows import start
-from chat import branches
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
+from chat.sessions import branches
 
 from . import run_options
 from .run_options import RunOptions

@@ -13,7 +13,7 @@ from agents.db.sanitize import sanitize_text
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
 from chat.models import ChatSession, Message
-from chat.people_data import server_files
+from chat.sessions import server_files
 
 from . import queue, run_factory, submission
 

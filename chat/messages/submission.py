@@ -26,10 +26,11 @@ from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
-from chat import branches, sharing, temporary, titles
+from chat import sharing
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.listing import filing
 from chat.models import ChatSession, Message
+from chat.sessions import branches, temporary, titles
 
 from . import mentions, queue, run_factory, run_options
 from .run_options import RunOptions

@@ -43,12 +43,13 @@ from agents.models import (
     ToolGrant,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat import branches, sharing
+from chat import sharing
 from chat.imports import jobs
 from chat.messages import queue
 from chat.models import ChatSession, Folder, Message, Prompt, PublicLink
+from chat.sessions import batched_delete, branches, server_files
 
-from . import batched_delete, free_space, quotations, server_files
+from . import free_space, quotations
 
 PAGE_SIZE = 200
 DECISION_WORDS = ("approved", "declined")

@@ -20,8 +20,9 @@ from agents.review.models import Example, Review
 from chat import public_links
 from chat.imports import jobs
 from chat.models import ChatSession, Message
+from chat.sessions import batched_delete, server_files
 
-from . import batched_delete, erasure, server_files
+from . import erasure
 
 logger = logging.getLogger(__name__)
 

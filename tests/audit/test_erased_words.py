@@ -31,7 +31,7 @@ from agents.review.models import Comment, Example, Label, Note, Rating, Review, 
 from chat import public_links, sharing
 from chat.models import ChatSession, Message, Prompt
 from chat.people_data import erasure, free_space, quotations
-from chat.titles import make_title
+from chat.sessions.titles import make_title
 from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.audit.test_erasure import rows_with
 

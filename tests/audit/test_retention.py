@@ -12,7 +12,8 @@ from agents.access.audit import hash_chain
 from agents.models import AgentStep, AuditEntry, Run, RunEvent, Upkeep
 from agents.review.models import Example, Review
 from chat.models import ChatSession
-from chat.people_data import batched_delete, erasure, retention
+from chat.people_data import erasure, retention
+from chat.sessions import batched_delete
 from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.review.conftest import client_of
 

@@ -8,10 +8,11 @@ from django.utils import timezone
 from agents.catalog import mcp_servers
 from agents.models import Run
 from agents.tools.mcp.isolation import chat_scope, person_scope
-from chat import deletion, sharing
+from chat import sharing
 from chat.messages import session_status
 from chat.models import ChatSession
 from chat.people_data import data_export, erasure, retention
+from chat.sessions import deletion
 from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.review.conftest import client_of
 

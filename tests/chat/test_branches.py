@@ -7,10 +7,11 @@ from django.apps import apps
 from django.utils import timezone
 
 from agents.models import Run, RunEvent
-from chat import branches, messages
-from chat.branches import Tree
+from chat import messages
 from chat.messages import queue, run_factory
 from chat.models import BranchPosition, ChatSession, Message
+from chat.sessions import branches
+from chat.sessions.branches import Tree
 
 FORKED = Tree({1: None, 2: 1, 3: 2, 4: 1, 5: 4, 6: 1, 7: 3})
 

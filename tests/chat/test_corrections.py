@@ -7,9 +7,9 @@ from agents.engine.testing import Says
 from agents.models import Run
 from agents.review import feedback
 from agents.runs import event_store
-from chat import branches
 from chat.messages import run_factory
 from chat.models import Message
+from chat.sessions import branches
 from tests.conftest import run_question
 
 pytestmark = [

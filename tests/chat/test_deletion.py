@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from agents import runs
 from agents.models import HiddenTopic, Run
-from chat import deletion, messages, sharing
+from chat import messages, sharing
 from chat.listing import session_list
 from chat.models import ChatSession
+from chat.sessions import deletion
 from tests.conftest import tab
 
 pytestmark = [

@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents.access import audit, quotas
 from agents.models import AuditEntry, Run
 from agents.review import exports
-from chat import branches, chat_export
+from chat import chat_export
 from chat.imports import archive, jobs, rows, storage
 from chat.imports.values import Problem
 from chat.listing import search
@@ -28,6 +28,7 @@ from chat.models import (
     Message,
 )
 from chat.people_data import erasure, retention
+from chat.sessions import branches
 
 pytestmark = pytest.mark.django_db
 

@@ -7,11 +7,12 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.models import GuardrailPattern, Run
-from chat import branches, messages, sharing
+from chat import messages, sharing
 from chat.errors import MessageRejected
 from chat.messages import message_actions, run_factory
 from chat.models import BranchPosition, Message
 from chat.page_state import CLEARED
+from chat.sessions import branches
 from tests.chat.test_branches import heard, post
 from tests.conftest import frames_until, tab
 from tests.faults.page import read, take

@@ -4,8 +4,9 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents.runs import pubsub
-from chat import fragments, presence, sharing
-from chat.presence import Person, Presence
+from chat import fragments, sharing
+from chat.sessions import presence
+from chat.sessions.presence import Person, Presence
 from tests.conftest import frames_until, tab
 
 pytestmark = [

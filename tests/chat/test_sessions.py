@@ -18,11 +18,12 @@ from agents.catalog import planner_factory
 from agents.engine.state import repair_history
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, HiddenTopic, Run, RunEvent
-from chat import branches, deletion, messages, titles
+from chat import messages
 from chat.errors import MessageRejected
 from chat.listing import session_list
 from chat.messages import run_factory, session_status
 from chat.models import ChatSession, Message
+from chat.sessions import branches, deletion, titles
 from tests.conftest import frames_until, tab, until, verify_run
 
 pytestmark = [

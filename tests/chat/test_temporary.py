@@ -11,10 +11,11 @@ from django.utils import timezone
 
 from agents import runs
 from agents.models import HiddenTopic, Run, RunEvent
-from chat import deletion, messages, sharing, temporary, titles
+from chat import messages, sharing
 from chat.listing import search, session_list
 from chat.models import ChatSession, Message
 from chat.people_data import data_export
+from chat.sessions import deletion, temporary, titles
 from tests.conftest import tab
 
 pytestmark = [

@@ -10,9 +10,10 @@ from agents.access import quotas
 from agents.catalog import planner_factory
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, GuardrailPattern, Run
-from chat import messages, titles
+from chat import messages
 from chat.messages import session_status
 from chat.models import ChatSession, Message
+from chat.sessions import titles
 from tests.conftest import frames_until, tab
 
 

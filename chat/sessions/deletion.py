@@ -23,7 +23,8 @@ from agents.runs import pubsub
 from chat import sharing
 from chat.messages import queue
 from chat.models import ChatSession
-from chat.people_data import batched_delete
+
+from . import batched_delete
 
 logger = logging.getLogger(__name__)
 

@@ -24,8 +24,9 @@ from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
 from agents.models import Agent, Run
 from agents.models.types import AnyUser
-from chat import deletion
 from chat.models import ChatSession, Message
+
+from . import deletion
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from django.contrib.auth.models import User
 
-from chat import branches
 from chat.models import ChatSession, Message
+
+from . import branches
 
 PAGE_SIZE = 50
 

@@ -13,9 +13,10 @@ from django.utils.translation import gettext as _
 
 from agents.db import database
 from agents.models import HiddenTopic, Run
-from chat import deletion, titles
 from chat.messages import queue
 from chat.models import ChatSession
+
+from . import deletion, titles
 
 HEARTBEAT_SECONDS = 60.0
 CLOSED_AFTER = timedelta(minutes=5)  # without an open page
