@@ -21,11 +21,12 @@ from agents.models import Run
 from agents.review.models import Comment
 from agents.web.preferences import Preferences
 from agents.web.presentation.live_run import LiveRunView
-from chat import fragments, page_digest, sharing
+from chat import fragments, page_digest
 from chat.fragments import MessageView
 from chat.models import ChatSession, Message
 from chat.sessions import branches
 from chat.sessions.branches import Fork, Tree
+from chat.sharing import members
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class Conversation:
         return tree, tree.path(branches.visible_leaf(tree, self.session.pk, self.user.pk))
 
     def _last_run_frame(self) -> str:
-        self.is_discussed = sharing.has_members(self.session)
+        self.is_discussed = members.has_members(self.session)
         return "".join(self.watch(run).snapshot() for run in self._newest_runs(1))
 
     def _newest_runs(self, most: int) -> list[int]:

@@ -1,18 +1,10 @@
 from django.urls import path
 
-from chat import (
-    export_pages,
-    import_pages,
-    member_pages,
-    people_suggestions,
-    prompt_pages,
-    public_pages,
-    run_news,
-    views,
-)
+from chat import export_pages, import_pages, prompt_pages, run_news, views
 from chat.listing import list_pages, palette
 from chat.messages import choice_pages, message_pages
 from chat.people_data import account_pages
+from chat.sharing import member_pages, people_suggestions, public_pages
 
 app_name = "chat"
 urlpatterns = [

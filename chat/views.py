@@ -18,7 +18,7 @@ from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.web.sandbox import allow_frames
 from agents.workflows import start as workflow_start
-from chat import fragments, messages, sharing
+from chat import fragments, messages
 from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.listing import list_pages
@@ -26,6 +26,7 @@ from chat.messages import choice_pages, message_actions, queue, session_status
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 from chat.sessions import branches, deletion, temporary
+from chat.sharing import members
 
 
 @require_GET
@@ -209,8 +210,8 @@ def _conversation_context(
     With `after`, only those that a page missed. With `linked`, those of this message's branch;
     the page's connection makes it the one that the user sees, because reading saves nothing.
     """
-    is_discussed = sharing.has_members(chat)
-    user, may_write = request.user, sharing.may_write(chat, request.user)
+    is_discussed = members.has_members(chat)
+    user, may_write = request.user, members.may_write(chat, request.user)
     tree = branches.read(chat.pk)
     path = tree.path(branches.linked_leaf(tree, chat.pk, user.pk, linked))
     forks = branches.forks(tree, path)

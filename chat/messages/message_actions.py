@@ -13,10 +13,10 @@ from agents.catalog import agent_factory
 from agents.db import database, errors
 from agents.models import Agent, Run
 from agents.runs import pubsub
-from chat import sharing
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 from chat.sessions import branches
+from chat.sharing import members
 
 from . import queue, run_factory, submission
 from .submission import Page
@@ -192,5 +192,5 @@ def _remove(session: ChatSession, user: User, pk: int | None, below: bool) -> No
 def _lock(session: ChatSession, user: User) -> None:
     if not queue.lock(session):
         raise MessageRejected(_("This chat no longer exists."))
-    if not sharing.may_write(session, user):
-        raise MessageRejected(str(sharing.READ_ONLY_MESSAGE))
+    if not members.may_write(session, user):
+        raise MessageRejected(str(members.READ_ONLY_MESSAGE))

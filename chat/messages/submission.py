@@ -26,11 +26,11 @@ from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
-from chat import sharing
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.listing import filing
 from chat.models import ChatSession, Message
 from chat.sessions import branches, temporary, titles
+from chat.sharing import members
 
 from . import mentions, queue, run_factory, run_options
 from .run_options import RunOptions
@@ -258,8 +258,8 @@ def _lock(session: ChatSession, user: User) -> None:
     """Lock the chat for this transaction; raise MessageRejected without write access."""
     if not queue.lock(session):
         raise MessageRejected(_("This chat no longer exists."))
-    if not sharing.may_write(session, user):
-        raise MessageRejected(str(sharing.READ_ONLY_MESSAGE))
+    if not members.may_write(session, user):
+        raise MessageRejected(str(members.READ_ONLY_MESSAGE))
 
 
 def _find_duplicate(

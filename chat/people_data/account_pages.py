@@ -18,7 +18,7 @@ from agents.access.requests import UserRequest
 from agents.accounts import sign_in, throttle
 from agents.accounts.views.sign_in import throttled_message
 from agents.web.downloads import download
-from chat import public_links
+from chat.sharing import public_links
 
 from . import data_export, erasure
 

@@ -43,11 +43,11 @@ from agents.models import (
     ToolGrant,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat import sharing
 from chat.imports import jobs
 from chat.messages import queue
 from chat.models import ChatSession, Folder, Message, Prompt, PublicLink
 from chat.sessions import batched_delete, branches, server_files
+from chat.sharing import members
 
 from . import free_space, quotations
 
@@ -507,7 +507,7 @@ def _leave_sessions(user: User) -> None:
     """Leave other users' chats and notify their pages."""
     Membership.objects.filter(user=user, member__session__user=user).delete()
     for chat in ChatSession.objects.shared_with(user):
-        sharing.leave(chat, user)
+        members.leave(chat, user)
 
 
 def _anonymize_decisions(user: User, texts: "_PersonTexts") -> None:

@@ -17,10 +17,10 @@ from agents.access import audit
 from agents.db import database
 from agents.models import AuditEntry, AuditPerson, Run, Upkeep
 from agents.review.models import Example, Review
-from chat import public_links
 from chat.imports import jobs
 from chat.models import ChatSession, Message
 from chat.sessions import batched_delete, server_files
+from chat.sharing import public_links
 
 from . import erasure
 

@@ -20,9 +20,9 @@ from agents import runs
 from agents.db import database
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
-from chat import sharing
 from chat.messages import queue
 from chat.models import ChatSession
+from chat.sharing import members
 
 from . import batched_delete
 
@@ -65,7 +65,7 @@ async def announce_in_background(people: Collection[int]) -> None:
 
 def watchers(session: ChatSession) -> set[int]:
     """Return the people whose list has this chat."""
-    return {session.user_id, *sharing.guests(session).values_list("user", flat=True)}
+    return {session.user_id, *members.guests(session).values_list("user", flat=True)}
 
 
 def _hide(session: ChatSession) -> set[int]:

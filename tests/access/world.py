@@ -32,7 +32,6 @@ from agents.models import (
 )
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import token_digest
-from chat import snapshots
 from chat.models import (
     ChatImport,
     ChatSession,
@@ -43,6 +42,7 @@ from chat.models import (
     Prompt,
     PublicLink,
 )
+from chat.sharing import snapshots
 from tests.pictures import png
 
 MISSING = 987_654_321

@@ -28,10 +28,10 @@ from agents.models import (
     WorkflowVersion,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat import public_links, sharing
 from chat.models import ChatSession, Message, Prompt
 from chat.people_data import erasure, free_space, quotations
 from chat.sessions.titles import make_title
+from chat.sharing import members, public_links
 from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.audit.test_erasure import rows_with
 
@@ -74,7 +74,7 @@ def repeated(person, stranger, reviewer, agent):
     )
     shared = ChatSession.objects.create(user=stranger, title=make_title(WORDS))
     create_question(shared, stranger, "What shall we do?")
-    sharing.add_member(shared, "ada", "write")
+    members.add_member(shared, "ada", "write")
     create_question(shared, person, WORDS)
     history = [{"role": "user", "content": WORDS}, {"role": "assistant", "content": "Nice."}]
     run = create_question(shared, stranger, f"“{WORDS}”, is that so?", history=history)
@@ -254,7 +254,7 @@ COMMON = "What can you do for me today?"
 
 def test_what_somebody_else_said_in_the_same_words_is_theirs(person, stranger):
     chat = conversation(stranger, COMMON)
-    sharing.add_member(chat, "ada", "write")
+    members.add_member(chat, "ada", "write")
     create_question(chat, person, COMMON)
     elsewhere = conversation(stranger, COMMON)
 
@@ -267,7 +267,7 @@ def test_what_somebody_else_said_in_the_same_words_is_theirs(person, stranger):
 
 def test_a_short_word_goes_only_where_they_said_it(person, stranger):
     chat = conversation(stranger, "Shall we use it?")
-    sharing.add_member(chat, "ada", "write")
+    members.add_member(chat, "ada", "write")
     create_question(chat, person, "user")
     history = [{"role": "user", "content": "user"}, {"role": "assistant", "content": "user"}]
     run = create_question(chat, stranger, "And the user?", history=history)
@@ -294,7 +294,7 @@ def test_a_short_word_goes_only_where_they_said_it(person, stranger):
 )
 def test_a_sentence_of_a_long_text_is_found_too(person, stranger, first, second):
     chat = conversation(stranger, "Where?")
-    sharing.add_member(chat, "ada", "write")
+    members.add_member(chat, "ada", "write")
     create_question(chat, person, f"{first} {second}")
     run = create_question(chat, stranger, "What did she say?")
     Run.objects.filter(pk=run.pk).update(answer=f"That “{second}”")

@@ -14,9 +14,9 @@ from agents.access import audit
 from agents.access.audit import hash_chain
 from agents.models import Approval, AuditEntry, Run, RunEvent
 from agents.review.models import Note
-from chat import sharing
 from chat.models import ChatSession, Message
 from chat.people_data import erasure
+from chat.sharing import members
 from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.review.conftest import client_of
 
@@ -47,7 +47,7 @@ def rows_with(words):
 def together(person, stranger):
     """Another user's chat in which the person took part."""
     chat = conversation(stranger, "What shall we do?")
-    sharing.add_member(chat, "ada", "write")
+    members.add_member(chat, "ada", "write")
     mine = create_question(chat, person, WORDS)
     said = [{"role": "user", "content": WORDS}, {"role": "assistant", "content": mine.answer}]
     create_question(chat, stranger, "And then?", history=said)

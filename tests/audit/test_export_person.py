@@ -11,8 +11,8 @@ from django.test import AsyncClient
 
 from agents.models import Approval, AuditEntry, Run
 from agents.review.models import Comment, Rating
-from chat import sharing
 from chat.people_data import data_export
+from chat.sharing import members
 from tests.audit.rows import conversation, create_question
 from tests.review.conftest import client_of, may
 
@@ -70,13 +70,13 @@ def test_it_has_nothing_of_others(belonging, person, stranger):
 
 
 def test_it_has_what_others_said_where_they_are_together(belonging, person, stranger):
-    sharing.add_member(belonging, "eve", "write")
+    members.add_member(belonging, "eve", "write")
     create_question(belonging, stranger, "And mine?")
 
     assert "And mine?" in str(unpack_export(person))
     assert "parcel" in str(unpack_export(stranger))
 
-    sharing.remove_member(belonging, stranger.pk)
+    members.remove_member(belonging, stranger.pk)
     assert "parcel" not in str(unpack_export(type(stranger).objects.get(pk=stranger.pk)))
 
 

@@ -8,11 +8,11 @@ from django.utils import timezone
 from agents.catalog import mcp_servers
 from agents.models import Run
 from agents.tools.mcp.isolation import chat_scope, person_scope
-from chat import sharing
 from chat.messages import session_status
 from chat.models import ChatSession
 from chat.people_data import data_export, erasure, retention
 from chat.sessions import deletion
+from chat.sharing import members
 from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.review.conftest import client_of
 
@@ -96,7 +96,7 @@ def test_the_daily_cleanup_finds_files_that_belong_to_nobody(data, person):
 
 def test_an_erased_person_leaves_no_files(data, person, stranger):
     own, others = conversation(person, "mine?"), conversation(stranger, "theirs?")
-    sharing.add_member(others, "ada", "write")
+    members.add_member(others, "ada", "write")
     create_question(others, person, "May I?")
     create_ended_run(person, "Rerun?", "rerun.1")
     stay = [chat_scope(others.topic), person_scope(stranger.pk)]

@@ -10,8 +10,9 @@ from django.test import AsyncClient, Client
 
 from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
-from chat import chat_export, export_pages, sharing
+from chat import chat_export, export_pages
 from chat.models import ChatSession
+from chat.sharing import members
 from tests.audit.rows import create_question
 
 pytestmark = pytest.mark.django_db
@@ -135,7 +136,7 @@ def test_members_export_what_they_see_and_it_is_audited(chat, stranger):
     client = Client()
     client.force_login(stranger)
     assert client.get(f"/chat/{chat.pk}/print/").status_code == 404
-    sharing.add_member(chat, "eve", "read")
+    members.add_member(chat, "eve", "read")
 
     assert client.get(f"/chat/{chat.pk}/print/").status_code == 200
     entry = AuditEntry.objects.get(action=audit.SESSION_EXPORTED)

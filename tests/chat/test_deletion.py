@@ -9,10 +9,11 @@ from django.utils import timezone
 
 from agents import runs
 from agents.models import HiddenTopic, Run
-from chat import messages, sharing
+from chat import messages
 from chat.listing import session_list
 from chat.models import ChatSession
 from chat.sessions import deletion
+from chat.sharing import members
 from tests.conftest import tab
 
 pytestmark = [
@@ -91,7 +92,7 @@ async def test_a_deletion_that_is_due_can_no_longer_be_undone(post, person, chat
 
 async def test_only_own_chats_are_deleted(post, person, stranger, chats):
     theirs = await ChatSession.objects.acreate(user=stranger, title="Theirs")
-    await sync_to_async(sharing.add_member)(theirs, person.username, "write")
+    await sync_to_async(members.add_member)(theirs, person.username, "write")
 
     response = await post("/chat/selected/delete/", ids=f"{chats[0].pk},{theirs.pk}")
 
@@ -108,8 +109,8 @@ async def test_deleting_the_open_chat_leads_to_a_new_one(post, chats):
 
 
 async def test_a_deleted_chat_is_gone_everywhere_at_once(post, person, stranger, chats):
-    await sync_to_async(sharing.add_member)(chats[0], stranger.username, "write")
-    token = await sync_to_async(sharing.create_invitation)(chats[0], "read", "24")
+    await sync_to_async(members.add_member)(chats[0], stranger.username, "write")
+    token = await sync_to_async(members.create_invitation)(chats[0], "read", "24")
     ended = {"user": person, "status": "completed"}
     run = await Run.objects.acreate(topic=chats[0].topic, query="q", **ended)
     rerun = await Run.objects.acreate(topic="rerun.1", origin=run, origin_step=1, **ended)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from chat import messages, sharing
+from chat import messages
 from chat.listing import filing, session_list
 from chat.models import ChatSession, Filing, Folder
+from chat.sharing import members
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
@@ -39,13 +40,13 @@ def test_a_pinned_chat_is_listed_first_and_only_once(person, chats):
 
 
 def test_members_of_a_shared_chat_file_it_for_themselves(person, stranger, chats):
-    sharing.add_member(chats[0], stranger.username, "read")
+    members.add_member(chats[0], stranger.username, "read")
     filing.pin(stranger, [chats[0].pk, chats[1].pk])
 
     assert outline(stranger) == {"Pinned": ["A"]}
     assert "Pinned" not in outline(person)
 
-    sharing.remove_member(chats[0], stranger.pk)
+    members.remove_member(chats[0], stranger.pk)
     assert outline(stranger) == {}
 
 

@@ -7,12 +7,13 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.models import GuardrailPattern, Run
-from chat import messages, sharing
+from chat import messages
 from chat.errors import MessageRejected
 from chat.messages import message_actions, run_factory
 from chat.models import BranchPosition, Message
 from chat.page_state import CLEARED
 from chat.sessions import branches
+from chat.sharing import members
 from tests.chat.test_branches import heard, post
 from tests.conftest import frames_until, tab
 from tests.faults.page import read, take
@@ -105,7 +106,7 @@ async def test_going_back_leads_to_where_the_reader_was(chat, talk):
 async def test_others_stay_on_their_branch(chat, talk, django_user_model):
     first, second, third = talk
     member = await sync_to_async(django_user_model.objects.create_user)("bob")
-    await sync_to_async(sharing.add_member)(chat, "bob", "write")
+    await sync_to_async(members.add_member)(chat, "bob", "write")
 
     new = await message_actions.edit(chat, chat.user, second.pk, "6 * 7", "e")
     await runs.wait(new.run)
@@ -131,7 +132,7 @@ async def test_while_an_answer_is_written_an_edit_is_refused_and_nothing_changes
 
 async def test_only_the_author_edits_and_the_owner_deletes(chat, talk, stranger):
     _, second, third = talk
-    await sync_to_async(sharing.add_member)(chat, stranger.username, "write")
+    await sync_to_async(members.add_member)(chat, stranger.username, "write")
 
     with pytest.raises(MessageRejected, match="your own"):
         await message_actions.edit(chat, stranger, second.pk, "Mine now", "e")
@@ -196,7 +197,7 @@ async def test_deleting_everything_after_counts_hidden_branches(chat, talk):
 
 async def test_a_member_cannot_delete_what_others_wrote_below(chat, talk, stranger):
     first, second, third = talk
-    await sync_to_async(sharing.add_member)(chat, stranger.username, "write")
+    await sync_to_async(members.add_member)(chat, stranger.username, "write")
     await Message.objects.filter(pk=second.pk).aupdate(author=stranger)
     member = await User.objects.aget(pk=stranger.pk)
 
@@ -251,7 +252,7 @@ async def test_a_hidden_branch_is_not_painted_but_the_counter_says_so(
 ):
     first, second, third = talk
     member = await sync_to_async(django_user_model.objects.create_user)("bob")
-    await sync_to_async(sharing.add_member)(chat, "bob", "write")
+    await sync_to_async(members.add_member)(chat, "bob", "write")
     html = await loaded(client, chat)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/?after={third.pk}") as page:
         await watch(page, html, "composer-state")

@@ -5,8 +5,8 @@ from django.core.cache import cache
 from django.test import Client
 
 from agents.accounts.models import Profile
-from chat import people_suggestions, sharing
 from chat.models import ChatSession
+from chat.sharing import members, people_suggestions
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +51,7 @@ def test_one_letter_is_too_little_and_a_percent_sign_is_no_wildcard(chat):
 
 
 def test_members_the_owner_and_disabled_accounts_are_not_suggested(chat):
-    sharing.add_member(chat, "grace", "read")
+    members.add_member(chat, "grace", "read")
 
     assert names(chat, "gr") == names(chat, "ada") == []
 
@@ -64,7 +64,7 @@ def test_the_list_is_short(chat, django_user_model):
 
 
 def test_the_owner_gets_options_and_others_nothing(chat, person, stranger):
-    sharing.add_member(chat, "eve", "write")
+    members.add_member(chat, "eve", "write")
 
     page = suggest(person, chat, "gr").content.decode()
 

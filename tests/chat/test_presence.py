@@ -4,9 +4,10 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents.runs import pubsub
-from chat import fragments, sharing
+from chat import fragments
 from chat.sessions import presence
 from chat.sessions.presence import Person, Presence
+from chat.sharing import members
 from tests.conftest import frames_until, tab
 
 pytestmark = [
@@ -20,7 +21,7 @@ NOBODY = 'aria-label="Viewing now" hidden'
 @pytest.fixture
 async def path(chat, stranger):
     """A chat shared with a second user."""
-    await sync_to_async(sharing.add_member)(chat, "eve", "read")
+    await sync_to_async(members.add_member)(chat, "eve", "read")
     return f"/ws/chat/{chat.pk}/"
 
 
@@ -75,11 +76,11 @@ async def test_a_page_that_was_open_before_it_was_shared_is_seen_as_well(
     path = f"/ws/chat/{chat.pk}/"
     async with tab(person, path) as owner:
         await frames_until(owner, "composer-state")
-        await sync_to_async(sharing.add_member)(chat, "eve", "read")
+        await sync_to_async(members.add_member)(chat, "eve", "read")
         async with tab(stranger, path) as reader:
             await frames_until(reader, 'title="ada"')
             await frames_until(owner, 'title="eve"')
-            await sync_to_async(sharing.remove_member)(chat, stranger.pk)
+            await sync_to_async(members.remove_member)(chat, stranger.pk)
 
             await frames_until(owner, NOBODY)
 

@@ -11,10 +11,10 @@ from django.utils import timezone, translation
 
 from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
-from chat import public_links, public_pages, sharing
 from chat.messages import queue
 from chat.models import ChatSession, PublicLink
 from chat.people_data import retention
+from chat.sharing import members, public_links, public_pages
 from tests.audit.rows import create_question
 
 pytestmark = pytest.mark.django_db
@@ -210,7 +210,7 @@ def test_the_page_says_that_the_chat_is_public(client, chat):
 
 
 def test_names_of_several_authors_are_numbers(client, chat, stranger):
-    sharing.add_member(chat, "eve", "write")
+    members.add_member(chat, "eve", "write")
     create_question(chat, stranger, "And me?")
 
     page = page_of(url_of(publish(client, chat)))

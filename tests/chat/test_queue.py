@@ -13,9 +13,10 @@ from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, Run
 from agents.runs import executor, pubsub
 from agents.workflows import start
-from chat import messages, sharing
+from chat import messages
 from chat.messages import queue, session_status
 from chat.models import ChatSession, Message
+from chat.sharing import members
 from tests.chat.conftest import Held
 from tests.conftest import frames_until, tab, verify_run
 
@@ -387,7 +388,7 @@ async def test_an_agent_that_is_gone_when_its_turn_comes_is_a_sentence(chat, mod
 async def test_a_message_that_nobody_can_begin_does_not_hold_up_what_others_say(
     chat, model, stranger, monkeypatch
 ):
-    await sync_to_async(sharing.add_member)(chat, "eve", "write")
+    await sync_to_async(members.add_member)(chat, "eve", "write")
     await send_messages(chat, "one")
     for who, text in ((stranger, "broken"), (stranger, "after it"), (chat.user, "two")):
         await sync_to_async(messages.save)(chat, who, text, text)

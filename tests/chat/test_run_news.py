@@ -4,8 +4,9 @@ import pytest
 from django.urls import reverse
 
 from agents.models import Run
-from chat import run_news, sharing
+from chat import run_news
 from chat.models import ChatSession
+from chat.sharing import members
 from tests.audit.rows import create_question
 
 pytestmark = pytest.mark.django_db
@@ -16,8 +17,8 @@ def shared(person, stranger, django_user_model, agent):
     """A chat of Ada with a writer and a reader, and a run of the writer."""
     django_user_model.objects.create_user("rei")
     chat = ChatSession.objects.create(user=person, title="<b>Tea</b>")
-    sharing.add_member(chat, stranger.get_username(), "write")
-    sharing.add_member(chat, "rei", "read")
+    members.add_member(chat, stranger.get_username(), "write")
+    members.add_member(chat, "rei", "read")
     return create_question(chat, stranger, "Which?")
 
 

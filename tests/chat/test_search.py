@@ -6,9 +6,9 @@ import pytest
 from django.utils import timezone
 
 from agents.models import Run
-from chat import sharing
 from chat.listing import filing, search
 from chat.models import ChatSession, Message
+from chat.sharing import members
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
@@ -98,14 +98,14 @@ def test_titles_come_before_texts_and_phrases_before_words(person):
 
 def test_shared_and_archived_chats_are_found_and_marked(person, stranger):
     shared, own = make(stranger, "Their sencha"), make(person, "My sencha")
-    sharing.add_member(shared, person.username, "read")
+    members.add_member(shared, person.username, "read")
     filing.archive(person, [own.pk])
 
     found = {each.row.title: each for each in search.search(person, "sencha")}
 
     assert found["Their sencha"].row.whose == stranger.username
     assert [found[t].is_archived for t in ("Their sencha", "My sencha")] == [False, True]
-    sharing.remove_member(shared, person.pk)
+    members.remove_member(shared, person.pk)
     assert titles(person, "sencha") == ["My sencha"]
 
 

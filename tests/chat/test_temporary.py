@@ -11,11 +11,12 @@ from django.utils import timezone
 
 from agents import runs
 from agents.models import HiddenTopic, Run, RunEvent
-from chat import messages, sharing
+from chat import messages
 from chat.listing import search, session_list
 from chat.models import ChatSession, Message
 from chat.people_data import data_export
 from chat.sessions import deletion, temporary, titles
+from chat.sharing import members
 from tests.conftest import tab
 
 pytestmark = [
@@ -90,10 +91,10 @@ async def test_it_gets_no_title_and_cannot_be_shared(person, stranger):
 
     await chat.arefresh_from_db()
     assert chat.title == "Temporary chat"
-    with pytest.raises(sharing.SharingRejected):
-        await sync_to_async(sharing.add_member)(chat, stranger.username, "read")
-    with pytest.raises(sharing.SharingRejected):
-        await sync_to_async(sharing.create_invitation)(chat, "read", "24")
+    with pytest.raises(members.SharingRejected):
+        await sync_to_async(members.add_member)(chat, stranger.username, "read")
+    with pytest.raises(members.SharingRejected):
+        await sync_to_async(members.create_invitation)(chat, "read", "24")
 
 
 async def erase_everything_due():

@@ -11,9 +11,10 @@ from django.utils import timezone
 from agents.access import audit
 from agents.models import AgentStep, Approval, AuditEntry, Membership, Run
 from agents.runs import pubsub
-from chat import messages, sharing
+from chat import messages
 from chat.messages import session_status
 from chat.models import ChatSession, Invitation, Message
+from chat.sharing import members
 from tests.conftest import frames_until, tab
 
 pytestmark = [
@@ -61,7 +62,7 @@ def client_of(user):
 
 
 def in_with(chat, user, right):
-    sharing.add_member(chat, user.get_username(), right)
+    members.add_member(chat, user.get_username(), right)
     return client_of(user)
 
 
@@ -126,7 +127,7 @@ def test_a_reader_can_neither_ask_nor_stop_by_any_door(chat, question, stranger)
 
 
 async def test_a_reader_is_refused_every_frame(chat, question, stranger):
-    await sync_to_async(sharing.add_member)(chat, "eve", "read")
+    await sync_to_async(members.add_member)(chat, "eve", "read")
     frames = [
         {"type": "message", "text": "6 * 7", "client_id": "b"},
         {"type": "stop", "run": question.run_id},
@@ -146,7 +147,7 @@ async def test_a_reader_is_refused_every_frame(chat, question, stranger):
 async def test_what_a_writer_asks_is_seen_by_the_owner_live_and_is_the_writers(
     chat, stranger, person
 ):
-    await sync_to_async(sharing.add_member)(chat, "eve", "write")
+    await sync_to_async(members.add_member)(chat, "eve", "write")
     path = f"/ws/chat/{chat.pk}/"
     async with tab(person, path) as owner, tab(stranger, path) as writer:
         await writer.send_json_to({"type": "message", "text": "6 * 7", "client_id": "b"})
@@ -211,7 +212,7 @@ def test_whoever_may_write_decides_and_the_event_says_who(
 def test_whoever_was_shown_out_sees_and_decides_nothing_there(chat, run, question, stranger):
     client = in_with(chat, stranger, "write")
     own = Run.objects.create(user=stranger, topic=chat.topic, query="mine", status="completed")
-    sharing.remove_member(chat, stranger.pk)
+    members.remove_member(chat, stranger.pk)
 
     assert page(client, chat).status_code == 404
     assert client.get(f"/traces/{run.pk}/").status_code == 404
@@ -226,7 +227,7 @@ def test_what_somebody_had_queued_goes_with_their_right_to_write(chat, question,
     messages.save(chat, stranger, "and then?", "b")
     assert chat.messages.queued().count() == 1
 
-    sharing.add_member(chat, "eve", "read")
+    members.add_member(chat, "eve", "read")
 
     assert not chat.messages.queued().exists()
 
@@ -248,7 +249,7 @@ def test_the_owner_takes_out_what_a_guest_has_queued_and_a_guest_only_their_own(
 
 
 async def test_what_somebody_queued_whose_account_was_closed_is_not_answered(chat, stranger):
-    await sync_to_async(sharing.add_member)(chat, "eve", "write")
+    await sync_to_async(members.add_member)(chat, "eve", "write")
     await Message.objects.acreate(
         session=chat, author=stranger, text="2 + 2", client_id="b", place=1
     )
@@ -262,10 +263,10 @@ async def test_what_somebody_queued_whose_account_was_closed_is_not_answered(cha
 
 
 async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
-    await sync_to_async(sharing.add_member)(chat, "eve", "read")
+    await sync_to_async(members.add_member)(chat, "eve", "read")
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
         await frames_until(socket, "composer-state")
-        await sync_to_async(sharing.remove_member)(chat, stranger.pk)
+        await sync_to_async(members.remove_member)(chat, stranger.pk)
         assert await close_code(socket) == 4403
 
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
@@ -275,7 +276,7 @@ async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
 async def test_whoever_looks_at_what_was_deleted_is_not_told_that_they_were_shown_out(
     chat, stranger
 ):
-    await sync_to_async(sharing.add_member)(chat, "eve", "read")
+    await sync_to_async(members.add_member)(chat, "eve", "read")
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
         await frames_until(socket, "composer-state")
         await ChatSession.objects.filter(pk=chat.pk).adelete()
@@ -426,14 +427,14 @@ def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, perso
 
 
 def test_whoever_was_given_less_does_not_get_it_back_by_leaving(chat, person, stranger):
-    token = sharing.create_invitation(chat, "write", "24")
-    sharing.join(token, stranger)
-    sharing.add_member(chat, "eve", "read")
+    token = members.create_invitation(chat, "write", "24")
+    members.join(token, stranger)
+    members.add_member(chat, "eve", "read")
 
-    sharing.leave(chat, stranger)
+    members.leave(chat, stranger)
 
-    with pytest.raises(sharing.SharingRejected, match="revoked"):
-        sharing.join(token, stranger)
+    with pytest.raises(members.SharingRejected, match="revoked"):
+        members.join(token, stranger)
     assert not chat.members.filter(user=stranger).exists()
 
 
@@ -464,11 +465,11 @@ def test_whoever_was_limited_to_reading_writes_by_no_other_link(chat, person, st
 
 
 def test_a_link_to_read_by_stays_when_its_guest_is_given_what_it_gives(chat, stranger):
-    token = sharing.create_invitation(chat, "read", "24")
-    sharing.join(token, stranger)
-    sharing.add_member(chat, "eve", "write")
+    token = members.create_invitation(chat, "read", "24")
+    members.join(token, stranger)
+    members.add_member(chat, "eve", "write")
 
-    sharing.add_member(chat, "eve", "read")
+    members.add_member(chat, "eve", "read")
 
     assert chat.invitations.open().exists()
 
@@ -485,7 +486,7 @@ def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
 
 def test_who_let_whom_in_is_kept(chat, stranger):
     in_with(chat, stranger, "read")
-    sharing.remove_member(chat, stranger.pk)
+    members.remove_member(chat, stranger.pk)
 
     entries = AuditEntry.objects.filter(subject=f"chat:{chat.pk}").order_by("pk")
     assert [entry.action for entry in entries] == [

@@ -8,10 +8,10 @@ from django.urls import reverse
 from agents.access.names import display_name
 from agents.accounts import profiles
 from agents.accounts.models import Profile
-from chat import sharing
 from chat.listing import search, session_list
 from chat.models import ChatSession
 from chat.people_data import data_export
+from chat.sharing import members
 
 pytestmark = pytest.mark.django_db
 FORM = {
@@ -110,7 +110,7 @@ def test_the_language_menu_changes_the_profile(page, person, client):
 def test_members_of_a_chat_see_the_display_name(page, person, stranger):
     page()
     chat = ChatSession.objects.create(user=person, title="Tea")
-    sharing.add_member(chat, stranger.get_username(), "write")
+    members.add_member(chat, stranger.get_username(), "write")
 
     assert [row.whose for row in session_list.read(stranger).recent] == ["Ada Lovelace"]
     assert [each.row.whose for each in search.search(stranger, "Tea")] == ["Ada Lovelace"]

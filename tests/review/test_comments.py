@@ -6,8 +6,8 @@ from asgiref.sync import sync_to_async
 from agents.models import HiddenTopic, Run
 from agents.review import comments
 from agents.review.models import Comment
-from chat import sharing
 from chat.models import ChatSession, Message
+from chat.sharing import members
 from tests.conftest import frames_until, tab
 from tests.review.conftest import client_of
 
@@ -32,7 +32,7 @@ def run(personal_run, chat, person):
 
 @pytest.fixture
 def reader(chat, stranger):
-    sharing.add_member(chat, "eve", "read")
+    members.add_member(chat, "eve", "read")
     return stranger
 
 
@@ -102,7 +102,7 @@ async def test_a_page_that_was_open_before_it_was_shared_can_be_talked_about(
     query = f"after={message.pk}".encode()
     async with tab(person, f"/ws/chat/{chat.pk}/", query=query) as page:
         await frames_until(page, "composer-state")
-        await sync_to_async(sharing.add_member)(chat, "eve", "read")
+        await sync_to_async(members.add_member)(chat, "eve", "read")
 
         await frames_until(page, f'id="comments-{personal_run.pk}-1"')
 
@@ -119,7 +119,7 @@ def test_only_its_author_takes_a_comment_back(run, reader, person):
 
 def test_reviewers_and_whoever_was_shown_out_read_no_comments(run, chat, reader, reviewer):
     comment(reader, run, "Between us")
-    sharing.remove_member(chat, reader.pk)
+    members.remove_member(chat, reader.pk)
 
     seen = client_of(reviewer).get(f"/traces/{run.pk}/").content.decode()
 

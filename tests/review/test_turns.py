@@ -6,7 +6,7 @@ from django.contrib.auth.models import Permission
 from agents.access import masking
 from agents.models import Run
 from agents.review import turns
-from chat import sharing
+from chat.sharing import members
 from tests.chat.conftest import chat  # noqa: F401
 from tests.chat.test_branches import post
 
@@ -80,7 +80,7 @@ def test_the_page_links_versions_and_their_comparison(client, talk):
 def test_a_run_of_somebody_else_shows_no_turns_that_are_not_visible(talk, stranger):
     first, second, *_ = talk
     assert rows(second.run, stranger) == []
-    sharing.add_member(first.session, stranger.username, "read")
+    members.add_member(first.session, stranger.username, "read")
     member = type(stranger).objects.get(pk=stranger.pk)  # topics are read once a request
     assert len(rows(second.run, member)) == 4
 

@@ -15,10 +15,11 @@ from django.utils.translation import gettext as _
 from agents.access import audit
 from agents.db import errors
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
-from chat import snapshots
 from chat.messages import queue
 from chat.models import ChatSession, PublicLink
 from chat.sessions import deletion
+
+from . import snapshots
 
 DEFAULT_HOURS = 30 * 24
 MAX_LINKS = 10  # per chat

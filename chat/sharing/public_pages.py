@@ -20,9 +20,10 @@ from agents.web.presentation import model_label
 from agents.web.presentation.evidence import Evidence, find_evidence, observed
 from agents.web.presentation.markdown import render_markdown
 from agents.web.sandbox import allow_frames
-from chat import member_pages, public_links, request_rate
 from chat.models import ChatSession, PublicLink
-from chat.snapshots import MAX_STEP_CHARS
+
+from . import member_pages, public_links, request_rate
+from .snapshots import MAX_STEP_CHARS
 
 MESSAGES_PER_PAGE = 60
 MAX_VISITS = 120  # per minute and address

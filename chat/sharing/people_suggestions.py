@@ -16,8 +16,9 @@ from django.views.decorators.http import require_GET
 from agents.access.names import display_name
 from agents.access.requests import UserRequest
 from agents.db.sanitize import sanitize_text
-from chat import request_rate
 from chat.models import ChatSession
+
+from . import request_rate
 
 MIN_CHARS = 2
 MAX_PEOPLE = 8

@@ -10,8 +10,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
-from chat import public_links, sharing
 from chat.models import ChatSession, Invitation, Member, PublicLink
+
+from . import members, public_links
 
 
 @require_http_methods(["GET", "POST"])
@@ -23,8 +24,8 @@ def people(request: UserRequest, pk: int) -> HttpResponse:
     chat = _get_own_session(request, pk)
     name, right = request.POST.get("name", ""), request.POST.get("right", "")
     try:
-        sharing.add_member(chat, name, right)
-    except sharing.SharingRejected as reason:
+        members.add_member(chat, name, right)
+    except members.SharingRejected as reason:
         return render_panel(request, chat, 422, problem=str(reason), name=name[:150])
     return panel_or_redirect(request, chat)
 
@@ -33,8 +34,8 @@ def people(request: UserRequest, pk: int) -> HttpResponse:
 def remove(request: UserRequest, pk: int, user: int) -> HttpResponse:
     chat, person = _get_own_session(request, pk), get_object_or_404(get_user_model(), pk=user)
     try:
-        sharing.remove_member(chat, person.pk)
-    except (Member.DoesNotExist, sharing.SharingRejected):
+        members.remove_member(chat, person.pk)
+    except (Member.DoesNotExist, members.SharingRejected):
         raise Http404 from None
     return panel_or_redirect(request, chat)
 
@@ -43,8 +44,8 @@ def remove(request: UserRequest, pk: int, user: int) -> HttpResponse:
 def leave(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     try:
-        sharing.leave(chat, request.user)
-    except (Member.DoesNotExist, sharing.SharingRejected):
+        members.leave(chat, request.user)
+    except (Member.DoesNotExist, members.SharingRejected):
         raise Http404 from None
     return redirect("chat:new")
 
@@ -55,8 +56,8 @@ def invite(request: UserRequest, pk: int) -> HttpResponse:
     chat = _get_own_session(request, pk)
     right, hours = request.POST.get("right", ""), request.POST.get("hours", "")
     try:
-        token = sharing.create_invitation(chat, right, hours)
-    except sharing.SharingRejected as reason:
+        token = members.create_invitation(chat, right, hours)
+    except members.SharingRejected as reason:
         return render_panel(request, chat, 422, problem=str(reason))
     url = request.build_absolute_uri(reverse("chat:join", args=[token]))
     return render_panel(request, chat, made=url)
@@ -66,7 +67,7 @@ def invite(request: UserRequest, pk: int) -> HttpResponse:
 def withdraw(request: UserRequest, pk: int, link: int) -> HttpResponse:
     chat = _get_own_session(request, pk)
     try:
-        sharing.withdraw_invitation(chat, link)
+        members.withdraw_invitation(chat, link)
     except Invitation.DoesNotExist:
         raise Http404 from None
     return panel_or_redirect(request, chat)
@@ -76,11 +77,11 @@ def withdraw(request: UserRequest, pk: int, link: int) -> HttpResponse:
 def join(request: UserRequest, token: str) -> HttpResponse:
     """Ask before joining, because link previews must not join."""
     try:
-        link = sharing.find_invitation(token, request.user)
-        if request.method == "GET" and not sharing.has_access(request.user, link):
+        link = members.find_invitation(token, request.user)
+        if request.method == "GET" and not members.has_access(request.user, link):
             return _render_uncached(request, "chat/join.html", {"link": link})
-        chat = sharing.join(token, request.user)
-    except sharing.SharingRejected as reason:
+        chat = members.join(token, request.user)
+    except members.SharingRejected as reason:
         return _render_uncached(
             request, "chat/no_way_in.html", {"reason": str(reason)}, status=404
         )
@@ -111,7 +112,7 @@ def panel_or_redirect(
 def render_panel(
     request: UserRequest, chat: ChatSession, status: int = 200, **message: str
 ) -> HttpResponse:
-    panel = sharing.build_panel(chat, request.user)
+    panel = members.build_panel(chat, request.user)
     links = public_links.active_links(chat) if panel.is_owner else ()
     context = {
         "session": chat,
