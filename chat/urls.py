@@ -1,9 +1,10 @@
 from django.urls import path
 
-from chat import export_pages, import_pages, prompt_pages, run_news, views
+from chat import export_pages, import_pages, run_news, views
 from chat.listing import list_pages, palette
 from chat.messages import choice_pages, message_pages
 from chat.people_data import account_pages
+from chat.prompts import prompt_pages
 from chat.sharing import member_pages, people_suggestions, public_pages
 
 app_name = "chat"

@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import Group, Permission
 from django.urls import reverse
 
-from chat import prompts
 from chat.models import Prompt
+from chat.prompts import prompt_text
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +39,7 @@ def fields(**more):
 
 
 def test_a_text_is_split_at_its_variables():
-    parsed = prompts.parse(
+    parsed = prompt_text.parse(
         "Dear {{ name }}, {{tone: formal | casual}}: {{topic: tea}} {{name}}"
     )
     assert parsed.pieces == ["Dear ", 0, ", ", 1, ": ", 2, " ", 0]
@@ -51,7 +51,7 @@ def test_a_text_is_split_at_its_variables():
 
 
 def test_japanese_names_and_full_width_signs_are_understood():
-    parsed = prompts.parse("{{宛先}}へ {{口調：丁寧｜カジュアル}}")
+    parsed = prompt_text.parse("{{宛先}}へ {{口調：丁寧｜カジュアル}}")
     assert [v.name for v in parsed.variables] == ["宛先", "口調"]
     assert parsed.variables[1].options == ("丁寧", "カジュアル")
 
@@ -60,14 +60,14 @@ def test_japanese_names_and_full_width_signs_are_understood():
     "text", ["{{}}", "{{ }}", "{ {a} }", "{{a", "}}{{", "{{{{}}}}", "{{:a}}"]
 )
 def test_braces_that_are_no_variable_stay_text(text):
-    assert prompts.parse(text).variables == []
-    assert prompts.parse(text).pieces == [text]
+    assert prompt_text.parse(text).variables == []
+    assert prompt_text.parse(text).pieces == [text]
 
 
 def test_hostile_braces_take_no_time():
-    assert prompts.parse("{{" * 10_000).variables == []
-    assert prompts.parse("{{" + " " * 19_000 + "}}").variables == []
-    assert prompts.parse("{{a" + " :" * 9_000).variables == []
+    assert prompt_text.parse("{{" * 10_000).variables == []
+    assert prompt_text.parse("{{" + " " * 19_000 + "}}").variables == []
+    assert prompt_text.parse("{{a" + " :" * 9_000).variables == []
 
 
 def test_dates_and_the_name_are_filled_in(browser, person):
@@ -164,7 +164,7 @@ def test_two_prompts_of_a_person_have_different_names(browser, person, other):
 
 
 def test_the_number_of_prompts_is_limited(browser, person, monkeypatch):
-    monkeypatch.setattr(prompts, "MAX_PROMPTS", 1)
+    monkeypatch.setattr(prompt_text, "MAX_PROMPTS", 1)
     prompt = make(person)
     assert (
         "You have 1 prompts, the limit."
@@ -211,7 +211,7 @@ def test_a_prompt_beyond_the_limit_is_not_restored_and_not_lost(browser, person,
     prompt = make(person)
     browser.post(reverse("chat:delete_prompt", args=[prompt.pk]))
     other = make(person, "other")
-    monkeypatch.setattr(prompts, "MAX_PROMPTS", 1)
+    monkeypatch.setattr(prompt_text, "MAX_PROMPTS", 1)
 
     page = browser.post(reverse("chat:restore_prompt"))
 

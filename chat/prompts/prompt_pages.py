@@ -15,8 +15,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from agents.access.requests import UserRequest
 from agents.db.sanitize import sanitize_text
 from agents.models.rights import group_label
-from chat import prompts
 from chat.models import SHARE_PERMISSION, Prompt, sharable_groups
+
+from . import prompt_text
 
 DELETED_KEY = "deleted_prompt"  # in the session, until it is restored or too old
 UNDO_SECONDS = 600
@@ -31,8 +32,8 @@ class GroupField(forms.ModelMultipleChoiceField):
 class PromptForm(forms.Form):
     """A prompt to save, for a user who may share with some groups or everyone."""
 
-    title = forms.CharField(max_length=prompts.MAX_TITLE_CHARS, required=False)
-    name = forms.CharField(max_length=prompts.MAX_NAME_CHARS + 1, required=False)
+    title = forms.CharField(max_length=prompt_text.MAX_TITLE_CHARS, required=False)
+    name = forms.CharField(max_length=prompt_text.MAX_NAME_CHARS + 1, required=False)
     text = forms.CharField(required=False, strip=False)
     sharing = forms.ChoiceField(choices=Prompt.Sharing.choices, required=False)
     groups = GroupField(queryset=Group.objects.none(), required=False)
@@ -62,12 +63,12 @@ class PromptForm(forms.Form):
         data["text"] = sanitize_text(data.get("text", "").replace("\r\n", "\n"))
         typed = data.get("name", "").strip()
         data["name"] = (
-            prompts.normalize_name(typed)
+            prompt_text.normalize_name(typed)
             if typed
-            else prompts.suggest_name(data["title"], self.owner)
+            else prompt_text.suggest_name(data["title"], self.owner)
         )
         data["sharing"] = data.get("sharing") or Prompt.Sharing.PRIVATE
-        found = prompts.problems(data["name"], data["title"], data["text"])
+        found = prompt_text.problems(data["name"], data["title"], data["text"])
         for field, problem in found.items():
             if field not in self.errors:
                 self.add_error(field, problem)
@@ -139,10 +140,12 @@ def create(request: UserRequest) -> HttpResponse:
     if _has_most(user):
         problem = _("You have %(most)d prompts, the limit. Delete some first.")
         return _render_form(
-            request, PromptForm(user=user), {"problem": problem % {"most": prompts.MAX_PROMPTS}}
+            request,
+            PromptForm(user=user),
+            {"problem": problem % {"most": prompt_text.MAX_PROMPTS}},
         )
     if request.method == "GET":
-        text = request.GET.get("text", "")[: prompts.MAX_TEXT_CHARS]
+        text = request.GET.get("text", "")[: prompt_text.MAX_TEXT_CHARS]
         return _render_form(request, PromptForm(user=user, initial={"text": text}))
     return _save(request, PromptForm(request.POST, user=user))
 
@@ -150,7 +153,7 @@ def create(request: UserRequest) -> HttpResponse:
 @require_POST
 def create_from_text(request: UserRequest) -> HttpResponse:
     """Display the form with a text from elsewhere, e.g. a sent message."""
-    text = request.POST.get("text", "").replace("\r\n", "\n")[: prompts.MAX_TEXT_CHARS]
+    text = request.POST.get("text", "").replace("\r\n", "\n")[: prompt_text.MAX_TEXT_CHARS]
     title = " ".join(text.split())[:60]
     initial = {"text": text, "title": title}
     return _render_form(request, PromptForm(user=request.user, initial=initial))
@@ -206,8 +209,8 @@ def duplicate(request: UserRequest, pk: int) -> HttpResponse:
     prompt = get_object_or_404(Prompt.objects.for_user(user), pk=pk)
     if _has_most(user):
         return redirect("chat:new_prompt")  # which says why not
-    title = (_("Copy of %(title)s") % {"title": prompt.title})[: prompts.MAX_TITLE_CHARS]
-    name = prompts.suggest_name(prompt.name, user)
+    title = (_("Copy of %(title)s") % {"title": prompt.title})[: prompt_text.MAX_TITLE_CHARS]
+    name = prompt_text.suggest_name(prompt.name, user)
     copy = Prompt.objects.create(user=user, name=name, title=title, text=prompt.text)
     return redirect("chat:edit_prompt", copy.pk)
 
@@ -238,12 +241,12 @@ def restore(request: UserRequest) -> HttpResponse:
     owner = User.objects.filter(pk=row["user"], is_active=True).first() or request.user
     if _has_most(owner):
         problem = _("Not restored: its owner has %(most)d prompts, the limit.")
-        problem %= {"most": prompts.MAX_PROMPTS}
+        problem %= {"most": prompt_text.MAX_PROMPTS}
         return _render_library(request, status=422, problem=problem)
     del request.session[DELETED_KEY]
     name = row["name"]
     if Prompt.objects.filter(user=owner, name=name).exists():
-        name = prompts.suggest_name(name, owner)
+        name = prompt_text.suggest_name(name, owner)
     sharing, groups = _allowed_sharing(request.user, row)
     with transaction.atomic():
         prompt = Prompt.objects.create(
@@ -269,7 +272,7 @@ def _allowed_sharing(user: User, row: dict[str, Any]) -> tuple[str, list[Group]]
 
 
 def _has_most(user: User) -> bool:
-    return Prompt.objects.filter(user=user).count() >= prompts.MAX_PROMPTS
+    return Prompt.objects.filter(user=user).count() >= prompt_text.MAX_PROMPTS
 
 
 def _deleted(request: UserRequest) -> dict[str, Any] | None:
@@ -297,7 +300,7 @@ def completions(request: UserRequest) -> JsonResponse:
 def parts(request: UserRequest, pk: int) -> JsonResponse:
     """Return a prompt in pieces, with what its variables ask for."""
     prompt = get_object_or_404(Prompt.objects.for_user(request.user), pk=pk)
-    parsed = prompts.parse(prompt.text, prompts.system_values(request.user))
+    parsed = prompt_text.parse(prompt.text, prompt_text.system_values(request.user))
     variables = [
         {"name": one.name, "default": one.default, "options": one.options}
         for one in parsed.variables
