@@ -1,6 +1,8 @@
 from django.urls import path
 
-from chat import export_pages, import_pages, run_news, views
+from chat import run_news, views
+from chat.exports import export_pages
+from chat.imports import import_pages
 from chat.listing import list_pages, palette
 from chat.messages import choice_pages, message_pages
 from chat.people_data import account_pages

@@ -14,7 +14,7 @@ from agents.db.sanitize import sanitize_text
 from agents.engine.events import EventType
 from agents.engine.loop import StopReason
 from agents.models import AgentStep, Run, RunEvent
-from chat import chat_export
+from chat.exports import chat_export
 from chat.imports.trees import Conversation
 from chat.imports.values import Answer, NotImportable, Problem, SourceChat, Turn
 from chat.models import BranchPosition, ChatSession, Filing, ImportedChat, Message

@@ -27,9 +27,9 @@ from agents.models import (
 )
 from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
-from chat import chat_export, zip_stream
+from chat.exports import chat_export, zip_stream
+from chat.exports.zip_stream import File
 from chat.models import ChatImport, ChatSession, Filing, Folder, Prompt, PublicLink
-from chat.zip_stream import File
 
 PAGE_SIZE = 100
 SCHEMA = "ashiato.person/1"

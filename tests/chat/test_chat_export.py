@@ -10,7 +10,7 @@ from django.test import AsyncClient, Client
 
 from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
-from chat import chat_export, export_pages
+from chat.exports import chat_export, export_pages
 from chat.models import ChatSession
 from chat.sharing import members
 from tests.audit.rows import create_question

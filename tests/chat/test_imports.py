@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents.access import audit, quotas
 from agents.models import AuditEntry, Run
 from agents.review import exports
-from chat import chat_export
+from chat.exports import chat_export
 from chat.imports import archive, jobs, rows, storage
 from chat.imports.values import Problem
 from chat.listing import search
@@ -458,7 +458,7 @@ def test_of_two_uploads_at_once_one_is_accepted(person, monkeypatch):
 
 
 def test_every_problem_has_a_sentence():
-    from chat.import_pages import PROBLEMS
+    from chat.imports.import_pages import PROBLEMS
 
     assert set(PROBLEMS) == set(Problem)
 

@@ -15,10 +15,11 @@ from agents.access import audit
 from agents.access.requests import UserRequest
 from agents.web.downloads import download
 from agents.web.presentation import RunView
-from chat import chat_export, zip_stream
 from chat.models import ChatSession, Message
 from chat.sessions import conversation
-from chat.zip_stream import File
+
+from . import chat_export, zip_stream
+from .zip_stream import File
 
 MAX_CHATS = 500  # per download
 MAX_PRINTED = 300  # messages
