@@ -10,8 +10,9 @@ class ChatConfig(AppConfig):
         from agents import runs
         from agents.access import quotas
         from agents.review import turns
-        from chat import messages, run_news
+        from chat import messages
         from chat.imports import jobs
+        from chat.live import run_news
         from chat.people_data import retention
         from chat.sessions import branches, deletion, temporary, titles
 

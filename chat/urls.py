@@ -1,9 +1,10 @@
 from django.urls import path
 
-from chat import run_news, views
+from chat import views
 from chat.exports import export_pages
 from chat.imports import import_pages
 from chat.listing import list_pages, palette
+from chat.live import run_news
 from chat.messages import choice_pages, message_pages
 from chat.people_data import account_pages
 from chat.prompts import prompt_pages

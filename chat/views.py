@@ -22,9 +22,9 @@ from chat import fragments, messages
 from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.listing import list_pages
+from chat.live.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 from chat.messages import choice_pages, message_actions, queue, session_status
 from chat.models import ChatSession, Message
-from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 from chat.sessions import branches, deletion, temporary
 from chat.sharing import members
 

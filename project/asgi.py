@@ -19,7 +19,7 @@ from django.urls import path, re_path  # noqa: E402
 from agents.access.requests import Application, Receive, Scope, Send  # noqa: E402
 from agents.web import health  # noqa: E402
 from agents.web.consumers import RunConsumer  # noqa: E402
-from chat.consumers import ChatConsumer  # noqa: E402
+from chat.live.consumers import ChatConsumer  # noqa: E402
 
 DENIED = WebsocketDenier.as_asgi()
 

@@ -48,7 +48,7 @@ function connect(address) {
   return (socket = new WebSocket(url));
 }
 
-// What chat/page_digest.py computes from the rows: a page that shows other messages, versions
+// What chat/fragments/page_digest.py computes from the rows: a page that shows other messages, versions
 // or corrections than these is rendered again.
 function digest() {
   const messages = [...document.querySelectorAll("#messages > .message")];

@@ -15,7 +15,7 @@ from agents import runs
 from agents.models import Run
 from agents.runs import pubsub
 from agents.web.consumers import live
-from chat.consumers import ChatConsumer
+from chat.live.consumers import ChatConsumer
 from chat.models import ChatSession, Message
 from project.asgi import application
 from tests.access.doors import DOORS, EVERYBODY

@@ -9,7 +9,7 @@ from channels.exceptions import StopConsumer
 
 from agents.web import connections, consumers, first_frames
 from agents.web.consumers import live
-from chat.consumers import CLOSE_FORBIDDEN
+from chat.live.consumers import CLOSE_FORBIDDEN
 from chat.models import ChatSession
 from tests.chat.test_long import create_messages
 from tests.conftest import frames_until, tab

@@ -20,9 +20,9 @@ from agents.web.consumers import live, notifications
 from agents.web.presentation.live_run import LiveRunView
 from agents.web.presentation.markdown import StreamingMarkdown
 from chat import fragments, messages
+from chat.live.page_state import Conversation
 from chat.messages import session_status
 from chat.models import ChatSession, Message
-from chat.page_state import Conversation
 from tests.conftest import ORIGIN, frames_until, tab
 
 pytestmark = [

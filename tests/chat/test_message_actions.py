@@ -9,9 +9,9 @@ from agents import runs
 from agents.models import GuardrailPattern, Run
 from chat import messages
 from chat.errors import MessageRejected
+from chat.live.page_state import CLEARED
 from chat.messages import message_actions, run_factory
 from chat.models import BranchPosition, Message
-from chat.page_state import CLEARED
 from chat.sessions import branches
 from chat.sharing import members
 from tests.chat.test_branches import heard, post

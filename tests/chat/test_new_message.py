@@ -6,8 +6,7 @@ from django.utils import timezone, translation
 
 from agents.models import Run
 from agents.web.presentation import RunView
-from chat import new_message
-from chat.fragments import MessageView
+from chat.fragments import MessageView, new_message
 from chat.models import ChatSession, Message
 
 pytestmark = pytest.mark.django_db

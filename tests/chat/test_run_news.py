@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from agents.models import Run
-from chat import run_news
+from chat.live import run_news
 from chat.models import ChatSession
 from chat.sharing import members
 from tests.audit.rows import create_question

@@ -7,8 +7,8 @@ from django.test import AsyncClient, Client
 from agents import runs
 from agents.models import Agent, LanguageModel, Run
 from agents.web.consumers.language import page_language
+from chat.live.page_state import MAX_MESSAGES
 from chat.models import ChatSession, Message
-from chat.page_state import MAX_MESSAGES
 from tests.conftest import frames_until, tab, verify_run
 
 pytestmark = [

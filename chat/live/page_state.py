@@ -21,8 +21,8 @@ from agents.models import Run
 from agents.review.models import Comment
 from agents.web.preferences import Preferences
 from agents.web.presentation.live_run import LiveRunView
-from chat import fragments, page_digest
-from chat.fragments import MessageView
+from chat import fragments
+from chat.fragments import MessageView, page_digest
 from chat.models import ChatSession, Message
 from chat.sessions import branches
 from chat.sessions.branches import Fork, Tree

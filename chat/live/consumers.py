@@ -25,14 +25,16 @@ from agents.runs import disconnections, pubsub
 from agents.web import first_frames
 from agents.web.consumers import BadFrame, EventDicts, LiveConsumer, Subject
 from agents.web.presentation.live_run import LiveRunView
-from chat import fragments, messages, run_news
+from chat import fragments, messages
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.messages import message_actions, session_status
 from chat.models import ChatSession, Message
-from chat.page_state import MAX_PK, Conversation
 from chat.sessions import presence, temporary
 from chat.sessions.presence import Person, Presence
 from chat.sharing import members
+
+from . import run_news
+from .page_state import MAX_PK, Conversation
 
 logger = logging.getLogger(__name__)
 

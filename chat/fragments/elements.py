@@ -16,12 +16,13 @@ from agents.models.types import LazyText
 from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MAX_QUESTION_CHARS
 from agents.web.presentation.markdown import render_markdown, truncate
-from chat import new_message, page_digest
 from chat.listing import session_list
 from chat.messages import queue, session_status
 from chat.models import ChatSession, Message
 from chat.sessions.branches import Fork
 from chat.sessions.presence import Person
+
+from . import new_message, page_digest
 
 __all__ = [
     "MessageView",

@@ -1,0 +1,33 @@
+"""HTML of the chat page, one element at a time."""
+
+from .elements import (
+    MessageView,
+    SessionChrome,
+    render_composer,
+    render_earlier_link,
+    render_edit_problem,
+    render_fork,
+    render_markdown,
+    render_message,
+    render_new_message,
+    render_notice,
+    render_people,
+    render_question,
+    render_removed,
+)
+
+__all__ = [
+    "MessageView",
+    "SessionChrome",
+    "render_composer",
+    "render_earlier_link",
+    "render_edit_problem",
+    "render_fork",
+    "render_markdown",
+    "render_message",
+    "render_new_message",
+    "render_notice",
+    "render_people",
+    "render_question",
+    "render_removed",
+]
