@@ -23,7 +23,8 @@ def test_a_missing_page_keeps_the_navigation(person, client):
 def test_an_administrator_gets_back_to_the_console(administrator, client):
     client.force_login(administrator)
 
-    assert 'href="/admin/"' in client.get("/chat/999999/").text
+    for missing in ("/chat/999999/", "/nowhere/"):
+        assert 'href="/admin/"' in client.get(missing).text
 
 
 @pytest.mark.django_db
