@@ -36,7 +36,8 @@ EXCERPT_CHARS = 120
 NEAR_CHARS = 2_000  # read around a match, markup included
 
 # Markup that isn't text; underscores stay, because names have them.
-MARKUP = re.compile(r"[*`#>|~]+|\[(?=[^\[\]]{0,300}\]\()|\]\([^()]{0,300}\)")
+MARKUP = re.compile(r"\[[ xX]\]\s|[*`#>|~]+|\[(?=[^\[\]]{0,300}\]\()|\]\([^()]{0,300}\)")
+RULES = re.compile(r"^[ \t|:-]{2,}$", re.MULTILINE)  # lines between parts and in tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +173,7 @@ def excerpt(text: str, words: list[str]) -> SafeString:
     found = _pattern(words).search(text)
     near = max(0, found.start() - NEAR_CHARS) if found else 0
     rest = near + 2 * NEAR_CHARS
-    plain = " ".join(MARKUP.sub("", text[near:rest]).split())
+    plain = " ".join(MARKUP.sub("", RULES.sub("", text[near:rest])).split())
     match = _pattern(words).search(plain)
     middle = match.start() if match else 0
     start = max(0, middle - EXCERPT_CHARS // 3)

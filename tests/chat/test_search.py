@@ -75,6 +75,12 @@ def test_markup_that_never_ends_holds_nobody_up(noise):
     assert "<mark>needle</mark>" in search.excerpt(text, ["needle"])
 
 
+def test_an_excerpt_has_no_rules_of_tables_and_no_boxes_of_lists():
+    text = "- [x] Done\n\n| Region | Revenue |\n|:--|--:|\n| Osaka | 14 |"
+
+    assert search.excerpt(text, ["Revenue"]) == "- Done Region <mark>Revenue</mark> Osaka 14"
+
+
 def test_hits_are_grouped_and_their_number_is_limited(person):
     make(person, "T", *((f"sencha {n}", "") for n in range(5)))
 
