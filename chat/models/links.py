@@ -19,8 +19,8 @@ class PublicLink(models.Model):
 
     class Level(models.TextChoices):
         ANSWERS = "answers", _("questions and answers")
-        STEPS = "steps", _("also the names of the steps")
-        DETAILS = "details", _("also thoughts, tool inputs and results")
+        STEPS = "steps", _("questions, answers and step names")
+        DETAILS = "details", _("questions, answers and full steps")
 
     personal = ("snapshot",)
 
