@@ -267,7 +267,7 @@ function openMenu(button) {
   const fits = bottom + menu.offsetHeight < innerHeight - 8;
   menu.style.top = `${fits ? bottom + 4 : Math.max(8, top - menu.offsetHeight - 4)}px`;
   menu.style.left = `${Math.max(8, Math.min(left, innerWidth - menu.offsetWidth - 8))}px`;
-  menu.firstElementChild.focus();
+  menu.querySelector("button").focus();
 }
 
 function chooseAgent(choice) {
@@ -279,7 +279,7 @@ function browse(event) {
   const ways = { ArrowDown: 1, ArrowUp: -1 };
   if (!(event.key in ways) || isComposing(event)) return;
   event.preventDefault();
-  const items = [...menu.children];
+  const items = [...menu.querySelectorAll("button")];
   const at = items.indexOf(document.activeElement) + ways[event.key];
   items[(at + items.length) % items.length].focus();
 }

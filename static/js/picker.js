@@ -17,6 +17,7 @@ export function pick() {
   document.addEventListener("submit", ({ target }) => session && target === form && storage.removeItem(key));
   document.querySelector(".view-all")?.addEventListener("click", viewAll);
   restore(agents);
+  reveal();
 }
 
 // The select stays the form's field: what is picked here is picked there.
@@ -161,6 +162,15 @@ function picked(name) {
   }
   for (const examples of document.querySelectorAll("[data-examples-of]"))
     examples.hidden = examples.dataset.examplesOf !== name;
+}
+
+// On a phone the cards scroll sideways.
+function reveal() {
+  const cards = document.getElementById("agent-cards");
+  const card = cards?.querySelector("[aria-current]");
+  if (!card) return;
+  const margin = parseFloat(getComputedStyle(cards).scrollPaddingInlineStart) || 0;
+  cards.scrollLeft += card.getBoundingClientRect().left - cards.getBoundingClientRect().left - margin;
 }
 
 function cardChosen(event) {
