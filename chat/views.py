@@ -23,9 +23,9 @@ from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.listing import list_pages
 from chat.live.page_state import MAX_HTML_BYTES, MAX_MESSAGES
-from chat.messages import choice_pages, message_actions, queue, session_status
+from chat.messages import choice_pages, message_actions, session_status
 from chat.models import ChatSession, Message
-from chat.sessions import branches, deletion, temporary
+from chat.sessions import branches, deletion, session_state, temporary
 from chat.sharing import members
 
 
@@ -107,7 +107,7 @@ def keep(request: UserRequest, pk: int) -> HttpResponse:
 async def stop(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
-    run = await database.run(queue.live_run, chat)
+    run = await database.run(session_state.live_run, chat)
     # The page may be outdated: another run may be live than the displayed one.
     if run is not None and request.POST.get("run") in {None, "", str(run.pk)}:
         await runs.stop(run)
@@ -235,7 +235,7 @@ def _conversation_context(
             break
         views.append(replace(view, html=html))
     return {
-        "standing": session_status.get_status(chat, queue.live_run(chat)),
+        "standing": session_status.get_status(chat, session_state.live_run(chat)),
         "may_write": may_write,
         "messages": views[::-1],
         "earlier": views[-1].pk if len(found) > len(views) else None,

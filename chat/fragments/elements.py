@@ -17,8 +17,9 @@ from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MAX_QUESTION_CHARS
 from agents.web.presentation.markdown import render_markdown, truncate
 from chat.listing import session_list
-from chat.messages import queue, session_status
+from chat.messages import session_status
 from chat.models import ChatSession, Message
+from chat.sessions import session_state
 from chat.sessions.branches import Fork
 from chat.sessions.presence import Person
 
@@ -131,7 +132,10 @@ class SessionChrome:
         )
 
     def is_behind(self, session: ChatSession) -> bool:
-        return session_status.get_status(session, queue.live_run(session)) != self._standing
+        return (
+            session_status.get_status(session, session_state.live_run(session))
+            != self._standing
+        )
 
     def _session_frames(self, session: ChatSession, run: Run | None) -> SafeString:
         return self._status_frames(session, session_status.get_status(session, run))
@@ -227,7 +231,7 @@ def render_edit_problem(reason: LazyText) -> SafeString:
 def render_composer(session: ChatSession, **about: str) -> SafeString:
     """Render the composer, with what was acknowledged, rejected or returned."""
     return _render_composer(
-        session_status.get_status(session, queue.live_run(session)), **about
+        session_status.get_status(session, session_state.live_run(session)), **about
     )
 
 

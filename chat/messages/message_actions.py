@@ -15,10 +15,10 @@ from agents.models import Agent, Run
 from agents.runs import pubsub
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
-from chat.sessions import branches
+from chat.sessions import branches, session_state
 from chat.sharing import members
 
-from . import queue, run_factory, submission
+from . import run_factory, submission
 from .submission import Page
 
 
@@ -90,7 +90,7 @@ async def delete(session: ChatSession, user: User, pk: int | None, *, below: boo
     doomed = await database.run(_doomed, session, user, pk, below)
     if below:
         await database.run(_drop_queued, session, doomed)
-    run = await database.run(queue.live_run, session)
+    run = await database.run(session_state.live_run, session)
     if run is not None and await Message.objects.filter(run=run, pk__in=doomed).aexists():
         await runs.stop(run)
     await database.run(_remove, session, user, pk, below)
@@ -174,7 +174,7 @@ def _has_others(session: ChatSession, user: User, pks: set[int]) -> bool:
 def _drop_queued(session: ChatSession, doomed: set[int]) -> None:
     """Remove what waits for a deleted message, so that it doesn't start now."""
     with transaction.atomic():
-        queue.lock(session)
+        session_state.lock(session)
         session.messages.queued().filter(parent__in=doomed).delete()
 
 
@@ -190,7 +190,7 @@ def _remove(session: ChatSession, user: User, pk: int | None, below: bool) -> No
 
 
 def _lock(session: ChatSession, user: User) -> None:
-    if not queue.lock(session):
+    if not session_state.lock(session):
         raise MessageRejected(_("This chat no longer exists."))
     if not members.may_write(session, user):
         raise MessageRejected(str(members.READ_ONLY_MESSAGE))

@@ -10,6 +10,7 @@ from django.db.models import Exists, Max, Min, OuterRef, QuerySet
 from agents.db.compiled_queries import compiled_query
 from agents.models import Run
 from chat.models import ChatSession, Message
+from chat.sessions import session_state
 
 from . import mentions
 
@@ -18,26 +19,6 @@ MAX_QUEUED = 10
 
 class QueueFull(Exception):
     """Raised when the chat has the maximum number of queued messages."""
-
-
-def lock(session: ChatSession) -> bool:
-    """Lock the chat for this transaction; return False if it no longer exists."""
-    return bool(_lock_row(session.pk))
-
-
-@compiled_query
-def _lock_row(session: int) -> QuerySet[ChatSession, tuple[int]]:
-    there = ChatSession.objects.present().filter(pk=session)
-    return there.select_for_update().values_list("pk")
-
-
-def live_run(session: ChatSession) -> Run | None:
-    return next(iter(_live_runs(session.topic)), None)
-
-
-@compiled_query
-def _live_runs(topic: str) -> QuerySet[Run]:
-    return Run.objects.live().filter(topic=topic).defer("history").order_by()
 
 
 def queued_messages(session: ChatSession) -> list[Message]:
@@ -63,7 +44,7 @@ def move_to_front(session: ChatSession, user: User, pk: int | None) -> bool:
     if pk is None:
         return False
     with transaction.atomic():
-        lock(session)
+        session_state.lock(session)
         first = session.messages.queued().aggregate(Min("place"))["place__min"] or 0
         mine = Message.objects.for_user(user).queued().filter(session=session, pk=pk)
         return mine.update(place=first - 1) == 1
@@ -74,7 +55,7 @@ def withdraw(session: ChatSession, user: User, pk: int | None) -> str | None:
     if pk is None:
         return None
     with transaction.atomic():
-        lock(session)
+        session_state.lock(session)
         theirs = Message.objects.withdrawable_by(user).queued()
         message = theirs.filter(session=session, pk=pk).first()
         if message is None:
@@ -88,7 +69,7 @@ def withdraw(session: ChatSession, user: User, pk: int | None) -> str | None:
 
 def clear(session: ChatSession) -> None:
     with transaction.atomic():
-        lock(session)
+        session_state.lock(session)
         session.messages.queued().delete()
 
 

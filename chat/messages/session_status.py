@@ -13,7 +13,7 @@ from agents.db.sanitize import sanitize_text
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
 from chat.models import ChatSession, Message
-from chat.sessions import server_files
+from chat.sessions import server_files, session_state
 
 from . import queue, run_factory, submission
 
@@ -67,7 +67,7 @@ def delete(session: ChatSession) -> None:
     """Delete a chat with its messages, runs, traces and MCP servers' files."""
     remove_files = partial(server_files.delete_for_chat, session.topic)
     with transaction.atomic():
-        queue.lock(session)
+        session_state.lock(session)
         Run.objects.filter(message__session=session).delete()
         HiddenTopic.objects.filter(topic=session.topic).delete()
         session.delete()
@@ -88,4 +88,4 @@ def get_status(session: ChatSession, run: Run | None) -> SessionStatus:
 def _move_to_front(session: ChatSession, user: User, pk: int | None) -> tuple[bool, Run | None]:
     """Move a message to the front; return whether it exists, and the live run before it."""
     with transaction.atomic():
-        return queue.move_to_front(session, user, pk), queue.live_run(session)
+        return queue.move_to_front(session, user, pk), session_state.live_run(session)

@@ -29,7 +29,7 @@ from agents.runs import pubsub
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.listing import filing
 from chat.models import ChatSession, Message
-from chat.sessions import branches, temporary, titles
+from chat.sessions import branches, session_state, temporary, titles
 from chat.sharing import members
 
 from . import mentions, queue, run_factory, run_options
@@ -190,7 +190,7 @@ def _claim_next(session: ChatSession) -> Message | None:
     A message that can't be answered waits, along with later ones of the same author.
     """
     with transaction.atomic():
-        if not queue.lock(session) or queue.live_run(session):
+        if not session_state.lock(session) or session_state.live_run(session):
             return None
         queue.drop_inactive(session)
         blocked_authors: set[int] = set()
@@ -256,7 +256,7 @@ def _path_before(
 
 def _lock(session: ChatSession, user: User) -> None:
     """Lock the chat for this transaction; raise MessageRejected without write access."""
-    if not queue.lock(session):
+    if not session_state.lock(session):
         raise MessageRejected(_("This chat no longer exists."))
     if not members.may_write(session, user):
         raise MessageRejected(str(members.READ_ONLY_MESSAGE))
@@ -315,7 +315,7 @@ def _build(
 ) -> Message:
     """Return the message, unsaved: with its run, or with its place in the queue."""
     options = chosen or RunOptions.load(session.options if session else {})
-    live = queue.live_run(session) if session is not None else None
+    live = session_state.live_run(session) if session is not None else None
     if live is not None and instead_of is not None:
         raise MessageRejected(
             _("An answer is being written. Wait until it's finished, or stop it first.")

@@ -20,11 +20,10 @@ from agents import runs
 from agents.db import database
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
-from chat.messages import queue
 from chat.models import ChatSession
 from chat.sharing import members
 
-from . import batched_delete
+from . import batched_delete, session_state
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +37,7 @@ PAUSE_SECONDS = 0.02
 async def delete(session: ChatSession) -> None:
     """Hide a chat from everybody, stop its run and disconnect its pages."""
     told = await database.run(_hide, session)
-    run = await database.run(queue.live_run, session)
+    run = await database.run(session_state.live_run, session)
     if run is not None:
         await runs.stop(run)
     await pubsub.publish(session.topic, "people.changed")
@@ -70,7 +69,7 @@ def watchers(session: ChatSession) -> set[int]:
 
 def _hide(session: ChatSession) -> set[int]:
     with transaction.atomic():
-        if not queue.lock(session):
+        if not session_state.lock(session):
             return set()
         ChatSession.objects.filter(pk=session.pk).update(deleted_at=timezone.now())
         for topic in topics_of(session):

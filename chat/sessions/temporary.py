@@ -13,10 +13,9 @@ from django.utils.translation import gettext as _
 
 from agents.db import database
 from agents.models import HiddenTopic, Run
-from chat.messages import queue
 from chat.models import ChatSession
 
-from . import deletion, titles
+from . import deletion, session_state, titles
 
 HEARTBEAT_SECONDS = 60.0
 CLOSED_AFTER = timedelta(minutes=5)  # without an open page
@@ -35,7 +34,7 @@ def create(user: User, options: dict[str, Any]) -> ChatSession:
 def keep(chat: ChatSession) -> None:
     """Turn a temporary chat into an ordinary one, named after its first message."""
     with transaction.atomic():
-        if not queue.lock(chat):
+        if not session_state.lock(chat):
             return
         first = chat.messages.select_related("run__agent").order_by("pk").first()
         run = first.run if first else None

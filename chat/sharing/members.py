@@ -23,8 +23,8 @@ from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from agents.runs import pubsub
-from chat.messages import queue
 from chat.models import ChatSession, Invitation, Member
+from chat.sessions import session_state
 
 MAX_MEMBERS = 100
 ACCESS_LEVELS = {"read": gettext_lazy("Can view"), "write": gettext_lazy("Can edit")}
@@ -239,7 +239,7 @@ def _apply_restriction(link: Invitation, user: User) -> None:
 def _membership_change(session: ChatSession) -> Iterator[None]:
     """Lock the members of a chat, and notify its pages afterwards."""
     with transaction.atomic():
-        if not queue.lock(session):
+        if not session_state.lock(session):
             raise SharingRejected(_("This chat no longer exists."))
         yield
         shared = guests(session).exists()

@@ -15,9 +15,8 @@ from django.utils.translation import gettext as _
 from agents.access import audit
 from agents.db import errors
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
-from chat.messages import queue
 from chat.models import ChatSession, PublicLink
-from chat.sessions import deletion
+from chat.sessions import deletion, session_state
 
 from . import snapshots
 
@@ -57,7 +56,7 @@ def create(chat: ChatSession, user: User, level: str, hours: str) -> str:
     snapshot = _build_snapshot(chat, level, user)
     token, now = secrets.token_urlsafe(TOKEN_BYTES), timezone.now()
     with errors.reraise_as(PublicLinkRejected), transaction.atomic():
-        if not queue.lock(chat):  # links of two tabs are counted one by one
+        if not session_state.lock(chat):  # links of two tabs are counted one by one
             raise PublicLinkRejected(_("This chat no longer exists."))
         if active_links(chat).count() >= MAX_LINKS:
             raise PublicLinkRejected(
