@@ -25,8 +25,7 @@ from chat.listing import list_pages
 from chat.live.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 from chat.messages import choice_pages, message_actions, session_status
 from chat.models import ChatSession, Message
-from chat.sessions import branches, deletion, session_state, temporary
-from chat.sharing import members
+from chat.sessions import branches, deletion, rights, session_state, temporary
 
 
 @require_GET
@@ -210,8 +209,8 @@ def _conversation_context(
     With `after`, only those that a page missed. With `linked`, those of this message's branch;
     the page's connection makes it the one that the user sees, because reading saves nothing.
     """
-    is_discussed = members.has_members(chat)
-    user, may_write = request.user, members.may_write(chat, request.user)
+    is_discussed = rights.has_members(chat)
+    user, may_write = request.user, rights.may_write(chat, request.user)
     tree = branches.read(chat.pk)
     path = tree.path(branches.linked_leaf(tree, chat.pk, user.pk, linked))
     forks = branches.forks(tree, path)

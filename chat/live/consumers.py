@@ -29,9 +29,8 @@ from chat import fragments, messages
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.messages import message_actions, session_status
 from chat.models import ChatSession, Message
-from chat.sessions import presence, temporary
+from chat.sessions import presence, rights, temporary
 from chat.sessions.presence import Person, Presence
-from chat.sharing import members
 
 from . import run_news
 from .page_state import MAX_PK, Conversation
@@ -60,7 +59,7 @@ class ChatConsumer(LiveConsumer):
             return None
         pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
         for self.session in _visible_sessions(user.pk, pk) if pk <= MAX_PK else ():
-            self.may_write = members.may_write(self.session, user)
+            self.may_write = rights.may_write(self.session, user)
             if self._opened is not None:
                 self._opened.session = self.session
                 self._opened.may_write = self.may_write
@@ -317,7 +316,7 @@ class ChatConsumer(LiveConsumer):
         if self.find_topic() is None:
             raise BadFrame(_("This chat no longer exists."))
         if not self.may_write:
-            raise BadFrame(members.READ_ONLY_MESSAGE)
+            raise BadFrame(rights.READ_ONLY_MESSAGE)
 
     async def send_now(self, pk: int | None) -> None:
         await database.run_urgent(self._check_access)

@@ -24,9 +24,8 @@ from agents.web.presentation.live_run import LiveRunView
 from chat import fragments
 from chat.fragments import MessageView, page_digest
 from chat.models import ChatSession, Message
-from chat.sessions import branches
+from chat.sessions import branches, rights
 from chat.sessions.branches import Fork, Tree
-from chat.sharing import members
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +117,7 @@ class Conversation:
         return tree, tree.path(branches.visible_leaf(tree, self.session.pk, self.user.pk))
 
     def _last_run_frame(self) -> str:
-        self.is_discussed = members.has_members(self.session)
+        self.is_discussed = rights.has_members(self.session)
         return "".join(self.watch(run).snapshot() for run in self._newest_runs(1))
 
     def _newest_runs(self, most: int) -> list[int]:

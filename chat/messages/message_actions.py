@@ -15,8 +15,7 @@ from agents.models import Agent, Run
 from agents.runs import pubsub
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
-from chat.sessions import branches, session_state
-from chat.sharing import members
+from chat.sessions import branches, rights, session_state
 
 from . import run_factory, submission
 from .submission import Page
@@ -192,5 +191,5 @@ def _remove(session: ChatSession, user: User, pk: int | None, below: bool) -> No
 def _lock(session: ChatSession, user: User) -> None:
     if not session_state.lock(session):
         raise MessageRejected(_("This chat no longer exists."))
-    if not members.may_write(session, user):
-        raise MessageRejected(str(members.READ_ONLY_MESSAGE))
+    if not rights.may_write(session, user):
+        raise MessageRejected(str(rights.READ_ONLY_MESSAGE))

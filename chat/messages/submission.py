@@ -29,8 +29,7 @@ from agents.runs import pubsub
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.listing import filing
 from chat.models import ChatSession, Message
-from chat.sessions import branches, session_state, temporary, titles
-from chat.sharing import members
+from chat.sessions import branches, rights, session_state, temporary, titles
 
 from . import mentions, queue, run_factory, run_options
 from .run_options import RunOptions
@@ -258,8 +257,8 @@ def _lock(session: ChatSession, user: User) -> None:
     """Lock the chat for this transaction; raise MessageRejected without write access."""
     if not session_state.lock(session):
         raise MessageRejected(_("This chat no longer exists."))
-    if not members.may_write(session, user):
-        raise MessageRejected(str(members.READ_ONLY_MESSAGE))
+    if not rights.may_write(session, user):
+        raise MessageRejected(str(rights.READ_ONLY_MESSAGE))
 
 
 def _find_duplicate(

@@ -21,9 +21,8 @@ from agents.db import database
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
 from chat.models import ChatSession
-from chat.sharing import members
 
-from . import batched_delete, session_state
+from . import batched_delete, rights, session_state
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +63,7 @@ async def announce_in_background(people: Collection[int]) -> None:
 
 def watchers(session: ChatSession) -> set[int]:
     """Return the people whose list has this chat."""
-    return {session.user_id, *members.guests(session).values_list("user", flat=True)}
+    return {session.user_id, *rights.guests(session).values_list("user", flat=True)}
 
 
 def _hide(session: ChatSession) -> set[int]:

@@ -19,16 +19,15 @@ from django.utils.translation import gettext_lazy
 
 from agents.access import audit
 from agents.access.names import display_name
-from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from agents.runs import pubsub
 from chat.models import ChatSession, Invitation, Member
 from chat.sessions import session_state
+from chat.sessions.rights import guests
 
 MAX_MEMBERS = 100
 ACCESS_LEVELS = {"read": gettext_lazy("Can view"), "write": gettext_lazy("Can edit")}
-READ_ONLY_MESSAGE = gettext_lazy("You have read-only access to this chat.")
 
 
 class SharingRejected(Exception):
@@ -58,32 +57,6 @@ def build_panel(session: ChatSession, user: User) -> MembersPanel:
         rights=ACCESS_LEVELS,
         lifetimes=list(LIFETIME_HOURS.items()),
     )
-
-
-def guests(session: ChatSession) -> QuerySet[Member]:
-    """Return all members but the owner."""
-    return session.members.exclude(user=session.user_id)
-
-
-def has_members(session: ChatSession) -> bool:
-    """Whether the chat is or was shared: what others wrote stays."""
-    return session.is_shared or bool(_members(session.pk))
-
-
-@compiled_query
-def _members(session: int) -> QuerySet[Member, tuple[int]]:
-    return Member.objects.filter(session=session).order_by().values_list("pk")[:1]
-
-
-def may_write(session: ChatSession, user: User) -> bool:
-    """Whether the user, who can see the chat, can write in it."""
-    return session.user_id == user.pk or bool(_writers(session.pk, user.pk))
-
-
-@compiled_query
-def _writers(session: int, user: int) -> QuerySet[Member, tuple[int]]:
-    members = Member.objects.filter(session=session, user=user, may_write=True)
-    return members.order_by().values_list("pk")
 
 
 def add_member(session: ChatSession, name: str, right: str) -> None:

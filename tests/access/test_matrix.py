@@ -13,7 +13,7 @@ from django.urls import get_resolver
 from agents import runs
 from agents.models import AuditEntry, AuditHead, AuditPerson, Run, Workflow
 from chat.live.consumers import ChatConsumer
-from chat.sharing.members import READ_ONLY_MESSAGE
+from chat.sessions.rights import READ_ONLY_MESSAGE
 from project.asgi import application
 from tests import tables
 from tests.access.doors import ACCOUNTS, DOORS, MEMBERS, READERS, WRITERS
