@@ -12,9 +12,10 @@ from agents.console.runs import RecordAdmin, count_rows, stop_all
 from agents.console.runs import visible_row as visible_run
 from agents.models import Run
 from agents.models.types import AnyUser
-from chat.messages import queue, session_status
+from chat.messages import queue
 from chat.models import ChatSession, Invitation, Member, Message
 from chat.people_data import console_pages
+from chat.sessions import deletion
 
 AUDIT_SOURCE = "admin"
 
@@ -56,7 +57,7 @@ class ChatSessionAdmin(PersonalTextAdmin, CascadeDeleteAdmin):
         stop_all(Run.objects.filter(topic=session.topic))
 
     def remove(self, session: ChatSession) -> None:
-        session_status.delete(session)
+        deletion.delete_permanently(session)
 
 
 @admin.register(Message)

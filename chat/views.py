@@ -23,9 +23,9 @@ from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.listing import list_pages
 from chat.live.page_state import MAX_HTML_BYTES, MAX_MESSAGES
-from chat.messages import choice_pages, message_actions, session_status
+from chat.messages import choice_pages, message_actions, queue_actions, session_status
 from chat.models import ChatSession, Message
-from chat.sessions import branches, deletion, rights, session_state, temporary
+from chat.sessions import branches, deletion, rights, session_state, temporary, titles
 
 
 @require_GET
@@ -117,7 +117,7 @@ async def stop(request: UserRequest, pk: int) -> HttpResponse:
 async def send_now(request: UserRequest, pk: int, message: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
-    await session_status.send_now(chat, user, message)
+    await queue_actions.send_now(chat, user, message)
     return redirect("chat:session", pk)
 
 
@@ -126,7 +126,7 @@ async def withdraw(request: UserRequest, pk: int, message: int) -> HttpResponse:
     """Render the page with the withdrawn text in the composer."""
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
-    text = await session_status.withdraw(chat, user, message)
+    text = await queue_actions.withdraw(chat, user, message)
     if text is None:
         return redirect("chat:session", pk)
     return await database.run(partial(_render_page, request, chat, draft=text))
@@ -135,7 +135,7 @@ async def withdraw(request: UserRequest, pk: int, message: int) -> HttpResponse:
 @require_POST
 def rename(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.owned_by(request.user), pk=pk)
-    session_status.rename(chat, request.POST.get("title", ""))
+    titles.rename(chat, request.POST.get("title", ""))
     deletion.announce(deletion.watchers(chat))
     return _after_change(request, redirect("chat:session", pk))
 

@@ -27,7 +27,7 @@ from agents.web.consumers import BadFrame, EventDicts, LiveConsumer, Subject
 from agents.web.presentation.live_run import LiveRunView
 from chat import fragments, messages
 from chat.errors import ClientIdConflict, MessageRejected
-from chat.messages import message_actions, session_status
+from chat.messages import message_actions, queue_actions
 from chat.models import ChatSession, Message
 from chat.sessions import presence, rights, temporary
 from chat.sessions.presence import Person, Presence
@@ -320,13 +320,13 @@ class ChatConsumer(LiveConsumer):
 
     async def send_now(self, pk: int | None) -> None:
         await database.run_urgent(self._check_access)
-        if not await session_status.send_now(self.session, self.scope["user"], pk):
+        if not await queue_actions.send_now(self.session, self.scope["user"], pk):
             self.on_notification("queue.changed", {})  # it was just sent or withdrawn
 
     async def withdraw(self, pk: int | None) -> None:
         """Withdraw a queued message and return its text to the composer."""
         await database.run_urgent(self._check_access)
-        text = await session_status.withdraw(self.session, self.scope["user"], pk)
+        text = await queue_actions.withdraw(self.session, self.scope["user"], pk)
         if text is None:
             self.on_notification("queue.changed", {})
         else:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Collection
 from datetime import timedelta
+from functools import partial
 
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
@@ -22,7 +23,7 @@ from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
 from chat.models import ChatSession
 
-from . import batched_delete, rights, session_state
+from . import batched_delete, rights, server_files, session_state
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,17 @@ def restore(user: User, chats: Collection[int]) -> list[int]:
     restored, told = _restore(user, chats)
     announce(told)
     return restored
+
+
+def delete_permanently(session: ChatSession) -> None:
+    """Delete a chat at once with its messages, runs, traces and MCP servers' files."""
+    remove_files = partial(server_files.delete_for_chat, session.topic)
+    with transaction.atomic():
+        session_state.lock(session)
+        Run.objects.filter(message__session=session).delete()
+        HiddenTopic.objects.filter(topic=session.topic).delete()
+        session.delete()
+        transaction.on_commit(remove_files, robust=True)
 
 
 def announce(people: Collection[int]) -> None:

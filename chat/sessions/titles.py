@@ -92,6 +92,14 @@ def shorten(line: str) -> str:
     return f"{cut if len(cut) > MAX_TITLE_CHARS // 2 else line[:MAX_TITLE_CHARS]}…"
 
 
+def rename(session: ChatSession, title: str) -> None:
+    """Save a title that a user typed."""
+    title = " ".join(sanitize_text(title).split())[:80]
+    if title:
+        by = ChatSession.TitleSource.PERSON
+        ChatSession.objects.filter(pk=session.pk).update(title=title, title_source=by)
+
+
 def generic_title() -> str:
     """Return a title that says nothing about the chat but its date."""
     today = date_format(timezone.localdate(), "MONTH_DAY_FORMAT")

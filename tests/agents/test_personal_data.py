@@ -19,7 +19,6 @@ from agents.models.runs import DRAFT_TOPIC_PREFIX
 from agents.review.step_details import StepDetails, count_replaced_values, is_masked_at_rest
 from agents.runs import approvals, event_store
 from chat import messages
-from chat.messages import session_status
 from chat.models import ChatSession, Message
 from tests.agents import test_plans_over_the_wire
 from tests.conftest import run_question, verify_run
@@ -189,7 +188,7 @@ async def test_where_nothing_personal_is_kept_no_row_has_any(scripted, person):
 
     said = await sync_to_async(messages.save)(None, person, QUESTION, "once")
     await messages.dispatch(said.session, said)
-    await session_status.runs.wait(said.run)
+    await runs.wait(said.run)
 
     kept = await everything_kept()
     assert not [value for value in (MAIL, PHONE, ACCOUNT) if value in kept]
@@ -235,10 +234,10 @@ async def test_what_waits_in_a_queue_is_kept_masked_too(scripted, person):
 
     assert MAIL not in await everything_kept()
     await messages.dispatch(first.session, first)
-    await session_status.runs.wait(first.run)
+    await runs.wait(first.run)
     await messages.answer_waiting()
     second = await Run.objects.alatest("pk")
-    await session_status.runs.wait(second)
+    await runs.wait(second)
     assert "‹email›" in str(model.requests[1]["messages"])
 
 

@@ -8,7 +8,6 @@ from django.utils import timezone
 from agents.catalog import mcp_servers
 from agents.models import Run
 from agents.tools.mcp.isolation import chat_scope, person_scope
-from chat.messages import session_status
 from chat.models import ChatSession
 from chat.people_data import data_export, erasure, retention
 from chat.sessions import deletion
@@ -47,7 +46,7 @@ def test_a_deleted_chat_takes_its_files_along_after_the_commit(data, person):
     save_file(data, person_scope(person.pk))
 
     with transaction.atomic():
-        session_status.delete(chat)
+        deletion.delete_permanently(chat)
         assert len(scopes()) == 3
 
     assert scopes() == [chat_scope(other.topic), person_scope(person.pk)]
@@ -61,7 +60,7 @@ def test_a_deletion_that_is_rolled_back_deletes_no_files(data, person):
     save_file(data, chat_scope(topic))
 
     with transaction.atomic():
-        session_status.delete(chat)
+        deletion.delete_permanently(chat)
         transaction.set_rollback(True)
 
     assert scopes() == [chat_scope(topic)]

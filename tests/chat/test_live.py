@@ -21,8 +21,8 @@ from agents.web.presentation.live_run import LiveRunView
 from agents.web.presentation.markdown import StreamingMarkdown
 from chat import fragments, messages
 from chat.live.page_state import Conversation
-from chat.messages import session_status
 from chat.models import ChatSession, Message
+from chat.sessions import titles
 from tests.conftest import ORIGIN, frames_until, tab
 
 pytestmark = [
@@ -306,7 +306,7 @@ def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_questio
     around = fragments.SessionChrome(chat.user)
     around.changes(chat)
 
-    session_status.rename(other, "Far away")
+    titles.rename(other, "Far away")
 
     assert "Far away" in around.changes(chat)
     assert "Far away" not in around.changes(chat)

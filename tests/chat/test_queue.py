@@ -14,7 +14,7 @@ from agents.models import Agent, Run
 from agents.runs import executor, pubsub
 from agents.workflows import start
 from chat import messages
-from chat.messages import queue, session_status
+from chat.messages import queue, queue_actions
 from chat.models import ChatSession, Message
 from chat.sharing import members
 from tests.chat.conftest import Held
@@ -193,7 +193,7 @@ async def test_while_a_run_waits_for_a_person_so_does_the_queue(chat, monkeypatc
 async def test_send_now_stops_the_answer_and_comes_before_the_others(chat, model):
     [_, three] = await send_messages(chat, "one", "two", "three")
 
-    await session_status.send_now(chat, chat.user, three.pk)
+    await queue_actions.send_now(chat, chat.user, three.pk)
     model.let_go.set()
     await wait_for_runs(chat, 2)
 
@@ -213,7 +213,7 @@ async def test_what_is_sent_now_is_not_stopped_itself(chat, model, monkeypatch):
         await stop(run)
 
     monkeypatch.setattr(runs, "stop", late)
-    await session_status.send_now(chat, chat.user, two.pk)
+    await queue_actions.send_now(chat, chat.user, two.pk)
 
     assert [run.status async for run in Run.objects.all()] == ["completed", "completed"]
 

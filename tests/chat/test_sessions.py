@@ -21,7 +21,7 @@ from agents.models import Agent, HiddenTopic, Run, RunEvent
 from chat import messages
 from chat.errors import MessageRejected
 from chat.listing import session_list
-from chat.messages import run_factory, session_status
+from chat.messages import run_factory
 from chat.models import ChatSession, Message
 from chat.sessions import branches, deletion, titles
 from tests.conftest import frames_until, tab, until, verify_run
@@ -167,7 +167,7 @@ def test_the_session_used_last_comes_first(person):
     [(" New \n name ", "New name"), ("x" * 200, "x" * 80), ("  ", "Sums"), ("\0", "Sums")],
 )
 def test_a_session_is_renamed_in_one_line(chat, title, kept):
-    session_status.rename(chat, title)
+    titles.rename(chat, title)
 
     chat.refresh_from_db()
     assert chat.title == kept

@@ -11,7 +11,6 @@ from agents.catalog import planner_factory
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, GuardrailPattern, Run
 from chat import messages
-from chat.messages import session_status
 from chat.models import ChatSession, Message
 from chat.sessions import titles
 from tests.conftest import frames_until, tab
@@ -86,7 +85,7 @@ async def test_the_model_names_a_chat_after_its_first_answer(named):
 
 async def test_a_title_that_somebody_typed_stays(named):
     chat, run, model = await named(Says(answer="Tea"))
-    await sync_to_async(session_status.rename)(chat, "My own")
+    await sync_to_async(titles.rename)(chat, "My own")
 
     await titles._name_chat(run.pk)
 

@@ -12,8 +12,8 @@ from agents.access import audit
 from agents.models import AgentStep, Approval, AuditEntry, Membership, Run
 from agents.runs import pubsub
 from chat import messages
-from chat.messages import session_status
 from chat.models import ChatSession, Invitation, Message
+from chat.sessions import deletion
 from chat.sharing import members
 from tests.conftest import frames_until, tab
 
@@ -478,7 +478,7 @@ def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
     in_with(chat, stranger, "read")
     create_invitation(client_of(person), chat)
 
-    session_status.delete(chat)
+    deletion.delete_permanently(chat)
 
     assert not Membership.objects.exists()
     assert not Invitation.objects.exists()

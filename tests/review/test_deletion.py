@@ -4,8 +4,8 @@ import pytest
 
 from agents.models import Run
 from agents.review.models import Example
-from chat.messages import session_status
 from chat.models import Message
+from chat.sessions import deletion
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
@@ -35,7 +35,7 @@ def test_nothing_made_of_a_conversation_outlives_it(personal_run, person, copies
     chat = person.chat_sessions.create(title="Who?")
     Message.objects.create(session=chat, author=person, run=personal_run, text="Who?")
 
-    session_status.delete(chat)
+    deletion.delete_permanently(chat)
 
     assert not Run.objects.exists()
     assert not Example.objects.exists()

@@ -1,0 +1,42 @@
+"""What users do with queued messages, on every page of the chat at once."""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from agents import runs
+from agents.db import database
+from agents.models import Run
+from agents.runs import pubsub
+from chat.models import ChatSession
+from chat.sessions import session_state
+
+from . import queue, submission
+
+
+async def send_now(session: ChatSession, user: User, pk: int | None) -> bool:
+    """Stop the live run and answer this message next.
+
+    Returns False if there is no such message.
+    """
+    is_there, run = await database.run(_move_to_front, session, user, pk)
+    if not is_there:
+        return False
+    if run is not None:
+        await runs.stop(run)
+    await pubsub.publish(session.topic, "queue.changed")
+    await submission.answer_next(session)
+    return True
+
+
+async def withdraw(session: ChatSession, user: User, pk: int | None) -> str | None:
+    """Withdraw a queued message; return its text to its author, or None if there is none."""
+    text = await database.run(queue.withdraw, session, user, pk)
+    if text is not None:
+        await pubsub.publish(session.topic, "queue.changed")
+    return text
+
+
+def _move_to_front(session: ChatSession, user: User, pk: int | None) -> tuple[bool, Run | None]:
+    """Move a message to the front; return whether it exists, and the live run before it."""
+    with transaction.atomic():
+        return queue.move_to_front(session, user, pk), session_state.live_run(session)
