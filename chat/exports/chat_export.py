@@ -11,35 +11,20 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils import timezone
-from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.models import AgentStep, Run
 from agents.web.presentation import RunView, StepView
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
+from chat.imports.export_ids import export_id
 from chat.imports.formats.ashiato import SCHEMA
 from chat.imports.values import code_block, cut
 from chat.models import ChatSession, Message
 from chat.sessions import branches, conversation
 
-ID_SALT = "chat export"
-ID_CHARS = 16
 FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 FILE_NAME_CHARS = re.compile(r"[^\w-]+")
-
-
-def export_id(pk: int) -> str:
-    """Return an id that no chat of another installation has."""
-    return f"{pk}.{salted_hmac(ID_SALT, str(pk), algorithm='sha256').hexdigest()[:ID_CHARS]}"
-
-
-def parse_export_id(name: str) -> int | None:
-    """Return the chat's id if it was exported by this installation."""
-    pk = name.partition(".")[0]
-    if not (pk.isascii() and pk.isdecimal() and len(pk) < 19):
-        return None
-    return int(pk) if constant_time_compare(name, export_id(int(pk))) else None
 
 
 def file_name(chat: ChatSession, ending: str) -> str:

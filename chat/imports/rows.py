@@ -14,11 +14,12 @@ from agents.db.sanitize import sanitize_text
 from agents.engine.events import EventType
 from agents.engine.loop import StopReason
 from agents.models import AgentStep, Run, RunEvent
-from chat.exports import chat_export
 from chat.imports.trees import Conversation
 from chat.imports.values import Answer, NotImportable, Problem, SourceChat, Turn
 from chat.models import BranchPosition, ChatSession, Filing, ImportedChat, Message
 from chat.sessions import titles
+
+from . import export_ids
 
 MAX_ID_CHARS = 200
 BATCH_SIZE = 200
@@ -44,7 +45,7 @@ def original_id(chat: SourceChat) -> str:
 def find_known(user: User, chat: SourceChat) -> int | None:
     """Return the user's chat that was imported from, or exported as, this one."""
     name = original_id(chat)
-    if chat.source == "ashiato" and (pk := chat_export.parse_export_id(name)) is not None:
+    if chat.source == "ashiato" and (pk := export_ids.parse_export_id(name)) is not None:
         own = ChatSession.objects.owned_by(user).filter(pk=pk)
         if own.exists():
             return pk

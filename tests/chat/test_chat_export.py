@@ -11,6 +11,7 @@ from django.test import AsyncClient, Client
 from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
 from chat.exports import chat_export, export_pages
+from chat.imports import export_ids
 from chat.models import ChatSession
 from chat.sharing import members
 from tests.audit.rows import create_question
@@ -85,12 +86,12 @@ def test_json_has_the_whole_tree_with_answers_and_steps(chat, person):
 
 
 def test_an_export_id_is_only_known_where_it_was_made(chat, settings):
-    name = chat_export.export_id(chat.pk)
+    name = export_ids.export_id(chat.pk)
 
-    assert chat_export.parse_export_id(name) == chat.pk
-    assert chat_export.parse_export_id(f"{chat.pk + 1}{name[name.index('.') :]}") is None
+    assert export_ids.parse_export_id(name) == chat.pk
+    assert export_ids.parse_export_id(f"{chat.pk + 1}{name[name.index('.') :]}") is None
     settings.SECRET_KEY = "another installation"
-    assert chat_export.parse_export_id(name) is None
+    assert export_ids.parse_export_id(name) is None
 
 
 @pytest.mark.parametrize(
