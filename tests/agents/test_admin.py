@@ -72,7 +72,7 @@ def rows(administrator):
     Chunk.objects.create(document=document, ordinal=1, text="<s>")
 
 
-def test_every_page_of_the_administration_is_there(root, rows):
+def test_every_console_page_opens(root, rows):
     models = [m for m in admin.site._registry if m._meta.app_label in {"agents", "chat"}]
     assert {*RECORDS, Agent, ToolRegistration, GuardrailPattern} <= set(models)
 
@@ -87,13 +87,13 @@ def test_every_page_of_the_administration_is_there(root, rows):
             assert root.get(page(model, "add")).status_code == 200, model
 
 
-def test_the_lists_can_be_searched_for_anything(root, rows):
+def test_every_list_can_be_searched(root, rows):
     for model in [Run, ToolRegistration, Message]:
         for query in ["'\"%", "\0", "x " * 50]:
             assert root.get(page(model, "changelist"), {"q": query}).status_code == 200
 
 
-def test_what_happened_cannot_be_rewritten(root, rows):
+def test_recorded_rows_are_read_only(root, rows):
     for model in RECORDS:
         row = model.objects.get()
         assert root.get(page(model, "add")).status_code == 403, model
@@ -110,7 +110,7 @@ BAD = {
 }
 
 
-def test_a_bad_pattern_is_refused_with_the_reason(root):
+def test_an_invalid_pattern_is_rejected_with_the_reason(root):
     before = GuardrailPattern.objects.count()
 
     for pattern, reason in BAD.items():
@@ -121,7 +121,7 @@ def test_a_bad_pattern_is_refused_with_the_reason(root):
     assert GuardrailPattern.objects.count() == before
 
 
-def test_an_agent_with_a_value_out_of_bounds_is_refused(root, agent):
+def test_an_agent_with_a_value_out_of_range_is_rejected(root, agent):
     form = root.get(page(Agent, "change", agent.pk)).context["adminform"].form
     fields = {k: v for k, v in form.initial.items() if v is not None}
     del fields["given"]  # the tools have inputs of their own
@@ -132,14 +132,14 @@ def test_an_agent_with_a_value_out_of_bounds_is_refused(root, agent):
         assert "errorlist" in answer.content.decode()
 
 
-def test_a_second_default_agent_is_refused_in_words(root, agent):
+def test_a_second_default_agent_is_rejected_with_a_message(root, agent):
     answer = root.post(page(Agent, "add"), agent_form(name="second", is_default="on"))
 
     assert "Another agent is already the default." in answer.content.decode()
     assert Agent.objects.count() == 1
 
 
-async def test_a_tool_switched_off_is_gone_from_the_very_next_run(root):
+async def test_a_disabled_tool_is_missing_from_the_next_run(root):
     before = await run_question("6 * 7")
     tools = [tool async for tool in ToolRegistration.objects.all()]
     switches = {f"form-{at}-id": tool.pk for at, tool in enumerate(tools)}
@@ -159,7 +159,7 @@ async def test_a_tool_switched_off_is_gone_from_the_very_next_run(root):
     assert names == ["database", "search"]
 
 
-async def test_a_pattern_added_blocks_the_very_next_run(root):
+async def test_a_new_pattern_blocks_the_next_run(root):
     fields = {"name": "No sums", "pattern": r"\d+ \* \d+", "stage": "input"}
     rule = {"action": "block", "message": "No sums, please.", "enabled": "on"}
     assert (await run_question("6 * 7")).status == "completed"
@@ -185,7 +185,7 @@ def test_staff_without_permission_see_nothing(person, rows):
     )
 
 
-def test_people_who_are_no_staff_stay_outside(person):
+def test_users_who_are_not_staff_cannot_open_the_console(person):
     client = Client()
     client.force_login(person)
 
@@ -193,7 +193,7 @@ def test_people_who_are_no_staff_stay_outside(person):
 
 
 @pytest.mark.parametrize("model", ["has space", "openai/"])
-def test_a_model_name_that_cannot_be_one_is_refused(model):
+def test_an_invalid_model_name_is_rejected(model):
     with pytest.raises(ValidationError, match="provider/model"):
         Agent(name="x", model=model).clean()
 
@@ -218,7 +218,7 @@ def form_of(client, row):
     }
 
 
-def test_nobody_overwrites_what_they_have_not_seen(root, colleague):
+def test_a_stale_form_does_not_overwrite_another_change(root, colleague):
     rule = GuardrailPattern.objects.create(name="names", pattern="Mallory")
     stale, address = form_of(root, rule), page(GuardrailPattern, "change", rule.pk)
     colleague.post(address, form_of(colleague, rule) | {"message": "No names, please."})
@@ -231,7 +231,7 @@ def test_nobody_overwrites_what_they_have_not_seen(root, colleague):
     assert (rule.pattern, rule.message) == ("Mallory", "No names, please.")
 
 
-def test_who_saves_once_more_has_seen_it(root, colleague):
+def test_saving_again_after_the_conflict_message_overwrites(root, colleague):
     rule = GuardrailPattern.objects.create(name="names", pattern="Mallory")
     stale, address = form_of(root, rule), page(GuardrailPattern, "change", rule.pk)
     colleague.post(address, form_of(colleague, rule) | {"message": "No names, please."})
@@ -243,7 +243,7 @@ def test_who_saves_once_more_has_seen_it(root, colleague):
     assert rule.pattern == "Mallory|Trudy"
 
 
-def test_a_list_takes_only_what_was_switched_on_it(root, colleague):
+def test_a_list_saves_only_the_switches_that_were_changed(root, colleague):
     """The other switch was changed by someone else since the list was rendered."""
     mine = GuardrailPattern.objects.create(name="a", pattern="a")
     theirs = GuardrailPattern.objects.create(name="b", pattern="b", enabled=False)
@@ -280,7 +280,7 @@ def test_the_menu_marks_one_page_as_the_one_that_is_open(root):
     assert f'href="{page(GuardrailPattern, "changelist")}" aria-current="page"' in change
 
 
-def test_a_list_without_rows_says_so_and_one_without_hits_leads_back(root):
+def test_empty_lists_and_empty_searches_have_an_empty_state(root):
     empty = root.get(page(Workflow, "changelist")).content.decode()
     searched = root.get(page(Workflow, "changelist"), {"q": "nothing"}).content.decode()
 
@@ -289,7 +289,7 @@ def test_a_list_without_rows_says_so_and_one_without_hits_leads_back(root):
     assert "No results." in searched
 
 
-def test_the_menu_names_only_what_is_there():
+def test_the_menu_lists_only_registered_models():
     """A misspelled label would be missing under its heading."""
     registered = {model._meta.label for model in admin.site._registry}
 

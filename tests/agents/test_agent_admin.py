@@ -101,7 +101,7 @@ def test_an_agent_is_copied_by_a_click(root, agent):
 
 
 @pytest.mark.parametrize("route", ["restore", "clone", "try", "trial_stop"])
-def test_nothing_is_changed_by_looking_at_it(root, agent, route):
+def test_get_requests_change_nothing(root, agent, route):
     agent_versions.save(agent, None)
     args = {"restore": [agent.pk, 1], "clone": [agent.pk], "try": [], "trial_stop": [1]}
 
@@ -109,14 +109,14 @@ def test_nothing_is_changed_by_looking_at_it(root, agent, route):
 
 
 @pytest.mark.parametrize("route", ["version", "restore", "clone", "history", "trial"])
-def test_what_is_not_there_is_not_found(root, route):
+def test_missing_versions_and_agents_return_404(root, route):
     args = [987_654_321, 1] if route in {"version", "restore"} else [987_654_321]
     ask = root.post if route in {"restore", "clone"} else root.get
 
     assert ask(page(route, *args)).status_code == 404
 
 
-def test_who_may_only_look_changes_nothing(agent, django_user_model):
+def test_users_with_view_permission_cannot_change_anything(agent, django_user_model):
     agent_versions.save(agent, None)
     viewer = django_user_model.objects.create_user("viewer", is_staff=True)
     viewer.user_permissions.add(Permission.objects.get(codename="view_agent"))
@@ -133,7 +133,7 @@ def test_who_may_only_look_changes_nothing(agent, django_user_model):
 
 
 @pytest.mark.parametrize("starter", AGENT_TEMPLATES, ids=lambda starter: starter.key)
-def test_whatever_one_starts_from_can_be_saved_as_it_is(root, starter):
+def test_every_agent_template_can_be_saved_unchanged(root, starter):
     choice = root.get(page("add")).content.decode()
     form = root.get(page("add"), {"start": starter.key}).context["adminform"].form
 
@@ -160,7 +160,7 @@ def as_posted(form):
     return sent
 
 
-def test_a_second_agent_of_a_kind_is_offered_another_name(root):
+def test_a_second_agent_from_a_template_gets_another_name(root):
     Agent.objects.create(name="planner")
 
     form = root.get(page("add"), {"start": "planner"}).context["adminform"].form
@@ -168,7 +168,7 @@ def test_a_second_agent_of_a_kind_is_offered_another_name(root):
     assert form["name"].value() == "planner-2"
 
 
-def test_the_list_says_how_an_agent_is_used(root, agent, administrator):
+def test_the_list_shows_recent_usage(root, agent, administrator):
     agent_versions.save(agent, administrator)
     for at, status in enumerate(["completed", "failed", "completed", "completed"]):
         Run.objects.create(agent=agent, query="?", status=status, topic=f"chat.{at}")
@@ -186,9 +186,7 @@ def test_the_list_says_how_an_agent_is_used(root, agent, administrator):
     assert (">unused<" in shy, ">—<" in shy) == (True, True)
 
 
-def test_the_list_costs_as_many_queries_for_many_agents(
-    root, agent, django_assert_max_num_queries
-):
+def test_the_list_has_a_constant_number_of_queries(root, agent, django_assert_max_num_queries):
     for number in range(20):
         agent_versions.save(Agent.objects.create(name=f"a-{number}"), None)
 
@@ -198,7 +196,7 @@ def test_the_list_costs_as_many_queries_for_many_agents(
     assert html.count("a-1") >= 11
 
 
-def test_an_agent_says_which_guardrails_apply_to_it(root, agent):
+def test_an_agent_page_lists_its_guardrails(root, agent):
     html = root.get(page("change", agent.pk)).content.decode()
 
     assert ">Private keys</a> · Block" in html
@@ -208,7 +206,7 @@ async def post_draft(tester, form, question="6 * 7"):
     return await tester.post(page("try"), form | {"question": question})
 
 
-async def the_end(answer):
+async def finished_run(answer):
     run = await Run.objects.select_related("agent").aget(
         pk=answer.json()["page"].split("/")[-2]
     )
@@ -217,14 +215,12 @@ async def the_end(answer):
     return run
 
 
-async def test_a_draft_is_tried_as_it_stands_and_nothing_of_it_is_saved(
-    tester, agent, scripted
-):
+async def test_a_draft_is_tested_without_saving_it(tester, agent, scripted):
     model = scripted(Says.call("calculator", expression="6 * 7"), Says(answer="42"))
     form = agent_fields(tried=agent.pk, instructions="Be a pirate.")
     form |= await sync_to_async(tool_fields)("calculator")
 
-    run = await the_end(await post_draft(tester, form))
+    run = await finished_run(await post_draft(tester, form))
 
     assert (run.status, run.answer, run.is_draft_run) == ("completed", "42", True)
     assert (run.agent_id, run.agent_version) == (agent.pk, None)
@@ -234,21 +230,19 @@ async def test_a_draft_is_tried_as_it_stands_and_nothing_of_it_is_saved(
     assert await agent.tools.acount() == 3
 
 
-async def test_an_agent_that_is_not_there_yet_is_tried(tester, agent, scripted):
+async def test_an_unsaved_agent_can_be_tested(tester, agent, scripted):
     scripted(Says.call("ask_helper", task="6 * 7"), Says(answer="42"), Says(answer="It is 42."))
 
-    run = await the_end(await post_draft(tester, agent_form(handoffs=[agent.pk])))
+    run = await finished_run(await post_draft(tester, agent_form(handoffs=[agent.pk])))
 
     assert (run.agent_id, run.agent_name, run.answer) == (None, "writer", "It is 42.")
     assert not await Agent.objects.filter(name="writer").aexists()
 
 
-async def test_a_trial_asks_whoever_tries_it_before_a_call_that_has_to_be_approved(
-    tester, agent, scripted
-):
+async def test_a_draft_run_asks_the_tester_for_approval(tester, agent, scripted):
     scripted(Says.call("calculator", expression="6 * 7"), Says(answer="42"))
     form = agent_form() | await sync_to_async(tool_fields)("calculator", approval="always")
-    run = await the_end(await post_draft(tester, form))
+    run = await finished_run(await post_draft(tester, form))
     assert run.status == Run.Status.WAITING
 
     asked = await Approval.objects.aget()
@@ -259,7 +253,7 @@ async def test_a_trial_asks_whoever_tries_it_before_a_call_that_has_to_be_approv
     assert (await Run.objects.aget()).answer == "42"
 
 
-async def test_whoever_may_be_asked_by_a_draft_asks_the_draft_back(tester, agent, scripted):
+async def test_a_sub_agent_of_a_draft_can_hand_off_to_the_draft(tester, agent, scripted):
     other = await Agent.objects.acreate(name="other")
     await other.handoffs.aadd(agent)
     scripted(
@@ -269,12 +263,12 @@ async def test_whoever_may_be_asked_by_a_draft_asks_the_draft_back(tester, agent
     )
 
     form = agent_form(name="renamed", tried=agent.pk, handoffs=[other.pk])
-    run = await the_end(await post_draft(tester, form))
+    run = await finished_run(await post_draft(tester, form))
 
     assert (run.status, run.answer) == ("completed", "42")
 
 
-async def test_what_is_wrong_with_a_draft_is_told_by_field(tester, agent):
+async def test_draft_errors_are_shown_at_their_fields(tester, agent):
     form = agent_form(name="", max_steps="99") | await sync_to_async(tool_fields)(
         "search", timeout="9999"
     )
@@ -288,15 +282,15 @@ async def test_what_is_wrong_with_a_draft_is_told_by_field(tester, agent):
     assert not await Run.objects.aexists()
 
 
-async def test_a_question_of_strange_signs_is_tried_as_well(tester, scripted):
+async def test_a_draft_question_with_unusual_characters_works(tester, scripted):
     scripted(Says(answer="ok"))
 
-    run = await the_end(await post_draft(tester, agent_form(), " a\0b\r\nc "))
+    run = await finished_run(await post_draft(tester, agent_form(), " a\0b\r\nc "))
 
     assert run.query == "ab\nc"
 
 
-async def test_there_is_room_for_so_many_trials_at_once(tester, administrator):
+async def test_the_number_of_concurrent_draft_runs_is_limited(tester, administrator):
     for number in range(5):
         await Run.objects.acreate(query="?", topic=f"trial.{number}", user=administrator)
 
@@ -306,7 +300,7 @@ async def test_there_is_room_for_so_many_trials_at_once(tester, administrator):
     assert "test runs in progress" in answer.json()["errors"]["question"][0]
 
 
-async def test_the_trial_of_another_administrator_is_not_there(
+async def test_another_administrators_draft_run_returns_404(
     tester, django_user_model, administrator
 ):
     other = await django_user_model.objects.acreate(username="other", is_superuser=True)
@@ -322,10 +316,10 @@ async def test_the_trial_of_another_administrator_is_not_there(
 
 
 @pytest.mark.parametrize("place", ["admin:agents_agent_trial_stop", "trace:stop"])
-async def test_a_trial_can_be_stopped(tester, agent, scripted, place):
+async def test_a_draft_run_can_be_stopped(tester, agent, scripted, place):
     scripted(Says.call("calculator", expression="6 * 7"))
     form = agent_form() | await sync_to_async(tool_fields)("calculator", approval="always")
-    run = await the_end(await post_draft(tester, form))
+    run = await finished_run(await post_draft(tester, form))
 
     shown = (await tester.get(reverse("trace:run", args=[run.pk]))).content.decode()
     await tester.post(reverse(place, args=[run.pk]))
@@ -334,7 +328,7 @@ async def test_a_trial_can_be_stopped(tester, agent, scripted, place):
     assert (await Run.objects.aget()).status == Run.Status.STOPPED
 
 
-async def test_a_trial_is_marked_as_such_where_runs_are_listed(tester, administrator):
+async def test_a_draft_run_is_marked_in_the_trace_list(tester, administrator):
     await Run.objects.acreate(
         query="?", topic="trial.1", user=administrator, status="completed"
     )
@@ -347,7 +341,7 @@ async def test_a_trial_is_marked_as_such_where_runs_are_listed(tester, administr
     assert one.count('class="ask-cell"') == 1
 
 
-async def test_a_run_shows_the_version_of_its_agent_and_is_found_by_it(tester, agent, scripted):
+async def test_a_run_shows_its_agent_version_and_can_be_filtered_by_it(tester, agent, scripted):
     await sync_to_async(agent_versions.save)(agent, None)
     run = await Run.objects.acreate(
         query="?", agent=agent, agent_name="helper", agent_version=1, status="completed"
@@ -364,7 +358,7 @@ async def test_a_run_shows_the_version_of_its_agent_and_is_found_by_it(tester, a
     assert exported["run"]["agent_version"] == 1
 
 
-def test_the_page_that_asks_before_deleting_names_no_link_rows(root, agent):
+def test_the_delete_confirmation_lists_no_link_rows(root, agent):
     other = Agent.objects.create(name="other")
     other.handoffs.add(agent)
 

@@ -23,7 +23,7 @@ async def build_agent():
     return await agent_factory.build(run)
 
 
-async def test_an_agent_is_built_as_its_row_says():
+async def test_an_agent_is_built_from_its_row():
     await Agent.objects.aupdate(
         dialect="react", instructions="Be brief.", max_steps=3, max_output_tokens=77
     )
@@ -41,7 +41,7 @@ async def test_an_agent_is_built_as_its_row_says():
     assert runtime.tools.list_tools() == ["calculator", "database", "search"]
 
 
-async def test_a_tool_that_this_version_does_not_know_is_left_out(agent):
+async def test_an_unknown_tool_is_left_out(agent):
     await sync_to_async(agent.tools.create)(name="of-the-future")
 
     runtime = await build_agent()
@@ -49,7 +49,7 @@ async def test_a_tool_that_this_version_does_not_know_is_left_out(agent):
     assert "of-the-future" not in runtime.tools.list_tools()
 
 
-async def test_only_patterns_that_are_switched_on_count():
+async def test_only_enabled_patterns_count():
     await GuardrailPattern.objects.aupdate(enabled=False)
     await GuardrailPattern.objects.acreate(name="A", pattern="abc", action="warn")
 
@@ -58,7 +58,7 @@ async def test_only_patterns_that_are_switched_on_count():
     assert [pattern.name for pattern in runtime.guardrails.patterns] == ["A"]
 
 
-async def test_a_pattern_that_cannot_be_used_fails_the_run_closed():
+async def test_an_invalid_pattern_fails_the_run():
     await GuardrailPattern.objects.acreate(name="Bad", pattern="(")
 
     with pytest.raises(BadPattern):
@@ -69,7 +69,7 @@ async def test_a_pattern_that_cannot_be_used_fails_the_run_closed():
     assert "RE2" in run.detail
 
 
-async def test_a_run_knows_what_was_said_before(scripted):
+async def test_a_run_gets_the_conversation(scripted):
     model = scripted(Says(answer="Ada."))
     history = [
         {"role": "user", "content": "I am Ada."},
@@ -84,20 +84,20 @@ async def test_a_run_knows_what_was_said_before(scripted):
     ]
 
 
-async def test_the_default_agent_is_the_one_that_is_marked():
+async def test_the_marked_agent_is_the_default():
     await Agent.objects.acreate(name="aaa")
 
     assert (await sync_to_async(agent_factory.default_agent)()).name == "helper"
 
 
-async def test_without_a_marked_agent_the_first_one_answers():
+async def test_without_a_marked_agent_the_first_one_is_the_default():
     await Agent.objects.aupdate(is_default=False)
     await Agent.objects.acreate(name="aaa")
 
     assert (await sync_to_async(agent_factory.default_agent)()).name == "helper"
 
 
-async def test_a_model_of_its_own_is_used_by_an_agent():
+async def test_an_agent_uses_its_own_model():
     await Agent.objects.aupdate(model="openai/gpt-none")
 
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
@@ -117,9 +117,7 @@ def own_tools(settings):
     tool_factory.code_tools.cache_clear()
 
 
-async def test_a_function_of_ones_own_becomes_a_tool_that_a_run_can_use(
-    own_tools, scripted, agent
-):
+async def test_a_custom_function_becomes_a_tool(own_tools, scripted, agent):
     own_tools("tests.own_tools")
     await sync_to_async(call_command)("seed_demo", verbosity=0)
     await agent.tools.aadd(await ToolRegistration.objects.aget(name="shout"))
@@ -138,7 +136,7 @@ async def test_a_function_of_ones_own_becomes_a_tool_that_a_run_can_use(
         (["tests.own_tools", "tests.own_tools"], "two tools are named 'shout'"),
     ],
 )
-def test_a_module_that_cannot_be_used_is_named(own_tools, modules, reason):
+def test_an_unusable_tool_module_is_named_in_the_error(own_tools, modules, reason):
     own_tools(*modules)
 
     with pytest.raises(ImproperlyConfigured, match=reason):
@@ -146,7 +144,7 @@ def test_a_module_that_cannot_be_used_is_named(own_tools, modules, reason):
 
 
 @pytest.mark.parametrize("name", sorted(tool_factory.BUILT_IN_TOOLS))
-async def test_every_tool_can_be_described_again(name, agent):
+async def test_a_tool_has_the_description_of_its_row(name, agent):
     await agent.tools.aadd(await ToolRegistration.objects.aget(name=name))
     await ToolRegistration.objects.filter(name=name).aupdate(description="In our words.")
 
@@ -155,7 +153,7 @@ async def test_every_tool_can_be_described_again(name, agent):
     assert runtime.tools.get(name).description == "In our words."
 
 
-async def test_an_agent_may_ask_those_it_was_given(scripted):
+async def test_an_agent_can_hand_off_to_its_sub_agents(scripted):
     helper = await Agent.objects.aget()
     lead = await Agent.objects.acreate(name="lead", model="lead-model")
     await lead.handoffs.aadd(helper)
@@ -178,7 +176,7 @@ async def test_an_agent_may_ask_those_it_was_given(scripted):
     ]
 
 
-async def test_a_sub_agent_that_is_switched_off_is_not_offered():
+async def test_a_disabled_sub_agent_is_not_offered():
     agent = await Agent.objects.aget()
     other = await Agent.objects.acreate(name="other", enabled=False)
     await agent.handoffs.aadd(other)
@@ -186,7 +184,7 @@ async def test_a_sub_agent_that_is_switched_off_is_not_offered():
     assert "ask_other" not in (await build_agent()).tools.list_tools()
 
 
-async def test_models_to_fall_back_to_are_asked_in_their_order():
+async def test_fallback_models_are_used_in_order():
     await Agent.objects.aupdate(model="a/b", fallback_models="c/d\n demo \na/b\n")
 
     runtime = await build_agent()
@@ -195,7 +193,7 @@ async def test_models_to_fall_back_to_are_asked_in_their_order():
     assert [planner.model for planner in runtime.fallback_planners] == ["c/d", "demo"]
 
 
-async def test_a_tool_has_the_stand_in_that_its_row_names():
+async def test_a_tool_has_its_configured_fallback():
     search = await ToolRegistration.objects.aget(name="search")
     await ToolRegistration.objects.filter(name="database").aupdate(fallback=search)
 
@@ -205,7 +203,7 @@ async def test_a_tool_has_the_stand_in_that_its_row_names():
     assert runtime.tools.get("search").fallback_tool is None
 
 
-async def test_an_endpoint_is_a_tool_and_one_that_is_not_described_is_left_out():
+async def test_an_http_tool_without_a_definition_is_left_out():
     agent = await Agent.objects.aget()
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     rows = [
@@ -225,7 +223,7 @@ async def test_an_endpoint_is_a_tool_and_one_that_is_not_described_is_left_out()
     assert not tools.has("broken")
 
 
-async def test_a_tool_that_is_called_like_a_sub_agent_does_not_break_every_run():
+async def test_a_tool_named_like_a_sub_agent_does_not_break_runs():
     agent = await Agent.objects.aget()
     other = await Agent.objects.acreate(name="other")
     row = await ToolRegistration.objects.acreate(

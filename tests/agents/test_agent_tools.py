@@ -41,7 +41,7 @@ def tool_fields(name, **settings):
     return {f"tool-{pk}-{setting}": value for setting, value in given.items()}
 
 
-async def test_a_setting_of_the_agent_goes_before_that_of_the_tool():
+async def test_an_agent_setting_overrides_the_tools():
     await sync_to_async(link)("calculator", approval="always", effect="at_most_once", timeout=7)
 
     calculator, search = await tool("calculator"), await tool("search")
@@ -51,7 +51,7 @@ async def test_a_setting_of_the_agent_goes_before_that_of_the_tool():
     assert (search.effect, search.timeout) == ("read", 30)
 
 
-async def test_an_agent_may_be_trusted_with_a_tool_that_asks_elsewhere():
+async def test_an_agent_can_use_a_tool_without_its_usual_approval():
     await ToolRegistration.objects.aupdate(approval="always")
     await sync_to_async(link)("calculator", approval="never")
 
@@ -59,7 +59,7 @@ async def test_an_agent_may_be_trusted_with_a_tool_that_asks_elsewhere():
     assert (await tool("search")).needs_approval
 
 
-async def test_a_tool_may_be_called_so_often_by_this_agent_and_no_more(scripted):
+async def test_an_agent_has_its_own_call_limit_for_a_tool(scripted):
     await sync_to_async(link)("calculator", max_calls=1)
     scripted(Says.call("calculator", expression="1"), Says.call("calculator", expression="2"))
 
@@ -69,7 +69,7 @@ async def test_a_tool_may_be_called_so_often_by_this_agent_and_no_more(scripted)
     assert run.detail == "The agent can call 'calculator' up to 1 times per run."
 
 
-async def test_a_limit_of_its_own_may_be_more_than_that_of_all_tools(scripted):
+async def test_an_agents_call_limit_can_exceed_the_default(scripted):
     await Agent.objects.aupdate(max_tool_calls_per_tool=1)
     await sync_to_async(link)("calculator", max_calls=2)
     twice = [Says.call("calculator", expression=str(number)) for number in (1, 2)]
@@ -78,7 +78,7 @@ async def test_a_limit_of_its_own_may_be_more_than_that_of_all_tools(scripted):
     assert (await run_question("Add up.")).status == Run.Status.COMPLETED
 
 
-def test_the_tools_of_an_agent_are_given_with_their_settings(root):
+def test_the_agent_form_saves_tools_with_their_settings(root):
     chosen = tool_fields("search", approval="always", timeout="9", max_calls="3", effect="read")
     root.post(
         reverse("admin:agents_agent_add"), agent_form(**chosen, **tool_fields("calculator"))
@@ -90,7 +90,7 @@ def test_the_tools_of_an_agent_are_given_with_their_settings(root):
     assert {*writer.tools.values_list("name", flat=True)} == {"search", "calculator"}
 
 
-def test_a_tool_that_is_switched_off_is_gone_and_others_stay_as_they_are(root, agent):
+def test_unchecking_a_tool_removes_it_and_keeps_the_others(root, agent):
     link("search", timeout=5)
     kept = agent_form(name="helper", is_default="on") | tool_fields("search", timeout="5")
     root.post(reverse("admin:agents_agent_change", args=[agent.pk]), kept)
@@ -98,7 +98,7 @@ def test_a_tool_that_is_switched_off_is_gone_and_others_stay_as_they_are(root, a
     assert [(each.tool.name, each.timeout) for each in agent.links.all()] == [("search", 5)]
 
 
-def test_the_log_says_what_was_changed_about_a_tool(root, agent):
+def test_the_history_lists_changes_of_tool_settings(root, agent):
     kept = agent_form(name="helper", is_default="on") | tool_fields("search", timeout="5")
     root.post(reverse("admin:agents_agent_change", args=[agent.pk]), kept)
 
@@ -115,7 +115,7 @@ def test_the_log_says_what_was_changed_about_a_tool(root, agent):
         ("approval", "perhaps\0", "valid choice"),
     ],
 )
-def test_a_setting_that_cannot_be_is_told_on_its_row(root, setting, value, words):
+def test_an_invalid_setting_is_reported_on_its_row(root, setting, value, words):
     typed = agent_form(**tool_fields("search", **{setting: value}))
     response = root.post(reverse("admin:agents_agent_add"), typed)
 
@@ -125,7 +125,7 @@ def test_a_setting_that_cannot_be_is_told_on_its_row(root, setting, value, words
     assert not Agent.objects.filter(name="writer").exists()
 
 
-def test_what_is_left_empty_says_what_it_would_be(root, agent):
+def test_empty_settings_show_their_default(root, agent):
     ToolRegistration.objects.filter(name="database").update(approval="always", timeout=44)
 
     page = root.get(reverse("admin:agents_agent_change", args=[agent.pk])).content.decode()
@@ -135,7 +135,7 @@ def test_what_is_left_empty_says_what_it_would_be(root, agent):
     assert "Default (read-only)" in page
 
 
-def test_settings_that_somebody_else_has_changed_meanwhile_are_not_overwritten(root, agent):
+def test_tool_settings_changed_by_another_user_are_not_overwritten(root, agent):
     change = reverse("admin:agents_agent_change", args=[agent.pk])
     seen = root.get(change).context["seen"]
     link("search", timeout=5)
@@ -147,7 +147,7 @@ def test_settings_that_somebody_else_has_changed_meanwhile_are_not_overwritten(r
 
 
 @pytest.mark.parametrize(("more", "is_there"), [(0, False), (8, True)])
-def test_a_tool_can_be_looked_for_where_there_are_many(root, more, is_there):
+def test_a_long_tool_list_can_be_searched(root, more, is_there):
     for number in range(more):
         ToolRegistration.objects.create(name=f"tool-{number}")
 

@@ -33,7 +33,7 @@ async def read(answer):
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
 
 
-async def test_a_run_that_is_over_is_streamed_to_its_end(client, person):
+async def test_a_finished_run_is_streamed_to_its_end(client, person):
     run = await run_question("6 * 7", user=person)
 
     answer = await client.get(f"/api/runs/{run.pk}/events/")
@@ -48,7 +48,7 @@ async def test_a_run_that_is_over_is_streamed_to_its_end(client, person):
 
 
 @pytest.mark.parametrize("way", ["header", "query"])
-async def test_a_stream_goes_on_after_the_last_that_was_read(client, person, way):
+async def test_a_stream_resumes_after_the_last_event_id(client, person, way):
     run = await run_question("6 * 7", user=person)
     header = {"Last-Event-ID": "3"} if way == "header" else {}
     query = "" if way == "header" else "?after=3"
@@ -60,7 +60,7 @@ async def test_a_stream_goes_on_after_the_last_that_was_read(client, person, way
     assert events[-1]["event"] == "run_finished"
 
 
-async def test_a_place_that_makes_no_sense_is_the_beginning(client, person):
+async def test_an_invalid_event_id_starts_at_the_beginning(client, person):
     run = await run_question("6 * 7", user=person)
     path = f"/api/runs/{run.pk}/events/"
 
@@ -69,13 +69,13 @@ async def test_a_place_that_makes_no_sense_is_the_beginning(client, person):
         assert (await read(answer))[0]["id"] == "1", after
 
 
-async def test_a_place_after_the_end_gives_nothing(client, person):
+async def test_an_event_id_after_the_end_returns_nothing(client, person):
     run = await run_question("6 * 7", user=person)
 
     assert await read(await client.get(f"/api/runs/{run.pk}/events/?after=999")) == []
 
 
-async def test_a_live_run_is_streamed_as_it_goes_even_if_nobody_is_told(
+async def test_a_live_run_is_streamed_without_notifications(
     client, person, scripted, monkeypatch
 ):
     async def lose(topic, kind, **facts):
@@ -98,7 +98,7 @@ async def test_a_live_run_is_streamed_as_it_goes_even_if_nobody_is_told(
     assert events[-1]["event"] == "run_finished"
 
 
-async def test_a_line_break_in_a_word_is_none_in_the_stream(client, person, scripted):
+async def test_line_breaks_in_data_are_escaped(client, person, scripted):
     scripted(Says(answer="one\n\ntwo\r\u2028three"))
     run = await run_question("What is it?", user=person)
 

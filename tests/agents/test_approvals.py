@@ -73,7 +73,7 @@ async def finish_run(approval):
     return await verify_run(run)
 
 
-async def test_an_approved_call_is_made_and_the_run_ends_as_ever(waiting, letter, person):
+async def test_an_approved_call_is_made_and_the_run_completes(waiting, letter, person):
     await approvals.decide(person, waiting.pk, word(waiting))
 
     run = await finish_run(waiting)
@@ -85,7 +85,7 @@ async def test_an_approved_call_is_made_and_the_run_ends_as_ever(waiting, letter
     assert (waiting.verdict, waiting.decided_by_id) == ("approved", person.pk)
 
 
-async def test_a_run_can_be_decided_after_the_server_was_started_again(waiting, letter, person):
+async def test_a_call_can_be_approved_after_a_server_restart(waiting, letter, person):
     await runs.shut_down()
     taken = await runs.recover_abandoned()
 
@@ -96,7 +96,7 @@ async def test_a_run_can_be_decided_after_the_server_was_started_again(waiting, 
     assert len(letter.sent) == 1
 
 
-async def test_other_arguments_are_the_ones_that_are_used(waiting, letter, person):
+async def test_edited_arguments_are_used(waiting, letter, person):
     changed = json.dumps({"to": "b@example.org"})
 
     await approvals.decide(person, waiting.pk, word(waiting, arguments=changed))
@@ -112,7 +112,7 @@ async def test_other_arguments_are_the_ones_that_are_used(waiting, letter, perso
     )
 
 
-async def test_a_declined_call_is_never_made(waiting, letter, person, scripted):
+async def test_a_rejected_call_is_never_made(waiting, letter, person, scripted):
     model = scripted(Says(answer="Then I leave it."))
 
     await approvals.decide(
@@ -126,7 +126,7 @@ async def test_a_declined_call_is_never_made(waiting, letter, person, scripted):
     assert "Not to her." in model.requests[0]["messages"][-1]["content"]
 
 
-async def test_a_decision_is_taken_once(waiting, letter, person):
+async def test_a_decision_counts_once(waiting, letter, person):
     both = [approvals.decide(person, waiting.pk, word(waiting)) for _ in range(2)]
 
     results = await asyncio.gather(*both, return_exceptions=True)
@@ -152,7 +152,7 @@ async def test_a_decision_is_taken_once(waiting, letter, person):
         ('{"to": "' + "x" * 100_001 + '"}', "too long"),
     ],
 )
-async def test_arguments_the_tool_cannot_take_are_refused_in_words(
+async def test_invalid_arguments_are_rejected_with_a_message(
     waiting, letter, person, arguments, sentence
 ):
     with pytest.raises(DecisionRejected) as refused:
@@ -164,14 +164,14 @@ async def test_arguments_the_tool_cannot_take_are_refused_in_words(
     assert letter.sent == []
 
 
-async def test_a_word_about_another_call_is_not_taken(waiting, letter, person):
+async def test_a_decision_about_another_call_is_rejected(waiting, letter, person):
     with pytest.raises(DecisionRejected, match="This request has changed"):
         await approvals.decide(person, waiting.pk, Decision(digest="0" * 64, is_approved=True))
 
     assert letter.sent == []
 
 
-async def test_whoever_only_reads_is_told_whom_it_waits_for(waiting):
+async def test_readers_see_whose_approval_is_pending(waiting):
     def shown(may_decide: bool) -> str:
         watched = LiveRunView(waiting.run_id, "chat", may_decide=may_decide)
         return watched.snapshot()
@@ -180,7 +180,7 @@ async def test_whoever_only_reads_is_told_whom_it_waits_for(waiting):
     assert "Waiting for the user who asked" not in await sync_to_async(shown)(True)
 
 
-async def test_nobody_else_may_decide(waiting, letter, stranger, administrator):
+async def test_other_users_cannot_decide(waiting, letter, stranger, administrator):
     for somebody in (stranger, administrator):
         with pytest.raises(Approval.DoesNotExist):
             await approvals.decide(somebody, waiting.pk, word(waiting))
@@ -194,7 +194,7 @@ async def test_nobody_else_may_decide(waiting, letter, stranger, administrator):
     assert letter.sent == []
 
 
-async def test_stop_ends_a_run_that_waits(waiting, letter, person):
+async def test_stop_ends_a_run_that_awaits_approval(waiting, letter, person):
     run = await Run.objects.aget(pk=waiting.run_id)
 
     await runs.stop(run)
@@ -209,9 +209,7 @@ async def test_stop_ends_a_run_that_waits(waiting, letter, person):
     assert letter.sent == []
 
 
-async def test_several_calls_wait_together_and_go_on_when_all_are_decided(
-    letter, scripted, person
-):
+async def test_several_pending_calls_resume_when_all_are_decided(letter, scripted, person):
     scripted(
         Says("", (Call("calculator", {"to": "a"}), Call("calculator", {"to": "b"}))), THANKS
     )
@@ -227,7 +225,7 @@ async def test_several_calls_wait_together_and_go_on_when_all_are_decided(
     assert letter.sent == [{"to": "b"}]
 
 
-async def test_an_agent_may_be_told_to_show_every_call_first(person, scripted):
+async def test_an_agent_can_require_approval_for_every_call(person, scripted):
     await Agent.objects.aupdate(auto_execute_tools=False)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="42"))
 
@@ -241,14 +239,14 @@ async def test_an_agent_may_be_told_to_show_every_call_first(person, scripted):
     ("setting", "status"),
     [("always", "waiting"), ("never", "completed"), ("tool", "completed")],
 )
-async def test_an_administrator_decides_which_tools_ask(setting, status, scripted):
+async def test_an_administrator_sets_which_tools_require_approval(setting, status, scripted):
     await ToolRegistration.objects.filter(name="calculator").aupdate(approval=setting)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="42"))
 
     assert (await run_question("6 * 7")).status == status
 
 
-async def test_the_page_watched_is_the_page_reloaded_while_a_run_waits(waiting, person):
+async def test_live_and_reloaded_page_are_equal_during_an_approval(waiting, person):
     before = LiveRunView(waiting.run_id)
     await sync_to_async(before.snapshot)()
     html = await sync_to_async(LiveRunView(waiting.run_id).snapshot)()
@@ -261,7 +259,7 @@ async def test_the_page_watched_is_the_page_reloaded_while_a_run_waits(waiting, 
 # The pages
 
 
-async def test_the_inbox_lists_what_waits_for_me_and_nothing_else(waiting, person, stranger):
+async def test_the_inbox_lists_only_my_pending_requests(waiting, person, stranger):
     client, other = AsyncClient(), AsyncClient()
     await sync_to_async(client.force_login)(person)
     await sync_to_async(other.force_login)(stranger)
@@ -293,7 +291,7 @@ async def test_a_decision_without_javascript_leads_back_to_the_conversation(
     assert len(letter.sent) == 1
 
 
-async def test_a_decision_that_cannot_be_taken_says_why_and_loses_nothing(waiting, person):
+async def test_an_invalid_decision_shows_the_error_and_keeps_the_input(waiting, person):
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
     data = {
@@ -314,7 +312,7 @@ async def test_a_decision_that_cannot_be_taken_says_why_and_loses_nothing(waitin
     assert f'id="approval-{waiting.pk}-problem"' in live.content.decode()
 
 
-async def test_the_trace_of_a_waiting_run_shows_a_reviewer_no_buttons(waiting, stranger):
+async def test_reviewers_get_no_approval_buttons_in_the_trace(waiting, stranger):
     from django.contrib.auth.models import Permission
 
     review = await Permission.objects.aget(codename="review_runs")
@@ -346,6 +344,6 @@ async def test_the_trace_of_a_waiting_run_shows_a_reviewer_no_buttons(waiting, s
         ("日本語 é", "日本語 é"),
     ],
 )
-def test_what_cannot_be_seen_is_made_visible(text, shown):
+def test_invisible_characters_in_arguments_are_made_visible(text, shown):
     assert shown in render_exact(text)
     assert "<b>" not in render_exact(text)

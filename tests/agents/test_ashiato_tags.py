@@ -24,7 +24,7 @@ from agents.web.presentation.template_cache import rating, unstarted_run
         (7_620_000, "2 h 07 min"),
     ],
 )
-def test_a_duration_is_written_as_people_say_it(milliseconds, written):
+def test_durations_are_written_in_natural_units(milliseconds, written):
     assert duration(milliseconds) == written
 
 
@@ -37,7 +37,7 @@ def test_a_duration_is_written_in_the_readers_language():
     ("dollars", "written"),
     [(None, "—"), (0, "$0"), (0.00001, "<$0.0001"), (0.0012, "$0.0012"), (1234.5, "$1,234.50")],
 )
-def test_a_cost_that_nobody_knows_is_not_nothing(dollars, written):
+def test_an_unknown_cost_is_not_zero(dollars, written):
     assert cost(dollars) == written
 
 
@@ -45,13 +45,13 @@ def test_large_counts_are_grouped_and_none_is_a_dash():
     assert (count(1234), count(0), count(None)) == ("1,234", "—", "—")
 
 
-def test_an_icon_is_for_the_eye_only():
+def test_icons_are_hidden_from_screen_readers():
     assert 'aria-hidden="true"' in icon("tool")
     assert "#i-done" in icon("completed")
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_thumbs_that_nobody_has_touched_are_those_of_the_template(language):
+def test_an_unrated_rating_equals_its_template(language):
     view = RunView(Run(pk=7, status="completed"), is_judged=False)
 
     with translation.override(language):
@@ -62,7 +62,7 @@ def test_thumbs_that_nobody_has_touched_are_those_of_the_template(language):
 @pytest.mark.django_db
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("model", ["demo", "openai/<large>"])
-def test_a_run_that_nobody_has_heard_of_is_what_the_template_makes_of_it(language, model):
+def test_an_unstarted_run_equals_its_template(language, model):
     began = timezone.now()
     for pk, agent in ((7, "guide"), (1234, "critic & co")):
         chosen = {"effort": "low"} if pk == 7 else {}
@@ -74,7 +74,7 @@ def test_a_run_that_nobody_has_heard_of_is_what_the_template_makes_of_it(languag
             assert unstarted_run(view) == render_to_string("run/_run.html", {"view": view})
 
 
-def test_what_is_long_or_has_many_lines_may_scroll():
+def test_long_or_multiline_text_is_scrollable():
     assert not is_scrollable("Why?", 120)
     assert is_scrollable("x" * 121, 120)
     assert is_scrollable("\n" * 7, 120)

@@ -110,7 +110,7 @@ async def test_an_agent_that_stores_no_personal_data_stores_no_files(
     assert len(images(model.requests[-1]["messages"])) == 1
 
 
-async def test_an_agent_that_hides_personal_data_sends_no_image(
+async def test_an_agent_that_masks_personal_data_sends_no_image(
     drawing, seeing, scripted, person
 ):
     await Agent.objects.aupdate(personal_data=Agent.PersonalData.HIDDEN)
@@ -124,7 +124,7 @@ async def test_an_agent_that_hides_personal_data_sends_no_image(
     assert thought.notes[0]["kind"] == "unsent_attachments"
 
 
-async def test_a_run_can_only_save_so_much(person, monkeypatch):
+async def test_the_size_of_a_runs_attachments_is_limited(person, monkeypatch):
     monkeypatch.setattr(attachments, "MAX_RUN_BYTES", len(png()) + 1)
     run = await Run.objects.acreate(query="?", topic="chat.9", user=person, agent_name="a")
     store = RunAttachmentStore(run.pk)
@@ -158,7 +158,7 @@ async def test_it_is_deleted_with_its_run(drawing, scripted, person):
         ("openai/gpt-3.5-turbo", "auto", False),
     ],
 )
-def test_a_model_sees_images_by_its_setting_or_by_what_is_known(model, choice, sees):
+def test_vision_support_comes_from_the_setting_or_the_model_info(model, choice, sees):
     row = LanguageModel(label="mine", model=model, image_input=choice)
 
     senses = planner_factory._senses(planner_factory.ModelSetup(name="mine", row=row))
@@ -167,7 +167,7 @@ def test_a_model_sees_images_by_its_setting_or_by_what_is_known(model, choice, s
 
 
 @pytest.mark.parametrize("with_content", [True, False])
-async def test_monitors_are_told_of_files_and_sent_none(
+async def test_telemetry_names_attachments_without_sending_them(
     drawing, scripted, person, with_content
 ):
     scripted(CALL, ANSWER)

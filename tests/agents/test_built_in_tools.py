@@ -28,7 +28,7 @@ def test_every_tool_class_with_a_name_is_built_in():
 
 
 @pytest.mark.parametrize("name", sorted(BUILT_IN_TOOLS))
-def test_a_built_in_tool_is_a_whole_tool_under_its_own_name(name):
+def test_a_built_in_tool_is_complete_and_has_its_own_name(name):
     tool = BUILT_IN_TOOLS[name]()
 
     assert isinstance(tool, Tool)

@@ -169,17 +169,17 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "value"), WORKED_OUT.items())
-def test_what_people_write_is_worked_out(text, value):
+def test_common_notations_are_calculated(text, value):
     assert calculate(text) == value
 
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED.items())
-def test_what_is_not_arithmetic_is_refused_with_the_reason(text, reason):
+def test_other_input_is_rejected_with_the_reason(text, reason):
     with pytest.raises(CalculationError, match=reason):
         calculate(text)
 
 
-def test_bombs_are_refused_before_they_go_off():
+def test_huge_results_are_rejected_before_calculation():
     started = time.process_time()
 
     for bomb in REFUSED:
@@ -190,26 +190,26 @@ def test_bombs_are_refused_before_they_go_off():
 
 
 @pytest.mark.parametrize("input", ["6 * 7", {"expression": "6 * 7"}, {"input": "6 * 7"}])
-async def test_the_input_may_be_text_or_arguments(input):
+async def test_the_input_can_be_text_or_arguments(input):
     result = await CalculatorTool().execute(input)
 
     assert result.output == "42"
     assert not result.is_error
 
 
-async def test_a_refusal_is_told_to_the_model_at_once():
+async def test_a_rejection_is_an_error_the_model_can_fix():
     result = await CalculatorTool().execute({"expression": "9**9**9"})
 
     assert result.mendable
     assert result.text == "Error: A number in this calculation is too large."
 
 
-async def test_arguments_of_another_kind_are_refused_and_not_raised():
+async def test_arguments_of_the_wrong_type_are_rejected_without_an_exception():
     for input in ({}, {"expression": None}, {"expression": ["1"]}, {"expression": {}}):
         assert (await CalculatorTool().execute(input)).is_error
 
 
-def test_the_model_is_told_how_to_call_it():
+def test_the_tool_description_has_name_and_parameters():
     tool = CalculatorTool()
 
     assert isinstance(tool, Tool)
@@ -226,7 +226,7 @@ def test_the_model_is_told_how_to_call_it():
         "1.0001 ** 3650": "1.44048772076092 (rounded to 15 significant digits)",
     }.items(),
 )
-async def test_a_result_that_is_rounded_says_so(expression, text):
+async def test_a_rounded_result_has_a_note(expression, text):
     result = await CalculatorTool().execute({"expression": expression})
 
     assert result.text == text

@@ -99,7 +99,7 @@ def test_an_http_tool_is_added(root):
 @pytest.mark.parametrize(
     "definition", [EXAMPLE_DEFINITION, EXAMPLE_DEFINITION["function"], PARAMETERS]
 )
-def test_a_definition_may_be_whole_or_a_part(root, definition):
+def test_a_definition_can_be_complete_or_only_the_function(root, definition):
     described = {"description": "Tells the weather.", "definition": json.dumps(definition)}
     root.post(page("add"), tool_fields(**described))
 
@@ -145,7 +145,7 @@ def test_a_definition_may_be_whole_or_a_part(root, definition):
         ({"timeout": "0"}, "timeout", "greater than or equal to 1"),
     ],
 )
-def test_a_tool_that_cannot_work_is_not_saved(root, changes, field, words):
+def test_an_invalid_tool_is_not_saved(root, changes, field, words):
     response = root.post(page("add"), tool_fields(**changes))
 
     assert errors(response).keys() == {field}
@@ -153,7 +153,7 @@ def test_a_tool_that_cannot_work_is_not_saved(root, changes, field, words):
     assert not ToolRegistration.objects.filter(source="http").exists()
 
 
-def test_a_wrong_endpoint_is_told_although_something_else_is_wrong_too(root):
+def test_all_errors_of_a_tool_form_are_shown(root):
     response = root.post(page("add"), tool_fields(endpoint="weather.example", definition="{"))
 
     assert errors(response).keys() == {"endpoint", "definition"}
@@ -168,9 +168,7 @@ def test_a_wrong_endpoint_is_told_although_something_else_is_wrong_too(root):
         ("http://[::1]:8080/{city}", "[::1]:8080"),
     ],
 )
-def test_an_endpoint_that_would_not_be_asked_is_saved_with_a_warning(
-    root, settings, endpoint, place
-):
+def test_a_private_endpoint_is_saved_with_a_warning(root, settings, endpoint, place):
     refused = root.post(page("add"), tool_fields(endpoint=endpoint), follow=True)
     settings.EGRESS_ALLOW = [place]
     there = page("change", own("weather").pk)
@@ -181,7 +179,7 @@ def test_an_endpoint_that_would_not_be_asked_is_saved_with_a_warning(
 
 
 @pytest.mark.parametrize("host", ["93.184.215.14", "intranet.example"])
-def test_no_name_is_looked_up_to_warn_of_it(root, host):
+def test_the_endpoint_warning_does_no_dns_lookup(root, host):
     html = root.post(
         page("add"), tool_fields(endpoint=f"https://{host}/{{city}}"), follow=True
     ).content.decode()
@@ -190,7 +188,7 @@ def test_no_name_is_looked_up_to_warn_of_it(root, host):
     assert "The URL is on a private network" not in html
 
 
-def test_headers_are_written_and_never_shown(root):
+def test_saved_headers_are_never_shown(root):
     row = over_http(headers={"X-Key": "hunter2"})
     html = root.get(page("change", row.pk)).content.decode()
     root.post(page("change", row.pk), tool_fields(description="Tells the weather."))
@@ -202,7 +200,7 @@ def test_headers_are_written_and_never_shown(root):
     assert row.headers.reveal() == {"X-Key": "hunter2"}
 
 
-def test_who_may_only_look_sees_no_secret(person):
+def test_users_with_view_permission_see_no_secret(person):
     row = over_http(headers={"X-Key": "hunter2"})
     person.is_staff = True
     person.save()
@@ -216,7 +214,7 @@ def test_who_may_only_look_sees_no_secret(person):
     assert client.post(page("change", row.pk), tool_fields()).status_code == 403
 
 
-def test_headers_do_not_follow_the_endpoint_to_somebody_else(root):
+def test_headers_are_not_sent_to_a_changed_host(root):
     row = over_http(headers={"X-Key": "hunter2"})
     elsewhere = tool_fields(endpoint="https://elsewhere.example/{city}")
 
@@ -229,7 +227,7 @@ def test_headers_do_not_follow_the_endpoint_to_somebody_else(root):
     assert row.headers.reveal() == {}
 
 
-def test_headers_of_a_lost_key_have_to_be_entered_again(root, settings):
+def test_headers_encrypted_with_a_lost_key_must_be_entered_again(root, settings):
     row = over_http(headers={"X-Key": "hunter2"})
     settings.ENCRYPTION_KEYS = ["another"]
 
@@ -240,7 +238,7 @@ def test_headers_of_a_lost_key_have_to_be_entered_again(root, settings):
     assert "Enter it again" in errors(refused)["headers"]
 
 
-async def test_an_http_tool_is_used_by_the_very_next_run(root, agent, scripted, settings):
+async def test_an_http_tool_is_used_by_the_next_run(root, agent, scripted, settings):
     settings.EGRESS_ALLOW = ["127.0.0.1"]
     model = scripted(Says.call("weather", city="Kyoto"), Says(answer="It is clear in Kyoto."))
     async with WireServer(pages={"/of/Kyoto": {"sky": "clear"}}) as server:
@@ -258,7 +256,7 @@ async def test_an_http_tool_is_used_by_the_very_next_run(root, agent, scripted, 
 
 
 @pytest.mark.parametrize("name", ["calculator", "files__read"])
-def test_of_a_tool_from_elsewhere_only_its_use_is_changed(root, remote, name):
+def test_only_usage_settings_of_an_mcp_tool_can_be_changed(root, remote, name):
     row = own(name)
     fields = root.get(page("change", row.pk)).context["adminform"].form.fields
     root.post(
@@ -275,7 +273,7 @@ def test_of_a_tool_from_elsewhere_only_its_use_is_changed(root, remote, name):
     assert row.endpoint == ""
 
 
-def test_a_tool_of_a_server_shows_what_was_accepted_and_what_waits(root, remote):
+def test_an_mcp_tool_shows_the_accepted_and_the_pending_definition(root, remote):
     calm = root.get(page("change", remote.pk)).content.decode()
     remote.pending = remote.definition | {"description": "Sends it."}
     remote.save()
@@ -289,7 +287,7 @@ def test_a_tool_of_a_server_shows_what_was_accepted_and_what_waits(root, remote)
     assert "blocked (definition changed)" in root.get(page("changelist")).content.decode()
 
 
-def test_the_list_says_how_tools_are_used_and_how_they_are(root, remote):
+def test_the_tool_list_shows_usage_and_state(root, remote):
     over_http(method="POST", name="order")
     fail("tool:order")
 
@@ -316,7 +314,7 @@ def test_the_list_says_how_tools_are_used_and_how_they_are(root, remote):
         ({}, {"fallback": "search"}, "already has a fallback"),
     ],
 )
-def test_a_stand_in_that_would_not_be_used_is_refused(root, tool, stand_in, words):
+def test_an_unusable_fallback_tool_is_rejected(root, tool, stand_in, words):
     if "fallback" in stand_in:
         stand_in = {"fallback": own("search")}
     ToolRegistration.objects.filter(name="calculator").update(**stand_in)
@@ -327,7 +325,7 @@ def test_a_stand_in_that_would_not_be_used_is_refused(root, tool, stand_in, word
     assert words in errors(response)["fallback"]
 
 
-def test_a_stand_in_has_none_itself(root):
+def test_a_fallback_tool_cannot_have_a_fallback(root):
     over_http(fallback=own("calculator"))
 
     changes = tool_fields(fallback=own("search").pk)
@@ -336,20 +334,20 @@ def test_a_stand_in_has_none_itself(root):
     assert "calculator is already the fallback for weather" in errors(response)["fallback"]
 
 
-def test_a_tool_does_not_stand_in_for_itself(root):
+def test_a_tool_cannot_be_its_own_fallback(root):
     row = over_http()
     response = root.post(page("change", row.pk), tool_fields(fallback=row.pk))
 
     assert "fallback" in errors(response)
 
 
-def test_a_stand_in_that_fits_is_kept(root):
+def test_a_valid_fallback_tool_is_saved(root):
     root.post(page("add"), tool_fields(fallback=own("calculator").pk))
 
     assert own("weather").fallback == own("calculator")
 
 
-def test_a_tool_that_was_fixed_is_tried_at_once(root):
+def test_saving_a_tool_closes_its_circuit(root):
     row = over_http()
     fail("tool:weather")
     root.post(page("change", row.pk), tool_fields(endpoint="https://better.example/{city}"))
@@ -357,7 +355,7 @@ def test_a_tool_that_was_fixed_is_tried_at_once(root):
     assert CIRCUITS.state() == []
 
 
-def test_only_a_tool_that_would_not_come_back_is_deleted(root):
+def test_built_in_tools_cannot_be_deleted(root):
     mine, made = own("calculator"), over_http()
     chosen = {
         "action": "delete_selected",
@@ -380,7 +378,7 @@ def test_a_server_is_deleted_with_its_tools(root, remote):
     assert not ToolRegistration.objects.filter(source="mcp").exists()
 
 
-def test_an_agent_is_set_up(root, agent):
+def test_an_agent_is_created(root, agent):
     chosen = {f"tool-{own('search').pk}-is_given": "on", "handoffs": [agent.pk]}
     fallbacks = " openai/gpt-5 \n\nollama/llama3/8b\nopenai/gpt-5\ndemo\n"
     form = json.dumps({"type": "object", "properties": {"title": {"type": "string"}}})
@@ -420,7 +418,7 @@ def test_an_agent_is_set_up(root, agent):
         ({"mode": "panel"}, "handoffs", "A panel needs members"),
     ],
 )
-def test_an_agent_that_cannot_be_is_not_saved(root, changes, field, words):
+def test_an_invalid_agent_is_not_saved(root, changes, field, words):
     response = root.post(page("add", of="agent"), agent_form(**changes))
 
     assert errors(response).keys() == {field}
@@ -429,7 +427,7 @@ def test_an_agent_that_cannot_be_is_not_saved(root, changes, field, words):
 
 
 @pytest.mark.parametrize(("merge", "is_kept"), [("synthesis", True), ("vote", False)])
-def test_only_a_panel_that_writes_answers_in_a_form(root, agent, merge, is_kept):
+def test_only_a_synthesizing_panel_can_have_an_output_schema(root, agent, merge, is_kept):
     form = {"output_schema": '{"type": "object"}', "handoffs": [agent.pk]}
 
     root.post(page("add", of="agent"), agent_form(mode="panel", merge=merge, **form))
@@ -437,7 +435,7 @@ def test_only_a_panel_that_writes_answers_in_a_form(root, agent, merge, is_kept)
     assert Agent.objects.filter(name="writer").exists() == is_kept
 
 
-def test_an_agent_is_no_sub_agent_of_itself(root, agent):
+def test_an_agent_cannot_be_its_own_sub_agent(root, agent):
     form = root.get(page("change", agent.pk, of="agent")).context["adminform"].form
     response = root.post(
         page("change", agent.pk, of="agent"), agent_form(name="helper", handoffs=[agent.pk])
@@ -447,7 +445,7 @@ def test_an_agent_is_no_sub_agent_of_itself(root, agent):
     assert "handoffs" in errors(response)
 
 
-def test_no_tool_of_an_agent_has_the_name_by_which_it_asks_a_sub_agent(root, agent):
+def test_a_tool_cannot_have_the_name_of_a_handoff(root, agent):
     assert agent.handoff_tool_name == Handoff(agent.name, lambda: None).name
     tool = over_http(name=agent.handoff_tool_name)
     given = {f"tool-{tool.pk}-is_given": "on"}
@@ -458,7 +456,7 @@ def test_no_tool_of_an_agent_has_the_name_by_which_it_asks_a_sub_agent(root, age
     assert not Agent.objects.filter(name="writer").exists()
 
 
-def test_neither_a_sub_agent_nor_a_tool_is_renamed_to_the_name_of_the_other(root, agent):
+def test_renaming_cannot_make_a_tool_and_a_handoff_collide(root, agent):
     caller = Agent.objects.create(name="caller")
     caller.handoffs.add(agent)
     tool = over_http(name="ask_writer")
@@ -473,7 +471,7 @@ def test_neither_a_sub_agent_nor_a_tool_is_renamed_to_the_name_of_the_other(root
     assert "caller uses this name to hand off" in errors(taken)["name"]
 
 
-def test_a_schema_is_shown_in_lines(root, agent):
+def test_a_schema_is_pretty_printed(root, agent):
     def shown():
         html = root.get(page("change", agent.pk, of="agent")).content.decode()
         return unescape(html.split('id="id_output_schema"')[1].split(">", 1)[1].split("<")[0])
@@ -484,7 +482,7 @@ def test_a_schema_is_shown_in_lines(root, agent):
     assert shown() == '\n{\n  "type": "object",\n  "title": "題"\n}'
 
 
-def test_the_list_of_agents_says_what_each_is(root, agent):
+def test_the_agent_list_shows_the_kind_of_each(root, agent):
     shy = Agent.objects.create(name="shy", model="openai/gpt-5", auto_execute_tools=False)
     shy.tools.add(ToolRegistration.objects.get(name="search"))
     html = root.get(page("changelist", of="agent")).content.decode()
@@ -494,7 +492,7 @@ def test_the_list_of_agents_says_what_each_is(root, agent):
         assert words in html
 
 
-def test_the_list_of_approvals_says_what_was_to_be_done_for_whom(root, administrator):
+def test_the_approval_list_shows_call_and_user(root, administrator):
     run = Run.objects.create(user=administrator, query="Order Emma for me.")
     asked_at = run.started_at
     about = {"agent_name": "buyer", "tool": "order", "asked_at": asked_at}
@@ -506,7 +504,7 @@ def test_the_list_of_approvals_says_what_was_to_be_done_for_whom(root, administr
     assert "{&quot;book&quot;: &quot;" + "x" * 69 + "…" in html
 
 
-def test_the_circuits_are_calm_where_nothing_failed(root):
+def test_the_circuit_page_is_empty_without_failures(root):
     html = root.get(reverse("admin:agents_circuits")).content.decode()
 
     assert "No recent failures." in html
@@ -514,7 +512,7 @@ def test_the_circuits_are_calm_where_nothing_failed(root):
     assert "<tbody" not in html.split('id="content-main"')[1]
 
 
-def test_a_circuit_is_shown_in_words(root):
+def test_an_open_circuit_is_described(root):
     fail("provider:openai", times=1)
     fail("tool:calculator", error="<b>Down</b> for a while.")
     html = root.get(reverse("admin:agents_circuits")).content.decode()
@@ -529,7 +527,7 @@ def test_a_circuit_is_shown_in_words(root):
     assert "No recent failures." not in html
 
 
-def test_a_pause_that_is_over_is_told_in_words(root, monkeypatch):
+def test_a_circuit_ready_for_a_trial_is_described(root, monkeypatch):
     fail("tool:calculator")
     monkeypatch.setattr(CIRCUITS.of("tool:calculator"), "clock", lambda: inf)
 
@@ -538,7 +536,7 @@ def test_a_pause_that_is_over_is_told_in_words(root, monkeypatch):
     assert "on next use" in root.get(reverse("admin:agents_circuits")).content.decode()
 
 
-def test_a_circuit_is_tried_at_a_persons_word(root):
+def test_an_administrator_can_close_a_circuit(root):
     fail("model:openai/gpt-5")
     close = reverse("admin:agents_circuits_close")
     assert CIRCUITS.of("model:openai/gpt-5").is_refusing
@@ -552,7 +550,7 @@ def test_a_circuit_is_tried_at_a_persons_word(root):
     assert "This circuit breaker no longer exists." in again
 
 
-def test_circuits_are_for_those_who_may_change_agents(person):
+def test_circuits_need_the_permission_to_change_agents(person):
     person.is_staff = True
     person.save()
     client = Client()

@@ -44,7 +44,7 @@ def test_a_question_is_answered_on_the_command_line(agent):
     assert Run.objects.get().status == "completed"
 
 
-def test_every_event_can_be_had_as_json(agent):
+def test_events_can_be_printed_as_json(agent):
     out, _ = ask("6 * 7", "--json")
     events = [json.loads(line) for line in out.splitlines()]
 
@@ -54,7 +54,7 @@ def test_every_event_can_be_had_as_json(agent):
     assert all(set(e) == {"time", "agent", "type", "data", "seq"} for e in events)
 
 
-def test_an_agent_is_asked_by_its_name(agent):
+def test_an_agent_can_be_chosen_by_name(agent):
     Agent.objects.create(name="other", model="demo")
 
     ask("6 * 7", "--agent", "other")
@@ -62,14 +62,14 @@ def test_an_agent_is_asked_by_its_name(agent):
     assert Run.objects.get().agent_name == "other"
 
 
-def test_an_agent_that_is_not_there_is_said_so(agent):
+def test_an_unknown_agent_is_an_error(agent):
     with pytest.raises(
         CommandError, match=r"no agent named 'nobody'. Available agents: helper\."
     ):
         ask("6 * 7", "--agent", "nobody")
 
 
-def test_a_blocked_question_is_a_failure(agent):
+def test_a_blocked_question_exits_with_an_error(agent):
     with pytest.raises(CommandError, match="looks like a private key") as error:
         ask("-----BEGIN PRIVATE KEY----- abc")
 
@@ -78,17 +78,17 @@ def test_a_blocked_question_is_a_failure(agent):
 
 
 @pytest.mark.parametrize("arguments", [[], [""], ["  \n "], ["6 * 7", "--resume", "1"]])
-def test_a_question_or_a_run_to_go_on_with_is_needed(agent, arguments):
+def test_a_question_or_a_run_to_resume_is_required(agent, arguments):
     with pytest.raises(CommandError, match="Enter either a question or --resume RUN"):
         ask(*arguments)
 
 
-def test_without_an_agent_the_advice_is_given(db):
+def test_without_an_agent_the_error_has_advice(db):
     with pytest.raises(CommandError, match="No agent is enabled. Enable one"):
         ask("6 * 7")
 
 
-def test_a_failed_run_is_a_failure_in_words(agent, scripted):
+def test_a_failed_run_exits_with_an_error_message(agent, scripted):
     from agents.engine.errors import ModelError
 
     scripted(ModelError("The provider refused."))
@@ -117,7 +117,7 @@ def terminal(monkeypatch):
     os.close(ours)
 
 
-def test_a_call_is_asked_about_at_the_terminal_with_its_exact_arguments(careful, terminal):
+def test_the_terminal_asks_for_approval_with_exact_arguments(careful, terminal):
     terminal("y\n")
 
     out, err = ask("6 * 7", "--agent", "careful")
@@ -130,7 +130,7 @@ def test_a_call_is_asked_about_at_the_terminal_with_its_exact_arguments(careful,
 
 
 @pytest.mark.parametrize("said", ["n", "", "what?"])
-def test_anything_but_yes_at_the_terminal_declines_the_call(careful, terminal, said):
+def test_anything_but_yes_at_the_terminal_rejects_the_call(careful, terminal, said):
     terminal(f"{said}\n")
 
     out, _ = ask("6 * 7", "--agent", "careful")
@@ -139,9 +139,7 @@ def test_anything_but_yes_at_the_terminal_declines_the_call(careful, terminal, s
     assert Run.objects.get().approvals.get().verdict == "rejected"
 
 
-def test_without_a_terminal_the_run_is_left_waiting_and_can_be_gone_on_with(
-    careful, terminal, monkeypatch
-):
+def test_without_a_terminal_the_run_pauses_and_can_be_resumed(careful, terminal, monkeypatch):
     at_terminal = sys.stdin
     monkeypatch.setattr(sys, "stdin", StringIO("y\n"))
 
@@ -157,7 +155,7 @@ def test_without_a_terminal_the_run_is_left_waiting_and_can_be_gone_on_with(
     assert Run.objects.get().status == "completed"
 
 
-def test_the_end_of_input_leaves_the_run_waiting(careful, terminal):
+def test_end_of_input_leaves_the_run_paused(careful, terminal):
     terminal("\x04")
 
     with pytest.raises(CommandError, match="is waiting for approval"):
@@ -166,7 +164,7 @@ def test_the_end_of_input_leaves_the_run_waiting(careful, terminal):
     assert Run.objects.get().status == "waiting"
 
 
-def test_a_run_of_somebody_else_is_not_gone_on_with(careful, person, terminal):
+def test_another_users_run_cannot_be_resumed(careful, person, terminal):
     left = runs.prepare(query="6 * 7", topic="chat.1", user=person, agent=careful)
     Run.objects.update(status="waiting")
 
@@ -174,7 +172,7 @@ def test_a_run_of_somebody_else_is_not_gone_on_with(careful, person, terminal):
         ask("--resume", str(left.pk))
 
 
-def test_what_a_model_writes_cannot_steer_the_terminal(careful, terminal, scripted):
+def test_terminal_escapes_in_arguments_are_neutralized(careful, terminal, scripted):
     scripted(
         Says(calls=(Call("calculator", '{"expression": "1\x1b[2K\u202e1"}'),)), Says(answer=".")
     )
@@ -189,7 +187,7 @@ NASTY = "a\x1b]0;x\x07\x9b2J\r\u202eb\u2066\U000e0041\u2028 c"
 WRITTEN_OUT = r"a\u001b]0;x\u0007\u009b2J\u000d\u202eb\u2066\U000e0041\u2028 c"
 
 
-def test_an_answer_cannot_steer_the_terminal_and_stays_readable(agent, scripted):
+def test_terminal_escapes_in_answers_are_neutralized(agent, scripted):
     scripted(Says(answer=f"{NASTY}\n\t日本\u3000語 👩\u200d💻"))
 
     out, _ = ask("6 * 7")
@@ -197,7 +195,7 @@ def test_an_answer_cannot_steer_the_terminal_and_stays_readable(agent, scripted)
     assert out == f"{WRITTEN_OUT}\n\t日本\u3000語 👩\u200d💻\n"
 
 
-def test_a_program_reads_the_answer_as_it_is(agent, scripted):
+def test_a_piped_answer_is_unchanged(agent, scripted):
     scripted(Says(answer=NASTY))
 
     out, _ = ask("6 * 7", "--json")
@@ -206,7 +204,7 @@ def test_a_program_reads_the_answer_as_it_is(agent, scripted):
     assert not set(out) & {*"\x1b\x07\x9b\r\u202e\u2066\U000e0041\u2028"}
 
 
-def test_an_error_cannot_steer_the_terminal(agent, capsys):
+def test_terminal_escapes_in_errors_are_neutralized(agent, capsys):
     Agent.objects.update(name=NASTY)
 
     with pytest.raises(SystemExit):
@@ -215,7 +213,7 @@ def test_an_error_cannot_steer_the_terminal(agent, capsys):
     assert f"Available agents: {WRITTEN_OUT}." in capsys.readouterr().err
 
 
-def test_an_agent_asks_another_one_on_the_command_line(db):
+def test_handoffs_work_on_the_command_line(db):
     seed_demo.make_agents()
 
     out, err = ask("Ask helper: what is 6 * 7?", "--agent", "lead")
@@ -225,7 +223,7 @@ def test_an_agent_asks_another_one_on_the_command_line(db):
     assert '[helper: calculator {"expression": "6 * 7"}]' in err
 
 
-def test_a_call_of_an_agent_that_was_asked_waits_for_a_word_too(db, terminal):
+def test_a_call_of_a_sub_agent_needs_approval_at_the_terminal(db, terminal):
     seed_demo.make_agents()
     terminal("y\n")
 
@@ -251,7 +249,7 @@ def seed_output():
     return out.getvalue()
 
 
-def test_a_first_visit_has_all_it_needs(no_samples):
+def test_seeding_creates_everything_a_new_installation_needs(no_samples):
     said = seed_output()
 
     agent = Agent.objects.get(is_default=True)
@@ -291,7 +289,7 @@ def test_a_built_in_tool_is_described_in_the_readers_language(name, samples):
     assert JAPANESE.search(words[:12])
 
 
-def test_a_first_visit_meets_agents_that_wait_report_and_hand_on(no_samples):
+def test_seeding_creates_agents_for_approvals_reports_and_handoffs(no_samples):
     seed_output()
 
     careful, reporter, lead = (
@@ -304,7 +302,7 @@ def test_a_first_visit_meets_agents_that_wait_report_and_hand_on(no_samples):
     assert {agent.name for agent in lead.handoffs.all()} == {"helper", "careful", "reporter"}
 
 
-def test_a_first_visit_meets_a_panel_whose_members_know_different_things(no_samples):
+def test_seeding_creates_a_panel_with_different_members(no_samples):
     seed_output()
 
     panel = Agent.objects.get(name="panel")
@@ -325,7 +323,7 @@ def test_seeding_again_changes_nothing(no_samples):
     assert (Agent.objects.count(), GuardrailPattern.objects.count()) == (7, 2)
 
 
-def test_what_an_administrator_changed_stays_changed(no_samples):
+def test_seeding_keeps_changes_of_administrators(no_samples):
     seed_output()
     Agent.objects.exclude(is_default=True).delete()
     Agent.objects.update(name="renamed", enabled=False, instructions="Be brief.")
@@ -342,7 +340,7 @@ def test_what_an_administrator_changed_stays_changed(no_samples):
     assert GuardrailPattern.objects.count() == 1
 
 
-def test_no_two_installations_have_the_same_password(db):
+def test_every_installation_gets_its_own_password(db):
     first = seed_demo.make_account()
     get_user_model().objects.all().delete()
 
@@ -350,7 +348,7 @@ def test_no_two_installations_have_the_same_password(db):
     assert len(first) >= 12
 
 
-def test_a_given_password_is_used_and_not_shown(db, settings, monkeypatch):
+def test_a_given_password_is_used_and_not_printed(db, settings, monkeypatch):
     given = SecretStr("correct horse battery")
     monkeypatch.setattr(settings.ENVIRONMENT, "admin_password", given)
 
@@ -364,7 +362,7 @@ def test_a_given_password_is_used_and_not_shown(db, settings, monkeypatch):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_a_taken_port_is_said_in_a_sentence(host):
+def test_a_port_in_use_is_an_error_message(host):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as taken:
         try:
@@ -379,7 +377,7 @@ def test_a_taken_port_is_said_in_a_sentence(host):
 
 
 @pytest.mark.parametrize("host", ["203.0.113.7", "no.such.host.invalid"])
-def test_an_address_that_is_not_ours_is_said_in_a_sentence(host):
+def test_an_unavailable_address_is_an_error_message(host):
     with pytest.raises(CommandError, match="Can't listen on"):
         serve.check_port(host, 8765)
 
@@ -394,7 +392,7 @@ def test_a_free_port_is_free():
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent")
-def test_a_question_with_bytes_that_are_no_text_is_asked_all_the_same(capsys):
+def test_a_question_with_invalid_utf8_is_accepted(capsys):
     call_command("ask", "2 + 2 \udcff")
 
     assert "4" in capsys.readouterr().out

@@ -39,7 +39,7 @@ def asked(person):
     return Run.objects.create(topic="chat.1", query="6 * 7", user=person, history=[{"a": 1}])
 
 
-def test_its_blanks_are_filled_in_again_each_time(asked):
+def test_placeholders_are_filled_for_each_call(asked):
     other = Run.objects.create(topic="chat.2", query="1 + 1")
 
     assert runs_on("chat.1", 0) == [asked]
@@ -49,14 +49,14 @@ def test_its_blanks_are_filled_in_again_each_time(asked):
     assert runs_on("chat.1", after=0) == runs_on(after=0, topic="chat.1") == [asked]
 
 
-def test_a_blank_that_is_left_out_is_a_mistake(asked):
+def test_a_missing_argument_is_an_error(asked):
     with pytest.raises(ValueError, match="zip"):
         runs_on("chat.1")
     with pytest.raises(KeyError, match="after"):
         runs_on(topic="chat.1")
 
 
-def test_its_rows_are_whole(asked, django_assert_num_queries):
+def test_rows_are_complete(asked, django_assert_num_queries):
     with django_assert_num_queries(1):
         [run] = runs_on("chat.1", 0)
 
@@ -64,7 +64,7 @@ def test_its_rows_are_whole(asked, django_assert_num_queries):
         assert run.user.username == "ada"
 
 
-def test_its_rows_are_those_that_the_orm_reads(asked):
+def test_rows_equal_those_of_the_orm(asked):
     Run.objects.create(topic="chat.2", query="1 + 1")
     for theirs in Run.objects.order_by("pk"):
         [ours] = runs_on(theirs.topic, 0)
@@ -73,24 +73,24 @@ def test_its_rows_are_those_that_the_orm_reads(asked):
         assert ours._state.adding is theirs._state.adding is False
 
 
-def test_what_is_left_out_is_read_later_and_what_is_added_is_there(asked):
+def test_deferred_columns_load_later_and_annotations_are_there(asked):
     [run] = lengths("chat.1")
 
     assert run.get_deferred_fields() == {"history"}
     assert (run.length, run.history) == (5, [{"a": 1}])
 
 
-def test_values_are_those_of_python(asked):
+def test_values_are_converted_to_python(asked):
     assert pairs("chat.1") == [([{"a": 1}], asked.started_at)]
 
 
-def test_a_blank_left_open_is_an_error(asked):
+def test_too_few_arguments_are_an_error(asked):
     with pytest.raises(ValueError, match="shorter"):
         runs_on("chat.1")
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_every_thread_asks_on_a_connection_of_its_own(person):
+async def test_every_thread_has_its_own_connection(person):
     run = await Run.objects.acreate(topic="chat.1", query="6 * 7", user=person)
     elsewhere = database_sync_to_async(runs_on, thread_sensitive=False)
 

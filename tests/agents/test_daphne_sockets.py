@@ -44,7 +44,7 @@ def sender(ends):
     return sender
 
 
-def test_a_frame_is_on_its_way_when_it_was_sent(sender, ends):
+def test_a_frame_is_written_to_the_socket_at_once(sender, ends):
     sender.sendData(b"one")
     sender.sendData(b"two")
 
@@ -53,7 +53,7 @@ def test_a_frame_is_on_its_way_when_it_was_sent(sender, ends):
 
 
 @pytest.mark.parametrize("size", [1, 125, 126, 65_535])
-def test_a_short_text_is_a_frame_as_every_browser_reads_it(sender, ends, size):
+def test_a_short_text_is_a_valid_websocket_frame(sender, ends, size):
     sender.state, sender._perMessageCompress = LowLatencySocket.STATE_OPEN, None
     sender.sendMessage(b"x" * size)
 
@@ -64,7 +64,7 @@ def test_a_short_text_is_a_frame_as_every_browser_reads_it(sender, ends, size):
     assert end.value.value == Frame(Opcode.TEXT, b"x" * size)
 
 
-def test_what_the_system_does_not_take_follows_in_its_order(sender, ends):
+def test_unsent_data_follows_in_order(sender, ends):
     sender.sendData(MUCH)
     sender.sendData(b"end")
     assert sender.transport.reactor.writers == {sender.transport}
@@ -78,7 +78,7 @@ def test_what_the_system_does_not_take_follows_in_its_order(sender, ends):
     assert sender.transport.reactor.writers == set()
 
 
-def test_what_is_sent_to_one_who_left_is_left_to_twisted(sender, ends):
+def test_data_for_a_closed_socket_is_left_to_twisted(sender, ends):
     ends[1].close()
     sender.sendData(b"one")
 

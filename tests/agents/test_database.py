@@ -16,11 +16,11 @@ pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True
 noted = ContextVar("noted")
 
 
-async def test_it_is_the_thread_in_which_all_others_ask():
+async def test_queries_run_in_the_thread_of_sync_to_async():
     assert await database.run(get_ident) == await sync_to_async(get_ident)() != get_ident()
 
 
-async def test_a_request_keeps_to_its_own_thread():
+async def test_a_request_uses_its_own_thread():
     everybodys = await database.run(get_ident)
     async with ThreadSensitiveContext():
         own = await database.run(get_ident)
@@ -28,26 +28,26 @@ async def test_a_request_keeps_to_its_own_thread():
         assert own == await sync_to_async(get_ident)() != everybodys
 
 
-def test_a_command_keeps_to_its_own_thread():
+def test_a_command_uses_its_own_thread():
     assert async_to_sync(database.run)(get_ident) == get_ident()
 
 
-async def test_what_belongs_to_the_task_is_known_there():
+async def test_context_variables_are_passed_on():
     noted.set("here")
 
     assert await database.run(noted.get) == "here"
 
 
-async def test_arguments_are_handed_on_by_name_too():
+async def test_keyword_arguments_are_passed_on():
     assert await database.run(sorted, [1, 3, 2], reverse=True) == [3, 2, 1]
 
 
-async def test_what_goes_wrong_there_is_told():
+async def test_exceptions_are_raised_in_the_caller():
     with pytest.raises(ZeroDivisionError):
         await database.run(divmod, 1, 0)
 
 
-async def test_a_connection_that_was_lost_is_made_again(monkeypatch):
+async def test_a_lost_connection_is_reopened(monkeypatch):
     def lose():
         connection.ensure_connection()
         connection.errors_occurred = True
@@ -60,7 +60,7 @@ async def test_a_connection_that_was_lost_is_made_again(monkeypatch):
     assert await database.run(lambda: connection.connection) is not lost
 
 
-async def test_whoever_is_stopped_does_not_wait_for_it():
+async def test_a_cancelled_caller_does_not_wait():
     is_over = Event()
     asking = asyncio.create_task(database.run(is_over.wait))
     await asyncio.sleep(0)
@@ -71,7 +71,7 @@ async def test_whoever_is_stopped_does_not_wait_for_it():
     is_over.set()
 
 
-async def test_what_a_person_sends_goes_before_all_that_waits_and_new_pages_come_last():
+async def test_user_messages_run_first_and_new_pages_last():
     begun, held, order = Event(), Event(), []
 
     def first_of_all():
@@ -94,7 +94,7 @@ async def test_what_a_person_sends_goes_before_all_that_waits_and_new_pages_come
     assert order == ["message", "stop", "news", "page 0", "page 1", "page 2"]
 
 
-async def test_nobody_waits_for_ever_behind_what_is_more_urgent():
+async def test_low_priority_work_is_not_starved():
     begun, held, order = Event(), Event(), []
 
     def first_of_all():
@@ -112,7 +112,7 @@ async def test_nobody_waits_for_ever_behind_what_is_more_urgent():
     assert order.index("page") == database.MAX_SKIPS
 
 
-async def test_who_has_gone_is_not_asked_for():
+async def test_cancelled_work_is_not_run():
     begun, held, order = Event(), Event(), []
 
     def first_of_all():
@@ -132,7 +132,7 @@ async def test_who_has_gone_is_not_asked_for():
     assert order == ["here"]
 
 
-async def test_what_is_usual_does_not_wait_for_ever_between_messages_and_new_pages():
+async def test_normal_priority_work_is_not_starved():
     begun, held, order = Event(), Event(), []
 
     def first_of_all():
@@ -154,7 +154,7 @@ async def test_what_is_usual_does_not_wait_for_ever_between_messages_and_new_pag
     assert order.index("page") <= database.MAX_SKIPS + 1
 
 
-async def test_a_thread_that_is_shut_down_can_cancel_what_waits():
+async def test_shutting_down_a_thread_can_cancel_pending_work():
     thread, begun, held = database.PriorityExecutor(), Event(), Event()
 
     def first_of_all():

@@ -299,12 +299,12 @@ async def first_worker(workers):
 
 
 @pytest.mark.parametrize(("sql", "rows"), ANSWERED.items())
-async def test_questions_are_answered_even_where_they_look_dangerous(database, sql, rows):
+async def test_harmless_queries_that_look_dangerous_are_answered(database, sql, rows):
     assert (await answer(database, sql))["rows"] == rows
 
 
 @pytest.mark.parametrize(("sql", "reason"), REFUSED.items())
-async def test_what_is_not_one_plain_question_is_refused_with_the_reason(database, sql, reason):
+async def test_anything_but_a_single_select_is_rejected_with_the_reason(database, sql, reason):
     result = await database.execute({"sql": sql})
 
     assert reason in (result.error or "answered")
@@ -359,7 +359,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("sql", HOSTILE)
-async def test_the_second_wall_holds_without_the_first(database, shop, sql):
+async def test_the_worker_rejects_writes_without_the_sql_guard(database, shop, sql):
     before = shop.read_bytes()
 
     result = await database._ask(sql_guard.GuardedQuery(sql=sql))
@@ -369,7 +369,7 @@ async def test_the_second_wall_holds_without_the_first(database, shop, sql):
     assert shop.read_bytes() == before
 
 
-async def test_a_hidden_table_and_a_missing_one_are_told_apart_by_nobody(database):
+async def test_hidden_and_missing_tables_have_the_same_error(database):
     hidden = await database._ask(sql_guard.GuardedQuery(sql="SELECT salary FROM staff"))
     missing = await database._ask(sql_guard.GuardedQuery(sql="SELECT salary FROM nowhere"))
 
@@ -384,7 +384,7 @@ BOMBS = [
 
 
 @pytest.mark.parametrize("sql", BOMBS)
-async def test_a_bomb_ends_soon_and_leaves_no_process(shop, workers, sql):
+async def test_an_expensive_query_times_out_and_leaves_no_process(shop, workers, sql):
     tool = DatabaseTool(f"sqlite:///{shop}", timeout=0.5)
     started = time.monotonic()
 
@@ -395,7 +395,7 @@ async def test_a_bomb_ends_soon_and_leaves_no_process(shop, workers, sql):
     assert not workers()
 
 
-async def test_a_late_answer_says_how_long_it_may_take(shop):
+async def test_a_timeout_message_names_the_limit(shop):
     tool = DatabaseTool(f"sqlite:///{shop}", timeout=0.5)
 
     result = await tool.execute({"sql": BOMBS[0]})
@@ -415,7 +415,7 @@ async def test_stopping_the_run_kills_the_query(shop, workers):
     assert not workers()
 
 
-async def test_other_runs_go_on_while_a_query_takes_its_time(shop):
+async def test_a_slow_query_does_not_block_other_runs(shop):
     tool = DatabaseTool(f"sqlite:///{shop}", timeout=0.5)
     turns = 0
 
@@ -439,7 +439,7 @@ async def test_the_worker_inherits_no_secret(shop, workers, monkeypatch):
     assert "SECRET_KEY" not in environment
 
 
-async def test_a_worker_that_dies_is_an_error_and_is_logged(shop, monkeypatch, caplog):
+async def test_a_crashed_worker_is_an_error_and_logged(shop, monkeypatch, caplog):
     broken = shop.with_name("broken.py")
     broken.write_text("raise SystemExit('out of luck')")
     monkeypatch.setattr(sql_worker, "__file__", str(broken))
@@ -450,7 +450,7 @@ async def test_a_worker_that_dies_is_an_error_and_is_logged(shop, monkeypatch, c
     assert "out of luck" in caplog.text
 
 
-async def test_at_most_max_rows_come_back_and_the_model_is_told(shop):
+async def test_rows_are_limited_and_the_model_gets_a_note(shop):
     whole = await answer(DatabaseTool(f"sqlite:///{shop}"), "SELECT id FROM orders")
     hundred = await answer(DatabaseTool(f"sqlite:///{shop}"), "SELECT n FROM numbers")
     two = await answer(DatabaseTool(f"sqlite:///{shop}", max_rows=2), "SELECT n FROM numbers")
@@ -460,7 +460,7 @@ async def test_at_most_max_rows_come_back_and_the_model_is_told(shop):
     assert (len(two["rows"]), two["truncated"]) == (2, True)
 
 
-async def test_long_values_and_large_results_are_cut_with_a_mark(database):
+async def test_long_values_and_large_results_are_truncated_with_a_note(database):
     digits = "(SELECT group_concat(n, '') || group_concat(n, '') FROM numbers)"
     cell = f"{digits} || {digits} || {digits}"
 
@@ -473,7 +473,7 @@ async def test_long_values_and_large_results_are_cut_with_a_mark(database):
     assert wide["truncated"]
 
 
-async def test_a_value_of_many_megabytes_is_refused(tmp_path):
+async def test_a_value_of_many_megabytes_is_rejected(tmp_path):
     with closing(sqlite3.connect(tmp_path / "big.sqlite3")) as connection:
         connection.execute("CREATE TABLE big AS SELECT zeroblob(50000000) AS photo, 1 AS id")
         connection.commit()
@@ -485,7 +485,7 @@ async def test_a_value_of_many_megabytes_is_refused(tmp_path):
     assert (await answer(tool, "SELECT count(*) FROM big"))["rows"] == [[1]]
 
 
-def test_the_model_is_told_the_tables_it_may_read_and_no_others(database):
+def test_the_description_lists_only_allowed_tables(database):
     text = specification(database)["function"]["description"]
 
     assert isinstance(database, Tool)
@@ -495,20 +495,20 @@ def test_the_model_is_told_the_tables_it_may_read_and_no_others(database):
     assert "salary" not in text
 
 
-def test_a_key_to_a_hidden_table_does_not_name_it(shop):
+def test_a_foreign_key_to_a_hidden_table_is_not_described(shop):
     tool = DatabaseTool(f"sqlite:///{shop}", tables=["Staff"])
 
     assert "staff(id INTEGER, name TEXT, salary INTEGER)" in tool.description
 
 
-async def test_all_tables_may_be_read_where_none_are_listed(shop):
+async def test_without_a_list_all_tables_are_allowed(shop):
     tool = DatabaseTool(f"sqlite:///{shop}")
 
     assert (await answer(tool, "SELECT salary FROM staff"))["rows"] == [[100]]
     assert "sqlite_" not in tool.description
 
 
-async def test_a_file_that_comes_later_is_found(tmp_path):
+async def test_a_file_created_later_is_found(tmp_path):
     tool = DatabaseTool(f"sqlite:///{tmp_path}/later.sqlite3")
     missing = await tool.execute({"sql": "SELECT 1"})
     with closing(sqlite3.connect(tmp_path / "later.sqlite3")) as connection:
@@ -520,7 +520,7 @@ async def test_a_file_that_comes_later_is_found(tmp_path):
     assert not (tmp_path / "never.sqlite3").exists()
 
 
-async def test_a_file_that_is_no_database_is_an_error_and_not_a_crash(tmp_path):
+async def test_a_file_that_is_not_a_database_is_an_error(tmp_path):
     (tmp_path / "letter.txt").write_text("Dear reader, " * 100)
 
     result = await DatabaseTool(f"sqlite:///{tmp_path}/letter.txt").execute({"sql": "SELECT 1"})
@@ -539,7 +539,7 @@ async def test_a_broken_view_does_not_hide_the_other_tables(tmp_path):
     assert "broken" not in tool.description
 
 
-async def test_a_database_that_is_being_written_can_be_asked_again(tmp_path):
+async def test_a_database_locked_by_a_write_is_an_error(tmp_path):
     with closing(sqlite3.connect(tmp_path / "busy.sqlite3")) as connection:
         connection.execute("CREATE TABLE things (id INTEGER)")
         tool = DatabaseTool(f"sqlite:///{tmp_path}/busy.sqlite3")
@@ -551,7 +551,7 @@ async def test_a_database_that_is_being_written_can_be_asked_again(tmp_path):
     assert not result.mendable
 
 
-async def test_a_write_ahead_log_can_be_read(tmp_path):
+async def test_a_database_in_wal_mode_can_be_read(tmp_path):
     with closing(sqlite3.connect(tmp_path / "wal.sqlite3")) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("CREATE TABLE things (id INTEGER)")
@@ -563,7 +563,7 @@ async def test_a_write_ahead_log_can_be_read(tmp_path):
 @pytest.mark.parametrize(
     "url", ["postgres://me:hush@host/db", "sqlite://x", "sqlite:///", "sqlite:///:memory:", "x"]
 )
-def test_a_url_that_cannot_be_used_says_what_would_be_right(url):
+def test_an_invalid_url_error_shows_a_valid_example(url):
     with pytest.raises(ValueError, match="must be sqlite:///") as refusal:
         DatabaseTool(url)
 
@@ -582,7 +582,7 @@ WORDS = """SELECT FROM WHERE orders staff ( ) , ; * ' " -- /* */ [ ] ` . = IN WI
 
 @many(500)
 @given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS.split())).map(" ".join)))
-def test_any_text_is_admitted_or_refused_with_a_sentence(text):
+def test_any_text_is_accepted_or_rejected_with_a_message(text):
     outcome = is_admitted("SELECT " + text)
 
     assert isinstance(outcome, sql_guard.GuardedQuery) or str(outcome).endswith((".", ")."))
@@ -595,7 +595,7 @@ def is_admitted(sql):
         return refusal
 
 
-def test_a_table_that_was_added_is_there_at_the_next_look(tmp_path):
+def test_a_new_table_is_in_the_next_description(tmp_path):
     file = tmp_path / "a file.sqlite3"
     with closing(sqlite3.connect(file)) as database:
         database.execute("PRAGMA journal_mode=WAL")

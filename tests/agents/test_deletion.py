@@ -65,13 +65,13 @@ def chat(person):
     return chat
 
 
-def test_the_rows_of_a_trace_are_among_those():
+def test_rows_of_a_trace_cannot_be_deleted_alone():
     assert {AgentStep, RunEvent, Approval, Message, Member, Invitation, Chunk} <= {*RAW}
     assert {Run, ChatSession} <= {*WHOLE}
 
 
 @pytest.mark.parametrize("model", RAW, ids=lambda model: model.__name__)
-def test_nobody_deletes_a_single_row(model, root, chat):
+def test_single_rows_have_no_delete_button(model, root, chat):
     audit.record(None, audit.LOG_STARTED, "audit")
     document = Document.objects.create(title="A", source="a.md", digest="d")
     Chunk.objects.create(document=document, ordinal=1, text="a")
@@ -90,7 +90,7 @@ def test_nobody_deletes_a_single_row(model, root, chat):
     assert model._default_manager.filter(pk=row.pk).exists()
 
 
-def test_whole_runs_are_deleted_by_one_action_that_says_what_goes(root, chat, person):
+def test_the_delete_action_lists_what_is_deleted_with_a_run(root, chat, person):
     first, second = Run.objects.order_by("pk")
     again = Run.objects.create(
         user=person, topic="again", query="doctor", status="completed", origin=first
@@ -112,7 +112,7 @@ def test_whole_runs_are_deleted_by_one_action_that_says_what_goes(root, chat, pe
     assert told["deleted_together"] == 2
 
 
-def test_a_deletion_keeps_none_of_the_words(root, chat):
+def test_deletion_removes_all_text(root, chat):
     for run in Run.objects.all():
         root.post(page(Run, "delete", run.pk), YES)
     root.post(page(ChatSession, "changelist"), {**delete_action(chat), **YES})
@@ -121,7 +121,7 @@ def test_a_deletion_keeps_none_of_the_words(root, chat):
     assert "doctor" not in str([*AuditEntry.objects.values(), *LogEntry.objects.values()])
 
 
-def test_a_session_takes_its_runs_with_it(root, chat, person):
+def test_deleting_a_chat_deletes_its_runs(root, chat, person):
     numbers = list(Run.objects.order_by("pk").values_list("pk", flat=True))
 
     asks = root.get(page(ChatSession, "delete", chat.pk)).text
@@ -136,7 +136,7 @@ def test_a_session_takes_its_runs_with_it(root, chat, person):
     assert entry.detail["message_count"] == 2
 
 
-def test_what_cannot_be_recorded_is_not_deleted(root, chat, monkeypatch):
+def test_nothing_is_deleted_if_the_audit_log_fails(root, chat, monkeypatch):
     def away(*args, **more):
         raise audit.NotRecorded("The disk is full.")
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_recorded_is_not_deleted(root, chat, monkeypatch):
     assert ChatSession.objects.exists()
 
 
-def test_who_may_not_delete_runs_deletes_none(chat, stranger):
+def test_deleting_runs_needs_the_permission(chat, stranger):
     stranger.is_staff = True
     stranger.save()
     client = Client()
@@ -158,7 +158,7 @@ def test_who_may_not_delete_runs_deletes_none(chat, stranger):
     assert Run.objects.count() == 2
 
 
-async def test_a_run_that_waits_is_stopped_and_then_deleted(root, person):
+async def test_a_pending_run_is_stopped_and_then_deleted(root, person):
     run = await run_question("6 * 7", user=person)
     await Run.objects.filter(pk=run.pk).aupdate(status="waiting", ended_at=None)
 
@@ -167,7 +167,7 @@ async def test_a_run_that_waits_is_stopped_and_then_deleted(root, person):
     assert not await Run.objects.filter(pk=run.pk).aexists()
 
 
-async def test_a_chat_goes_on_without_an_answer_that_was_deleted(root, person):
+async def test_a_chat_continues_after_its_answer_was_deleted(root, person):
     first = await sync_to_async(messages.save)(None, person, "6 * 7", "a")
     runs.launch(first.run)
     await runs.wait(first.run)
@@ -186,7 +186,7 @@ async def test_a_chat_goes_on_without_an_answer_that_was_deleted(root, person):
     assert shown.count("This answer was deleted.") == 1
 
 
-def test_what_is_set_up_goes_without_its_runs(root, chat, agent):
+def test_deleting_configuration_keeps_the_runs(root, chat, agent):
     Run.objects.update(agent=agent)
 
     root.post(page(type(agent), "delete", agent.pk), YES)

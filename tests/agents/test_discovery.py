@@ -25,7 +25,7 @@ async def find(environ=None, servers=(), *, explicit=None, probe=True, own_port=
     )
 
 
-async def test_what_was_asked_for_is_taken_before_all_else():
+async def test_the_configured_model_comes_first():
     choice = await find(
         {"OPENAI_API_KEY": SECRET}, explicit="ollama/llama3", base_url="http://x", api_key="k"
     )
@@ -35,7 +35,7 @@ async def test_what_was_asked_for_is_taken_before_all_else():
     assert (choice.source, choice.is_demo) == ("ASHIATO_MODEL", False)
 
 
-async def test_the_demo_model_can_be_asked_for():
+async def test_the_demo_model_can_be_configured():
     choice = await find({"OPENAI_API_KEY": SECRET}, explicit="demo")
 
     assert (choice.is_demo, choice.source) == (True, "ASHIATO_MODEL")
@@ -69,19 +69,19 @@ async def test_an_empty_key_is_no_key():
     assert (await find({"OPENAI_API_KEY": " ", "ANTHROPIC_API_KEY": ""})).is_demo
 
 
-async def test_openai_is_asked_at_the_address_that_the_environment_gives():
+async def test_the_openai_url_comes_from_the_environment():
     choice = await find({"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": "https://proxy/v1"})
 
     assert choice.base_url == "https://proxy/v1"
 
 
-async def test_every_provider_may_be_asked_at_another_address():
+async def test_every_provider_can_have_another_url():
     choice = await find({"GROQ_API_KEY": SECRET, "GROQ_API_BASE": "https://gateway/v1"})
 
     assert (choice.base_url, choice.api_key) == ("https://gateway/v1", SECRET)
 
 
-async def test_a_choice_does_not_show_its_key():
+async def test_the_repr_of_a_choice_has_no_key():
     assert SECRET not in repr(await find({"OPENAI_API_KEY": SECRET}))
 
 
@@ -139,14 +139,14 @@ async def test_the_first_server_of_the_list_wins_not_the_fastest():
         {"object": "list", "data": [{"id": "endless", "more": "x" * 2_000_000}]},
     ],
 )
-async def test_another_program_on_the_port_is_not_taken_for_a_model(page):
+async def test_another_program_on_the_port_is_not_a_model_server(page):
     async with WireServer(pages={"/v1/models": page}) as server:
         choice = await find(servers=[LocalServer("vLLM", server.port)])
 
     assert (choice.is_demo, choice.source) == (True, NOTHING)
 
 
-async def test_a_silent_server_and_a_closed_port_cost_a_third_of_a_second_at_most():
+async def test_silent_servers_and_closed_ports_are_skipped_quickly():
     began = time.monotonic()
     async with silent_port() as silent:
         servers = [LocalServer("A", silent), LocalServer("B", closed_port())] * 4
@@ -156,7 +156,7 @@ async def test_a_silent_server_and_a_closed_port_cost_a_third_of_a_second_at_mos
     assert time.monotonic() - began < 2
 
 
-async def test_the_server_does_not_find_itself():
+async def test_discovery_does_not_find_the_product_itself():
     async with WireServer(pages=models("myself")) as server:
         servers = [LocalServer("vLLM", server.port)]
         choice = await find(servers=servers, own_port=server.port)
@@ -165,14 +165,14 @@ async def test_the_server_does_not_find_itself():
     assert server.requests == []
 
 
-async def test_nobody_is_asked_when_looking_is_turned_off():
+async def test_no_requests_are_sent_when_discovery_is_disabled():
     async with WireServer(pages=models("there")) as server:
         choice = await find(servers=[LocalServer("vLLM", server.port)], probe=False)
 
     assert (choice.is_demo, server.requests) == (True, [])
 
 
-async def test_looking_can_be_called_off():
+async def test_discovery_can_be_cancelled():
     async with silent_port() as port:
         looking = asyncio.create_task(find(servers=[LocalServer("A", port)]))
         await asyncio.sleep(0)
@@ -181,7 +181,7 @@ async def test_looking_can_be_called_off():
             await looking
 
 
-async def test_a_key_in_the_environment_is_not_used_when_looking_is_turned_off():
+async def test_an_environment_key_is_not_used_when_discovery_is_disabled():
     choice = await find({"OPENAI_API_KEY": "sk-something"}, probe=False)
 
     assert choice.is_demo

@@ -165,7 +165,7 @@ def scripts():
     "dialect", ["native", pytest.param("react", marks=pytest.mark.thorough)]
 )
 @pytest.mark.parametrize("script", scripts().values(), ids=scripts())
-async def test_the_page_watched_is_the_page_reloaded(script, dialect, monkeypatch, watch):
+async def test_live_and_reloaded_page_are_equal(script, dialect, monkeypatch, watch):
     await Agent.objects.aupdate(dialect=dialect)
     model = ScriptedModel(*script, dialect=dialect)
     monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
@@ -182,7 +182,7 @@ async def test_the_page_watched_is_the_page_reloaded(script, dialect, monkeypatc
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent", "run_executor")
 @pytest.mark.parametrize("seed", range(4))
-async def test_a_page_that_misses_a_third_of_what_is_told_is_the_same_in_the_end(seed, watch):
+async def test_a_page_that_misses_frames_is_equal_in_the_end(seed, watch):
     dice = random.Random(seed)
     pages, batches = watch("chat", lost=lambda: dice.random() < 0.3)
 
@@ -198,7 +198,7 @@ async def test_a_page_that_misses_a_third_of_what_is_told_is_the_same_in_the_end
 
 
 @pytest.mark.django_db
-def test_a_page_is_behind_by_what_happened_a_while_ago_and_not_by_what_is_on_its_way():
+def test_only_old_missing_events_count_as_lag():
     run = Run.objects.create(topic="chat.1", query="6 * 7")
     long_ago, now = timezone.now() - timedelta(seconds=9), timezone.now()
     for seq, time in ((1, long_ago), (2, long_ago), (3, now)):
@@ -211,7 +211,7 @@ def test_a_page_is_behind_by_what_happened_a_while_ago_and_not_by_what_is_on_its
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent", "run_executor")
-async def test_words_told_after_their_step_is_over_ask_for_no_element_that_is_gone():
+async def test_late_text_targets_no_removed_element():
     run = await run_question("What is 12.5% of 3480?")
     watched = LiveRunView(run.pk)
     data = {"step": 1, "content": "Late."}
@@ -227,7 +227,7 @@ async def test_words_told_after_their_step_is_over_ask_for_no_element_that_is_go
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent", "run_executor")
-async def test_a_run_out_of_steps_shows_what_it_found_and_offers_to_go_on(monkeypatch):
+async def test_a_run_at_its_step_limit_shows_results_and_a_continue_button(monkeypatch):
     await Agent.objects.aupdate(max_steps=2)
     script = [Says.call("calculator", input=sum) for sum in ("6 * 7", "1 / 0")]
     monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: ScriptedModel(*script))
@@ -254,7 +254,7 @@ class Rows:
 
 @pytest.mark.usefixtures("agent", "run_executor")
 @pytest.mark.django_db(transaction=True)
-async def test_rows_that_were_found_are_shown_as_a_table(monkeypatch, scripted):
+async def test_result_rows_are_shown_as_a_table(monkeypatch, scripted):
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Rows)
     await Agent.objects.aupdate(max_steps=1)
     scripted(Says.call("calculator"))
@@ -297,7 +297,7 @@ WRITTEN = {"description": "Add it up.", "steps": [{"name": "sum", "tool": "calcu
         ({"kind": "plan", "status": "cancelled", "action_input": WRITTEN}, "Add it up."),
     ],
 )
-def test_a_row_says_in_one_line_what_it_does(fields, intent):
+def test_a_step_row_describes_the_call_in_one_line(fields, intent):
     view = StepView(step(**fields), Run(pk=1))
 
     assert view.intent.startswith(intent)
@@ -336,7 +336,7 @@ def test_any_result_can_be_shown(value):
         ("error", "because"),
     ],
 )
-def test_every_end_has_its_sentence(reason, said):
+def test_every_stop_reason_has_a_message(reason, said):
     words = status_text.ending_sentence(
         Run(stopped_reason=reason, detail="because", max_steps=10)
     )
@@ -344,7 +344,7 @@ def test_every_end_has_its_sentence(reason, said):
     assert said in words
 
 
-def test_a_stop_without_a_reason_was_a_persons():
+def test_a_stop_without_a_reason_was_by_the_user():
     assert status_text.ending_sentence(Run(stopped_reason="cancelled")).startswith(
         "You stopped this run."
     )
@@ -372,7 +372,7 @@ def test_a_stop_without_a_reason_was_a_persons():
         ({"kind": "something new"}, ""),
     ],
 )
-def test_what_happened_on_the_way_is_a_sentence(note, said):
+def test_every_status_event_has_a_message(note, said):
     assert said in status_text.note_sentence(note)
 
 
@@ -385,17 +385,17 @@ def test_what_happened_on_the_way_is_a_sentence(note, said):
         ([], ""),
     ],
 )
-def test_a_step_that_waits_says_for_what(notes, said):
+def test_a_waiting_step_says_what_it_waits_for(notes, said):
     assert status_text.waiting_sentence(notes) == said
 
 
-def test_a_run_that_simply_completed_needs_no_sentence():
+def test_a_completed_run_has_no_message():
     assert status_text.ending_sentence(Run(stopped_reason="completed")) == ""
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent", "run_executor")
-async def test_what_a_tool_returned_is_text_on_the_page(monkeypatch):
+async def test_tool_results_are_escaped(monkeypatch):
     class Evil:
         name, description, timeout = "calculator", "Returns markup.", 5
 

@@ -42,11 +42,11 @@ def compiler_of(queryset):
         (Field, "get_db_prep_save", ["self", "value", "connection"]),
     ],
 )
-def test_methods_take_what_they_are_given(owner, name, parameters):
+def test_internal_methods_have_the_expected_parameters(owner, name, parameters):
     assert list(inspect.signature(getattr(owner, name)).parameters) == parameters
 
 
-def test_a_connection_says_whether_somebody_listens_and_wraps_errors():
+def test_a_connection_has_execute_wrappers_and_wraps_errors():
     connection.ensure_connection()
 
     assert connection.queries_logged in (True, False)
@@ -59,13 +59,13 @@ def test_a_connection_says_whether_somebody_listens_and_wraps_errors():
 @pytest.mark.parametrize(
     "sql", ["SELECT 1", "a = %s AND b LIKE 'x%%'", "a IN (%s, %s) AND b = '%%s'"]
 )
-def test_placeholders_are_spelled_as_djangos_sqlite_cursor_spells_them(sql):
+def test_placeholders_match_djangos_sqlite_cursor(sql):
     theirs = SQLiteCursorWrapper.convert_query(None, sql)
 
     assert _to_qmark(sql) == theirs
 
 
-def test_a_compiler_says_of_which_columns_a_model_is_made():
+def test_a_compiler_lists_the_columns_of_a_model():
     queryset = Run.objects.select_related("user").annotate(length=Length("query"))
     compiler = compiler_of(queryset)
     info, [related] = compiler.klass_info, compiler.klass_info["related_klass_infos"]
@@ -83,7 +83,7 @@ def test_a_compiler_says_of_which_columns_a_model_is_made():
     assert (run.user, run.user_id) == (user, None)  # the column is read with the others
 
 
-def test_a_compiler_says_which_values_are_converted():
+def test_a_compiler_lists_the_value_converters():
     compiler = compiler_of(Run.objects.values_list("query", "history"))
     columns = [column for column, *_ in compiler.select[: compiler.col_count]]
     [(at, (converters, column))] = compiler.get_converters(columns).items()
@@ -92,7 +92,7 @@ def test_a_compiler_says_which_values_are_converted():
     assert converters[-1]('{"a": 1}', column, connection) == {"a": 1}
 
 
-def test_a_queryset_says_what_its_rows_are():
+def test_a_queryset_has_its_iterable_class():
     rows = Run.objects.all()
 
     assert rows._iterable_class is ModelIterable
@@ -101,7 +101,7 @@ def test_a_queryset_says_what_its_rows_are():
     assert isinstance(rows, QuerySet)
 
 
-def test_an_instance_is_its_columns_and_its_state():
+def test_an_instance_has_only_its_columns_and_state():
     made = Run.objects.create(topic="chat.1", query="6 * 7")
     read = Run.objects.get(pk=made.pk)
 

@@ -84,7 +84,7 @@ async def finished(asked):
     return run
 
 
-async def test_the_answer_goes_to_the_running_call(asked, tool, person):
+async def test_the_answer_is_passed_to_the_running_call(asked, tool, person):
     assert asked.run.status == Run.Status.RUNNING
     assert (await AgentStep.objects.aget(run=asked.run, kind="tool")).status == "waiting"
 
@@ -156,7 +156,7 @@ async def test_only_the_user_of_the_run_can_answer(asked, stranger, person):
     assert "Who" not in response.text
 
 
-async def test_wrong_fields_are_explained_and_keep_what_was_typed(asked, tool, person):
+async def test_invalid_fields_have_an_error_and_keep_their_input(asked, tool, person):
     client = await client_of(person)
     form = {
         "verdict": "approve",
@@ -224,7 +224,7 @@ async def test_a_page_is_linked_only_with_its_host_spelled_out(tool, scripted, p
     assert (tool.heard[0].action, tool.heard[0].content) == ("accept", {})
 
 
-async def test_without_an_answer_the_question_closes_and_the_step_says_so(
+async def test_an_unanswered_question_is_closed_and_the_step_says_so(
     tool, scripted, person, monkeypatch
 ):
     monkeypatch.setattr(live_call, "QUESTION_SECONDS", 0.1)
@@ -249,7 +249,7 @@ async def test_stop_ends_the_question(asked, tool, person):
         await question_answers.answer(person, asked.pk, accepted(asked))
 
 
-async def test_a_run_whose_process_died_closes_the_question_and_asks_again(
+async def test_after_a_crash_the_question_is_closed_and_asked_again(
     asked, tool, scripted, person
 ):
     scripted(Says(answer="Done."))
@@ -370,7 +370,7 @@ def test_a_field_becomes_a_value(about, typed, value):
         ),
     ],
 )
-def test_a_wrong_field_says_what_is_wrong(about, typed, problem):
+def test_an_invalid_field_has_an_error_message(about, typed, problem):
     with pytest.raises(InvalidAnswer) as error:
         content(typed, a=about)
 

@@ -37,7 +37,7 @@ ENDINGS = {
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
 @pytest.mark.parametrize(("script", "status"), ENDINGS.values(), ids=ENDINGS)
-async def test_every_ending_leaves_a_legal_history(script, status, dialect, scripted):
+async def test_every_ending_leaves_a_valid_history(script, status, dialect, scripted):
     await GuardrailPattern.objects.acreate(name="Secret", pattern="secret word", stage="output")
     await Agent.objects.aupdate(dialect=dialect)
     scripted(*script).dialect = dialect
@@ -54,7 +54,7 @@ async def test_every_ending_leaves_a_legal_history(script, status, dialect, scri
         assert history[-1]["content"]
 
 
-async def test_a_run_that_was_answered_is_told_of_whole(scripted):
+async def test_a_completed_run_is_in_the_history_completely(scripted):
     scripted(CALL, Says(answer="It is **42**."))
 
     history = await sync_to_async(event_store.transcript)(await run_question("What is it?"))
@@ -108,7 +108,7 @@ def start_second_step(run):
         (StopReason.ERROR, "failed", "failed"),
     ],
 )
-def test_closing_a_run_closes_what_is_open_in_it(run, reason, status, step):
+def test_closing_a_run_closes_its_open_steps(run, reason, status, step):
     start_second_step(run)
 
     events = event_store.close(run.pk, event_store.Ending(reason, "Because."))
@@ -122,7 +122,7 @@ def test_closing_a_run_closes_what_is_open_in_it(run, reason, status, step):
     assert [m["content"] for m in history if m["role"] == "tool"] == [INTERRUPTED]
 
 
-def test_closing_a_run_twice_is_closing_it_once(run):
+def test_closing_a_run_twice_changes_nothing(run):
     start_second_step(run)
 
     assert event_store.close(run.pk, event_store.Ending(StopReason.CANCELLED))
@@ -131,7 +131,7 @@ def test_closing_a_run_twice_is_closing_it_once(run):
     assert run.status == "stopped"
 
 
-def test_what_was_said_counts_from_the_last_thought_on(run):
+def test_the_answer_is_the_text_after_the_last_thought(run):
     start_second_step(run)
     emit = EventFactory("helper", after=5)
     words = [emit(EventType.DELTA, content=word, step=3) for word in ("It ", "is ", "42.")]
@@ -143,5 +143,5 @@ def test_what_was_said_counts_from_the_last_thought_on(run):
 
 
 @pytest.mark.parametrize("text", ["{", "NaN", '{"a": -Infinity}', "[1e999]", "[" * 9_999, ""])
-def test_what_no_database_takes_as_data_stays_text(text):
+def test_values_that_are_not_valid_json_are_saved_as_text(text):
     assert projection.decode_json(text) == text

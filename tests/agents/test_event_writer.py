@@ -44,7 +44,7 @@ async def numbers(run):
     return [seq async for seq in run.events.order_by("seq").values_list("seq", flat=True)]
 
 
-async def test_what_is_told_is_kept_already_and_in_order(journal, run, told):
+async def test_events_are_saved_in_order_before_they_are_published(journal, run, told):
     emit = EventFactory("helper")
     events = [emit(EventType.DELTA, content=str(at), step=1) for at in range(30)]
     await asyncio.gather(*(journal.keep(run, event) for event in events))
@@ -54,7 +54,7 @@ async def test_what_is_told_is_kept_already_and_in_order(journal, run, told):
     assert await numbers(run) == list(range(1, 31))
 
 
-async def test_one_bad_entry_spoils_no_other(journal, run, told):
+async def test_an_invalid_event_does_not_affect_others(journal, run, told):
     other = await Run.objects.acreate(topic="chat.2", query="1 + 1")
     emit = EventFactory("helper")
     good, bad = emit(EventType.DELTA, content="a"), emit(EventType.DELTA, content=object())
@@ -68,7 +68,7 @@ async def test_one_bad_entry_spoils_no_other(journal, run, told):
     assert [seqs for _, seqs, _ in told] == [[1], [1]]
 
 
-async def test_a_number_given_twice_is_kept_once(journal, run, told):
+async def test_a_duplicate_event_number_is_saved_once(journal, run, told):
     event = EventFactory("helper")(EventType.DELTA, content="a")
     await journal.keep(run, event)
 
@@ -89,7 +89,7 @@ async def test_nothing_is_added_to_a_run_that_was_closed(journal, run):
     assert await numbers(run) == [1, 2]
 
 
-async def test_a_former_owner_is_refused_beside_the_new_one(journal, run):
+async def test_a_former_lease_owner_cannot_write(journal, run):
     former = await Run.objects.aget(pk=run.pk)
     run.epoch += 1
     await run.asave()
@@ -104,7 +104,7 @@ async def test_a_former_owner_is_refused_beside_the_new_one(journal, run):
     assert await numbers(run) == [1]
 
 
-async def test_a_run_that_ends_while_it_is_closed_ends_once(journal, run):
+async def test_a_run_that_ends_while_being_closed_ends_once(journal, run):
     emit = EventFactory("helper")
     data = {"answer": "42", "detail": "", "advice": "", "turns": 1, "tool_calls": 0}
     end = emit(EventType.RUN_FINISHED, stopped_reason="completed", **data)
@@ -117,21 +117,21 @@ async def test_a_run_that_ends_while_it_is_closed_ends_once(journal, run):
     assert await run.events.filter(type="run_finished").acount() == 1
 
 
-async def test_a_commit_whose_answer_was_lost_is_not_written_twice(journal, run, monkeypatch):
+async def test_a_commit_with_a_lost_confirmation_is_not_repeated(journal, run, monkeypatch):
     commit, troubles = event_writer._commit_batch, [OperationalError("no answer")]
 
-    def unheard(batch, **about):
+    def not_published(batch, **about):
         commit(batch, **about)
         if troubles:
             raise troubles.pop()
 
-    monkeypatch.setattr(event_writer, "_commit_batch", unheard)
+    monkeypatch.setattr(event_writer, "_commit_batch", not_published)
     await journal.keep(run, EventFactory("helper")(EventType.DELTA, content="a", step=1))
 
     assert await RunEvent.objects.filter(run=run).acount() == 1
 
 
-async def test_an_ending_that_no_database_would_take_ends_the_run(journal, run):
+async def test_an_ending_with_invalid_characters_still_ends_the_run(journal, run):
     sentence = "The tool said \0 and half of \ud83d."
     await journal.close(run, event_store.Ending(StopReason.ERROR, sentence))
 
@@ -140,7 +140,7 @@ async def test_an_ending_that_no_database_would_take_ends_the_run(journal, run):
     assert run.detail.startswith("The tool said")
 
 
-async def test_a_run_that_is_gone_is_closed_without_a_word(journal, run):
+async def test_closing_a_deleted_run_does_nothing(journal, run):
     await Run.objects.all().adelete()
 
     await journal.close(run, event_store.Ending(StopReason.CANCELLED))
@@ -148,9 +148,7 @@ async def test_a_run_that_is_gone_is_closed_without_a_word(journal, run):
     assert not await RunEvent.objects.aexists()
 
 
-async def test_what_collects_while_one_batch_is_written_is_written_as_one(
-    journal, run, monkeypatch
-):
+async def test_events_that_arrive_during_a_write_are_one_batch(journal, run, monkeypatch):
     batches = []
     commit = event_writer._commit
     monkeypatch.setattr(event_writer, "_commit", lambda b: (batches.append(len(b)), commit(b)))

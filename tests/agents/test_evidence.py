@@ -54,7 +54,7 @@ def test_several_numbers_are_several_links_and_unknown_ones_none():
     assert [(label, link.source.number) for label, _, link in links] == [("1", 1), ("2", 2)]
 
 
-def test_of_two_searches_a_number_means_the_passage_that_says_it():
+def test_with_two_searches_a_citation_links_to_the_matching_passage():
     other = "[1] Costs (costs.md #1)\nEvery model has a price per token and a monthly budget."
     steps = step(2, PASSAGES, "search"), step(5, other, "search")
 
@@ -120,17 +120,17 @@ def test_figures_are_compared_as_values(written, observed_text):
         "2. second",
     ],
 )
-def test_what_may_be_chance_is_no_link(text):
+def test_values_that_may_match_by_chance_are_not_linked(text):
     assert links_in(text, step(2, ROWS + " 2026 2 5.2")) == []
 
 
-def test_values_have_one_form():
+def test_values_are_normalized():
     found = {figure.value for figure in figures_in("-1,234.50 −1234.5 2026/1/2 2026-02-30")}
 
     assert found == {Decimal("-1234.5"), date(2026, 1, 2)}
 
 
-def test_statements_that_no_observation_has_are_marked():
+def test_unsupported_statements_are_marked():
     text = (
         "Press the Stop button. Elephants are large grey mammals of Africa. "
         "Revenue was 99,999 in total. Is that all?"
@@ -149,7 +149,7 @@ def test_nothing_is_marked_if_not_everything_could_be_compared():
     assert unsupported_in("Elephants are large grey mammals of Africa.", long) == []
 
 
-def test_other_agents_words_and_failed_calls_are_no_observations():
+def test_sub_agent_answers_and_failed_calls_are_not_evidence():
     steps = step(2, "5210", "ask_helper"), step(3, "5210", status="failed")
 
     assert observed(steps) == ()
@@ -170,7 +170,7 @@ def test_only_links_and_marks_are_added():
     )
 
 
-def test_work_is_bounded():
+def test_the_amount_of_work_is_limited():
     words = " ".join(f"{at * 37.123:.3f} word{at}" for at in range(40_000))
     steps = [step(n, words[n * 9_000 :]) for n in range(60)]
     html = render_markdown("It was 371.23 and 12,345 for word33. Nothing else.\n\n" * 2_000)
@@ -203,7 +203,7 @@ def run(person):
 
 
 @pytest.mark.django_db
-def test_a_run_page_says_what_its_answer_is_based_on(run, person):
+def test_a_run_page_shows_the_evidence_of_its_answer(run, person):
     client = Client()
     client.force_login(person)
     page = client.get(f"/traces/{run.pk}/").content.decode()
@@ -226,7 +226,7 @@ def test_a_shared_run_has_links_only_if_it_has_the_results(run, person, level, i
     assert ("5210" in page) == is_linked
 
 
-def test_thousands_of_citations_in_one_sentence_are_bounded():
+def test_thousands_of_citations_in_one_sentence_are_limited():
     sources = tuple(
         evidence.Source(step=at, tool="search", text="word " * 50, number=1) for at in (1, 2)
     )

@@ -13,7 +13,7 @@ def run():
     return Run.objects.create(topic="chat.1", query="6 * 7", prompt_tokens=5)
 
 
-def test_only_what_is_named_is_changed(run):
+def test_only_named_columns_are_changed(run):
     other = Run.objects.create(topic="chat.2", query="1 + 1")
     update(Run, {"answer": "42", "output": {"is": 42}, "ended_at": run.started_at}, id=run.pk)
 
@@ -23,7 +23,7 @@ def test_only_what_is_named_is_changed(run):
     assert (run.query, other.answer) == ("6 * 7", "")
 
 
-def test_amounts_are_added_to_what_is_there(run):
+def test_increments_are_added_to_the_current_value(run):
     for _ in range(2):
         update(
             Run,

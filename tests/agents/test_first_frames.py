@@ -7,7 +7,7 @@ import pytest
 from agents.web import first_frames
 
 
-async def test_what_several_want_before_it_is_begun_is_made_once_and_later_again(monkeypatch):
+async def test_concurrent_requests_share_one_rendering_and_later_ones_render_again(monkeypatch):
     made, held = [], asyncio.Event()
 
     async def greet():
@@ -33,7 +33,7 @@ async def test_what_several_want_before_it_is_begun_is_made_once_and_later_again
     assert made == [0, 1]
 
 
-async def test_only_a_few_are_made_at_once():
+async def test_the_number_of_concurrent_renderings_is_limited():
     now = most = 0
 
     async def greet():
@@ -48,7 +48,7 @@ async def test_only_a_few_are_made_at_once():
     assert most == first_frames.MAX_CONCURRENT
 
 
-async def test_whoever_waits_too_long_or_behind_too_many_is_to_come_again(monkeypatch):
+async def test_a_request_that_waits_too_long_is_told_to_retry(monkeypatch):
     monkeypatch.setattr(first_frames, "TIMEOUT_SECONDS", 0.01)
     monkeypatch.setattr(first_frames, "MAX_WAITING", 1)
     async with first_frames.acquire_slot(), first_frames.acquire_slot():
@@ -63,7 +63,7 @@ async def test_whoever_waits_too_long_or_behind_too_many_is_to_come_again(monkey
     assert not first_frames.is_full()
 
 
-async def test_one_who_leaves_takes_nothing_from_the_others():
+async def test_a_cancelled_request_does_not_cancel_the_shared_rendering():
     held = asyncio.Event()
 
     async def greet():

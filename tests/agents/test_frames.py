@@ -14,7 +14,7 @@ def row(name, size=200_000):
     return f'<li id="{name}"><b title="a > b">{text}</b><br><input><rect x="1"/></li>'
 
 
-def test_a_short_frame_stays_as_it_is():
+def test_a_short_frame_is_unchanged():
     assert frames.split_frames("<p>one</p> and <p>another</p>") == [
         "<p>one</p> and <p>another</p>"
     ]
@@ -29,7 +29,7 @@ def test_a_long_frame_is_sent_in_whole_elements():
     assert max(len(frame.encode()) for frame in sent) <= frames.MAX_FRAME_BYTES
 
 
-def test_of_an_element_that_fits_in_no_frame_a_mark_is_sent_and_that_is_logged(caplog):
+def test_an_oversized_element_is_replaced_by_a_note_and_logged(caplog):
     [sent] = frames.split_frames(row("a") + row("b", 2_000_000) + row("c"), "en")
 
     mark = '<li id="b"><p class="too-long">This part is too long to display here. '
@@ -38,14 +38,14 @@ def test_of_an_element_that_fits_in_no_frame_a_mark_is_sent_and_that_is_logged(c
     assert 'is too large to send: <li id="b">' in caplog.text
 
 
-def test_a_tag_that_fits_in_no_frame_is_left_out():
+def test_an_oversized_tag_is_left_out():
     tag = f'<p id="a" title="{"b" * 600_000}"></p>'
 
     assert frames.split_frames(tag + row("c")) == [row("c")]
 
 
 @pytest.mark.parametrize("size", [10, 3_000_000])
-async def test_a_socket_sends_nothing_past_the_gate(monkeypatch, size):
+async def test_every_frame_of_a_socket_is_split(monkeypatch, size):
     sent = AsyncMock()
     monkeypatch.setattr(AsyncConsumer, "send", sent)
 

@@ -78,7 +78,7 @@ async def test_a_masked_question_stays_masked_for_the_next_question(person):
     assert told[0]["content"] == "What is a ‹Word›?"
 
 
-async def test_a_pattern_is_for_the_agents_that_were_chosen(agent):
+async def test_a_pattern_applies_to_its_chosen_agents(agent):
     row = await rule(action="block", stage="input")
     other = await Agent.objects.acreate(name="other")
     await row.agents.aset([other])
@@ -89,7 +89,7 @@ async def test_a_pattern_is_for_the_agents_that_were_chosen(agent):
     assert (await run_question("swordfish")).status == "blocked"
 
 
-def test_what_was_allowed_to_one_agent_is_allowed_to_none_when_it_is_gone(agent):
+def test_an_allow_pattern_of_a_deleted_agent_applies_to_no_other(agent):
     other, third = (Agent.objects.create(name=name) for name in ("other", "third"))
     alone, shared, general = (
         GuardrailPattern.objects.create(name=name, pattern="x", action="allow")
@@ -104,7 +104,7 @@ def test_what_was_allowed_to_one_agent_is_allowed_to_none_when_it_is_gone(agent)
     assert set(held) == {shared, general}
 
 
-async def test_an_observed_pattern_lets_the_run_go_on_and_is_counted(person):
+async def test_an_observe_only_pattern_is_counted_and_the_run_continues(person):
     row = await rule(action="block", stage="input", is_observed=True)
 
     run = await run_question("6 * 7 swordfish", user=person)
@@ -116,7 +116,7 @@ async def test_an_observed_pattern_lets_the_run_go_on_and_is_counted(person):
     assert (hit.pattern_id, hit.is_observed, hit.step) == (row.pk, True, step.number)
 
 
-async def test_a_replay_shows_a_finding_and_counts_it_no_further(person):
+async def test_a_replayed_finding_is_shown_but_not_counted(person):
     await rule(stage="input", action="warn")
     run = await run_question("swordfish", user=person)
 
@@ -126,7 +126,7 @@ async def test_a_replay_shows_a_finding_and_counts_it_no_further(person):
     assert await GuardrailHit.objects.acount() == 1
 
 
-async def test_a_call_that_is_blocked_is_a_step_that_says_so(person):
+async def test_a_blocked_call_is_a_step_with_the_reason(person):
     await rule(pattern=r"6 \* 7", stage="tool_input", action="block", message="No sums.")
 
     run = await run_question("What is 6 * 7?", user=person)
@@ -158,7 +158,7 @@ async def test_every_stage_is_read_in_tests_on_past_runs(stage, person):
 # Tried
 
 
-def test_what_is_typed_is_shown_with_what_matches(root):
+def test_the_tester_highlights_matches(root):
     answer = text(root.post(url("try"), {**DRAFT, "sample": "<b> Ｓｗｏｒｄfish!"}))
 
     assert "&lt;b&gt; <mark>Ｓｗｏｒｄfish</mark>!" in answer
@@ -183,14 +183,14 @@ def test_what_is_typed_is_shown_with_what_matches(root):
         ({"sample": "nul \0"}, "Null characters are not allowed."),
     ],
 )
-def test_the_verdict_is_said_in_words(root, fields, words):
+def test_the_tester_explains_the_result(root, fields, words):
     assert words in text(root.post(url("try"), {**DRAFT, "sample": "swordfish", **fields}))
 
 
 # Tested on the past
 
 
-def test_a_back_test_says_where_a_pattern_would_have_fired(root, person):
+def test_a_backtest_lists_where_a_pattern_would_have_matched(root, person):
     create_run(person, query="My swordfish, ada@example.com", answer="A trout.")
     create_run(person, query="Hello", answer="SWORDFISH")
     create_run(person, query="Nothing")
@@ -203,7 +203,7 @@ def test_a_back_test_says_where_a_pattern_would_have_fired(root, person):
     assert AuditEntry.objects.filter(action="run.viewed", detail__door="backtest").count() == 2
 
 
-def test_a_back_test_looks_at_tools_and_at_the_chosen_agents_only(root, agent, person):
+def test_a_backtest_covers_tools_and_only_the_chosen_agents(root, agent, person):
     run = create_run(person, query="?", agent=agent)
     AgentStep.objects.create(
         run=run,
@@ -221,7 +221,7 @@ def test_a_back_test_looks_at_tools_and_at_the_chosen_agents_only(root, agent, p
     )
 
 
-def test_what_is_allowed_does_not_count_in_a_back_test(root, person):
+def test_allowed_text_does_not_count_in_a_backtest(root, person):
     GuardrailPattern.objects.create(name="ok", pattern="swordfish steak", action="allow")
     create_run(person, query="A swordfish steak, please.")
 
@@ -229,7 +229,7 @@ def test_what_is_allowed_does_not_count_in_a_back_test(root, person):
 
 
 @pytest.mark.parametrize("pattern", ["ada@", "(?i)ADA@example", "ada@|‹", "mail|zzz", r"\d{4}"])
-def test_a_back_test_counts_nothing_inside_what_is_masked(staff, person, stranger, pattern):
+def test_a_backtest_ignores_masked_text(staff, person, stranger, pattern):
     """Otherwise a masked address could be guessed letter by letter."""
     person.user_permissions.add(Permission.objects.get(codename="review_runs"))
     run = create_run(stranger, query="Write to ada@example.com", answer="Call 090-1234-5678.")
@@ -250,7 +250,7 @@ def test_a_back_test_counts_nothing_inside_what_is_masked(staff, person, strange
         assert "masked personal data aren" in answer
 
 
-def test_what_is_not_personal_counts_and_so_does_what_is_theirs(staff, person, stranger):
+def test_a_backtest_finds_personal_data_only_in_the_users_own_runs(staff, person, stranger):
     person.user_permissions.add(Permission.objects.get(codename="review_runs"))
     create_run(stranger, query="Write to ada@example.com about a swordfish")
     create_run(person, query="Write to ada@example.com")
@@ -260,7 +260,7 @@ def test_what_is_not_personal_counts_and_so_does_what_is_theirs(staff, person, s
         assert "in 1 run." in text(staff.post(url("backtest"), draft)), pattern
 
 
-def test_who_may_see_personal_data_finds_patterns_in_it(root, stranger):
+def test_a_backtest_finds_personal_data_with_the_permission(root, stranger):
     create_run(stranger, query="Write to ada@example.com")
 
     answer = text(root.post(url("backtest"), {**DRAFT, "pattern": "ada@", "runs": "100"}))
@@ -269,13 +269,13 @@ def test_who_may_see_personal_data_finds_patterns_in_it(root, stranger):
     assert "aren" not in answer
 
 
-def test_whoever_reviews_nothing_tests_nothing_on_the_runs_of_others(staff):
+def test_a_backtest_of_other_users_runs_needs_review_permission(staff):
     assert staff.post(url("try"), {**DRAFT, "sample": "x"}).status_code == 200
     assert staff.post(url("backtest"), {**DRAFT, "runs": "100"}).status_code == 403
     assert staff.get(url("hits")).status_code == 403
 
 
-def test_nothing_is_changed_by_looking(root):
+def test_get_requests_change_nothing(root):
     for name in ("try", "backtest"):
         assert root.get(url(name)).status_code == 405
 
@@ -298,7 +298,7 @@ def hit(person):
     )
 
 
-def test_reviewers_say_whether_a_hit_was_right_and_the_list_counts_it(root, hit):
+def test_reviewers_rate_hits_and_the_list_counts_them(root, hit):
     assert f'href="/traces/{hit.run_id}/#step-1"' in text(root.get(url("hits")))
     row = text(
         root.post(url("judge", hit.pk), {"word": "right"}, headers={"HX-Request": "true"})
@@ -310,7 +310,7 @@ def test_reviewers_say_whether_a_hit_was_right_and_the_list_counts_it(root, hit)
     assert AuditEntry.objects.filter(action="review.hit").exists()
 
 
-def test_a_verdict_is_changed_and_taken_back(root, hit):
+def test_a_rating_of_a_hit_can_be_changed_and_removed(root, hit):
     for word in ("right", "wrong"):
         root.post(url("judge", hit.pk), {"word": word})
     hit.refresh_from_db()
@@ -338,7 +338,7 @@ def test_older_hits_are_on_the_next_page(root, hit):
 # Sets
 
 
-def test_a_set_is_seen_first_and_added_with_one_click(root):
+def test_a_pattern_set_is_previewed_and_added_with_one_click(root):
     assert "Ignore all previous instructions" in text(root.get(url("sets")))
 
     root.post(url("sets"), {"set": "injection"})

@@ -35,14 +35,14 @@ def rows(run):
     return RunView(Run.objects.get(pk=run.pk), "trace").steps
 
 
-async def test_who_speaks_is_said_where_it_is_another_than_who_was_asked(circle):
+async def test_steps_of_a_sub_agent_show_its_name_and_path(circle):
     views = await sync_to_async(rows)(circle)
 
     spoken = [(view.agent_name, view.speaker, view.full_path) for view in views]
     assert {("lead", "", ""), ("helper", "helper", "lead → helper")} == set(spoken)
 
 
-async def test_a_task_that_would_go_in_circles_is_refused_in_words(circle):
+async def test_a_handoff_loop_is_rejected_with_a_message(circle):
     views = {view.action: view for view in await sync_to_async(rows)(circle)}
 
     assert circle.answer == "Helper says 42."
@@ -72,7 +72,7 @@ def run(person):
     return Run.objects.create(user=person, topic="t", agent_name="lead", query="?")
 
 
-def test_the_path_is_told_however_deep_it_goes(run):
+def test_the_path_is_shown_for_any_depth(run):
     create_nested_steps(run, "lead", "helper", "helper", "careful")
 
     *_, last = RunView(run).steps
@@ -83,7 +83,7 @@ def test_the_path_is_told_however_deep_it_goes(run):
     assert 'title="lead → helper → careful">helper → careful</span>' in html
 
 
-def test_while_another_agent_speaks_the_run_says_so(run):
+def test_the_run_header_shows_the_active_sub_agent(run):
     create_nested_steps(run, "lead", "helper")
 
     def head(**about):
@@ -96,7 +96,7 @@ def test_while_another_agent_speaks_the_run_says_so(run):
     assert '<span class="agent">lead</span>' in head()
 
 
-def test_a_question_to_a_person_is_not_taken_for_an_agent_called_person(run):
+def test_a_question_to_a_user_is_not_shown_as_a_handoff(run):
     step = AgentStep(run=run, number=1, kind="tool", action="ask_person", agent_name="lead")
     step.action_input = {"question": "May we?"}
 

@@ -23,15 +23,15 @@ async def get_health(host=b"testserver", path="/health/"):
     return response["status"], json.loads(response["body"])
 
 
-async def test_a_process_that_can_do_its_work_says_so():
+async def test_a_working_process_is_healthy():
     assert await get_health() == (200, {"status": "ok"})
 
 
-async def test_a_balancer_may_call_us_by_any_name_and_needs_no_password():
+async def test_a_load_balancer_needs_no_host_name_and_no_password():
     assert (await get_health(host=b"10.0.0.7:8000"))[0] == 200
 
 
-async def test_a_database_that_fails_is_told_in_one_word(monkeypatch):
+async def test_a_failing_database_is_reported_as_one_word(monkeypatch):
     def exists():
         raise OperationalError("password of ada is wrong")
 
@@ -40,7 +40,7 @@ async def test_a_database_that_fails_is_told_in_one_word(monkeypatch):
     assert await get_health() == (503, {"status": "down", "trouble": ["database"]})
 
 
-async def test_a_database_that_hangs_holds_up_nobody(monkeypatch):
+async def test_a_hanging_database_does_not_block_the_health_check(monkeypatch):
     let_go, asks = threading.Event(), []
     monkeypatch.setattr(health, "TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr(health, "_is_readable", lambda: asks.append(1) or let_go.wait(30))
@@ -53,7 +53,7 @@ async def test_a_database_that_hangs_holds_up_nobody(monkeypatch):
     assert len(asks) == 1
 
 
-async def test_it_is_well_again_once_the_database_is_back(monkeypatch):
+async def test_health_recovers_with_the_database(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(health, "_is_readable", lambda: False)
         assert (await get_health())[0] == 503
@@ -61,7 +61,7 @@ async def test_it_is_well_again_once_the_database_is_back(monkeypatch):
     assert (await get_health())[0] == 200
 
 
-async def test_a_layer_that_does_not_answer_degrades_and_takes_nobody_away(monkeypatch):
+async def test_an_unreachable_channel_layer_is_degraded_but_ready(monkeypatch):
     async def receive(channel):
         await asyncio.sleep(60)
 
@@ -71,13 +71,13 @@ async def test_a_layer_that_does_not_answer_degrades_and_takes_nobody_away(monke
     assert await get_health() == (200, {"status": "degraded", "trouble": ["layer"]})
 
 
-async def test_a_disk_that_is_nearly_full_is_told(monkeypatch):
+async def test_a_nearly_full_disk_is_reported(monkeypatch):
     monkeypatch.setattr(health, "MIN_FREE_BYTES", 10**18)
 
     assert await get_health() == (200, {"status": "degraded", "trouble": ["disk"]})
 
 
-async def test_asking_leaves_no_channel_behind():
+async def test_a_health_check_leaves_no_channel_behind():
     layer = get_channel_layer()
     before = set(layer.channels)
 
@@ -87,17 +87,17 @@ async def test_asking_leaves_no_channel_behind():
     assert set(layer.channels) == before
 
 
-async def test_a_process_is_alive_whatever_its_database_does(monkeypatch):
+async def test_liveness_does_not_depend_on_the_database(monkeypatch):
     monkeypatch.setattr(health, "_is_readable", lambda: False)
 
     assert await get_health(path="/healthz") == (200, {"status": "alive"})
 
 
-async def test_a_process_is_ready_where_its_database_is_there_and_migrated():
+async def test_a_process_with_a_migrated_database_is_ready():
     assert await get_health(path="/readyz") == (200, {"status": "ready"})
 
 
-async def test_without_its_database_nobody_is_sent_to_it(monkeypatch):
+async def test_a_process_without_its_database_is_not_ready(monkeypatch):
     monkeypatch.setattr(health, "_is_readable", lambda: False)
 
     assert await get_health(path="/readyz") == (
@@ -106,7 +106,7 @@ async def test_without_its_database_nobody_is_sent_to_it(monkeypatch):
     )
 
 
-async def test_before_its_migrations_are_applied_nobody_is_sent_to_it(monkeypatch):
+async def test_a_process_with_unapplied_migrations_is_not_ready(monkeypatch):
     def plan(self, targets):
         return [("agents", "0099")]
 
@@ -119,7 +119,7 @@ async def test_before_its_migrations_are_applied_nobody_is_sent_to_it(monkeypatc
     assert (await get_health(path="/readyz"))[0] == 200
 
 
-async def test_a_process_that_was_told_to_end_is_sent_nobody(monkeypatch):
+async def test_a_process_that_is_shutting_down_is_not_ready(monkeypatch):
     monkeypatch.setattr(health, "_is_leaving", False)
     health.start_draining()
 

@@ -50,7 +50,7 @@ def found(what):
     return next((line for line in lines if line.what == what), None)
 
 
-def test_the_page_says_so_when_everything_is_in_order(root):
+def test_the_page_says_that_everything_is_fine(root):
     process()
 
     page = root.get(reverse("admin:agents_health"))
@@ -60,7 +60,7 @@ def test_the_page_says_so_when_everything_is_in_order(root):
     assert "needs attention" not in page.content.decode()
 
 
-def test_what_needs_a_look_comes_first_and_is_counted(root):
+def test_warnings_come_first_and_are_counted(root):
     process(ago=60)
     McpServer.objects.create(name="files", state="failed")
 
@@ -71,7 +71,7 @@ def test_what_needs_a_look_comes_first_and_is_counted(root):
     assert page.count("needs attention") == 2
 
 
-def test_where_no_process_was_heard_of_the_page_is_still_there(root):
+def test_the_page_works_without_any_process_status(root):
     page = root.get(reverse("admin:agents_health")).content.decode()
 
     assert "No process has sent a heartbeat in the last few minutes." in page
@@ -91,7 +91,7 @@ def test_only_staff_with_the_permission_see_it(person):
     assert (as_anybody, as_staff, client.get(address).status_code) == (302, 403, 200)
 
 
-def test_a_process_that_fell_silent_is_named():
+def test_a_process_without_heartbeat_is_named():
     process("1.a@here/1")
     process("2.b@there/2", ago=30, kind="worker")
 
@@ -102,14 +102,14 @@ def test_a_process_that_fell_silent_is_named():
     assert "1@here" not in line.advice
 
 
-def test_processes_of_two_versions_are_noticed():
+def test_processes_of_different_versions_are_a_warning():
     process("a", version="1")
     process("b", version="2")
 
     assert "different versions" in found("Processes").advice
 
 
-def test_stalls_of_the_last_hour_need_a_look_and_older_ones_do_not():
+def test_stalls_of_the_last_hour_are_a_warning():
     before = timezone.now() - timedelta(hours=2)
     row = process(stalls=3, longest_stall=1.5, stalled_in="a.py:f ← b.py:g", stalled_at=before)
 
@@ -120,19 +120,19 @@ def test_stalls_of_the_last_hour_need_a_look_and_older_ones_do_not():
     assert "a.py:f." in found("Event loops").advice
 
 
-def test_a_short_stall_while_it_started_is_no_trouble():
+def test_a_short_stall_during_startup_is_no_warning():
     process(stalls=1, longest_stall=0.3, stalled_at=timezone.now())
 
     assert found("Event loops").is_good
 
 
-def test_a_loop_that_hangs_now_is_named():
+def test_a_blocked_event_loop_is_named():
     process("1.a@here/1", stalls=1, lateness=3.0)
 
     assert found("Event loops").advice == "Blocked right now: 1@here."
 
 
-def test_a_event_writer_that_lags_needs_a_look():
+def test_a_lagging_event_writer_is_a_warning():
     process(journal_lag=0.2)
     assert found("Event storage").is_good
 
@@ -141,7 +141,7 @@ def test_a_event_writer_that_lags_needs_a_look():
     assert not found("Event storage").is_good
 
 
-def test_one_failure_in_many_is_no_trouble_but_many_are():
+def test_a_high_failure_rate_is_a_warning():
     for number in range(11):
         run(str(number), status="completed", ended_at=timezone.now())
     run("a", status="failed", ended_at=timezone.now())
@@ -154,7 +154,7 @@ def test_one_failure_in_many_is_no_trouble_but_many_are():
     assert not found("Failed runs").is_good
 
 
-def test_a_run_that_was_taken_over_lately_needs_a_look():
+def test_a_recently_recovered_run_is_a_warning():
     run("a", takeovers=1, status="completed", ended_at=timezone.now() - timedelta(hours=2))
     assert found("Recovered runs").is_good
 
@@ -163,7 +163,7 @@ def test_a_run_that_was_taken_over_lately_needs_a_look():
     assert not found("Recovered runs").is_good
 
 
-def test_people_may_take_their_time_over_a_decision():
+def test_a_long_pending_approval_is_no_warning():
     asked = timezone.now() - timedelta(hours=3)
     waiting = run("a", status="waiting")
     Approval.objects.create(run=waiting, step=1, tool="x", arguments="{}", asked_at=asked)
@@ -174,14 +174,14 @@ def test_people_may_take_their_time_over_a_decision():
     assert line.is_good
 
 
-def test_without_workers_there_is_no_line(settings):
+def test_without_workers_there_is_no_queue(settings):
     settings.WORKERS = False
 
     assert health_checks.queue_depth() is None
     assert found("Queue") is None
 
 
-def test_a_line_without_a_worker_needs_a_look(settings):
+def test_a_queue_without_a_worker_is_a_warning(settings):
     settings.WORKERS = True
     run("a", owner="")
     process()
@@ -194,7 +194,7 @@ def test_a_line_without_a_worker_needs_a_look(settings):
     assert found("Queue").is_good
 
 
-def test_workers_that_cannot_keep_up_are_told(settings):
+def test_overloaded_workers_are_a_warning(settings):
     settings.WORKERS = True
     process(kind="worker")
     old = run("a", owner="")
@@ -203,7 +203,7 @@ def test_workers_that_cannot_keep_up_are_told(settings):
     assert "keep up" in found("Queue").advice
 
 
-def test_a_layer_that_does_not_answer_needs_a_look(monkeypatch):
+def test_an_unreachable_channel_layer_is_a_warning(monkeypatch):
     async def send(channel, message):
         raise ConnectionError
 
@@ -216,14 +216,14 @@ def test_a_layer_that_does_not_answer_needs_a_look(monkeypatch):
     assert not line.is_good
 
 
-def test_a_disk_that_is_nearly_full_needs_a_look(monkeypatch):
+def test_a_nearly_full_disk_is_a_warning(monkeypatch):
     assert found("Disk").is_good
     monkeypatch.setattr(health, "MIN_FREE_BYTES", 10**18)
 
     assert not found("Disk").is_good
 
 
-def test_the_database_says_what_it_is_and_how_large():
+def test_the_database_is_shown_with_its_version_and_size():
     assert found("Database").now.startswith(("SQLite 3.", "PostgreSQL 1"))
 
 
@@ -237,14 +237,14 @@ def test_an_open_circuit_is_named():
         CIRCUITS.close("tool:broken")
 
 
-def test_the_page_says_which_versions_there_are(root):
+def test_the_page_shows_the_versions(root):
     page = root.get(reverse("admin:agents_health")).content.decode()
 
     for name in ("Ashiato", "Python", "Django", "LiteLLM", "FastMCP"):
         assert f"<dt>{name}</dt>" in page
 
 
-def test_what_an_agent_thinks_with_is_named_and_told_when_it_is_out_of_order(agent):
+def test_models_of_agents_are_listed_and_failing_ones_are_a_warning(agent):
     good = found("Models")
     with CIRCUITS.of("model:demo").attempt() as attempt:
         attempt.record_failure("down", retry_after=600)
@@ -266,7 +266,7 @@ def simulate_warnings(monkeypatch, *names):
     return {remark.name: remark for remark in deployment_checks.deploy_warnings()}
 
 
-def test_plain_http_matters_where_others_come_in(monkeypatch, settings):
+def test_plain_http_is_a_warning_on_public_installations(monkeypatch, settings):
     settings.ORIGINS = ["http://127.0.0.1:8000", "http://[::1]:8000"]
     here = simulate_warnings(monkeypatch, "security.W012")
     settings.ORIGINS = ["http://127.0.0.1:8000", "http://chat.example.org"]
@@ -277,7 +277,7 @@ def test_plain_http_matters_where_others_come_in(monkeypatch, settings):
     assert found("Settings").advice
 
 
-def test_what_is_the_balancers_is_explained_and_what_is_new_is_told_as_it_is(monkeypatch, root):
+def test_known_deploy_checks_are_explained_and_new_ones_quoted(monkeypatch, root):
     remarks = simulate_warnings(monkeypatch, "security.W008", "security.W018", "other.W001")
     page = root.get(reverse("admin:agents_health")).content.decode()
 
@@ -287,13 +287,13 @@ def test_what_is_the_balancers_is_explained_and_what_is_new_is_told_as_it_is(mon
     assert "not applicable" in page
 
 
-def test_the_checks_are_djangos_own():
+def test_the_page_includes_djangos_deploy_checks():
     names = {message.id for message in FOUND()}
 
     assert "security.W008" in names
 
 
-def test_programs_that_nothing_keeps_apart_are_a_finding(monkeypatch, settings):
+def test_unsandboxed_mcp_programs_are_a_warning(monkeypatch, settings):
     finding = found("MCP sandbox")
     assert finding.is_good
     assert finding.now == sandbox_status.describe_level(sandbox_status.general_level())
@@ -305,7 +305,7 @@ def test_programs_that_nothing_keeps_apart_are_a_finding(monkeypatch, settings):
     assert found("MCP sandbox").advice == "Set ASHIATO_MCP_SANDBOX to auto."
 
 
-def test_a_data_folder_that_others_can_read_is_a_finding(settings, tmp_path):
+def test_a_data_folder_readable_by_others_is_a_warning(settings, tmp_path):
     settings.DATA_DIR = tmp_path
     tmp_path.chmod(0o700)
     assert found("Data folder").is_good

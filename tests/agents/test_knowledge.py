@@ -77,7 +77,7 @@ NOTHING = [
 ]
 
 
-def test_a_query_that_says_nothing_finds_nothing(handbook):
+def test_a_query_without_terms_finds_nothing(handbook):
     assert [query for query in NOTHING if knowledge.search(query)] == []
 
 
@@ -87,7 +87,7 @@ OPERATORS = [
 ]
 
 
-def test_operators_in_a_query_are_only_words(handbook):
+def test_operators_in_a_query_are_plain_words(handbook):
     missed = [
         query
         for query in OPERATORS
@@ -97,20 +97,20 @@ def test_operators_in_a_query_are_only_words(handbook):
     assert missed == []
 
 
-def test_a_huge_query_is_cut_to_its_first_terms(handbook):
+def test_a_huge_query_is_limited_to_its_first_terms(handbook):
     query = "stop " + " ".join(f"word{n}" for n in range(12_000))
 
     assert len(knowledge.query_terms(query)) == knowledge.MAX_TERMS
     assert knowledge.search(query)
 
 
-def test_a_search_gives_as_many_passages_as_asked_for(handbook):
+def test_a_search_returns_the_requested_number_of_passages(handbook):
     assert len(knowledge.search("model", top_k=2)) == 2
     assert len(knowledge.search("model")) == 5
     assert knowledge.search("model", top_k=0) == []
 
 
-def test_a_passage_with_every_word_comes_before_one_that_says_a_word_often():
+def test_a_passage_with_every_term_ranks_above_one_with_a_frequent_term():
     for n in range(10):
         knowledge.ingest_text("A stork nests here.", source=f"stork {n}", title="Birds")
     knowledge.ingest_text("heron " * 50, source="often", title="Birds")
@@ -121,7 +121,7 @@ def test_a_passage_with_every_word_comes_before_one_that_says_a_word_often():
     assert [passage.source for passage in found[:2]] == ["both", "often"]
 
 
-def test_a_rare_word_says_more_than_a_common_one():
+def test_rare_terms_weigh_more_than_common_ones():
     for n in range(10):
         knowledge.ingest_text("A stork nests here.", source=f"stork {n}", title="Birds")
     knowledge.ingest_text("A heron sits here.", source="heron", title="Birds")
@@ -138,7 +138,7 @@ def test_a_rare_word_says_more_than_a_common_one():
     ],
     ids=["in its heading", "twice", "and little else"],
 )
-def test_a_passage_is_better_that_says_a_word(better):
+def test_passages_rank_by_frequency_length_and_title(better):
     knowledge.ingest_text(
         "A heron nests here. A stork sits there.", source="plain", title="Birds"
     )
@@ -161,14 +161,14 @@ def test_a_passage_is_better_that_says_a_word(better):
         ("ガギグ", "ｶﾞｷﾞｸﾞ"),
     ],
 )
-def test_a_word_is_found_however_it_is_written(text, query):
+def test_a_word_is_found_in_any_spelling(text, query):
     knowledge.ingest_text(text, source="a.md", title="A")
 
     assert [passage.text for passage in knowledge.search(query)] == [text]
 
 
 @pytest.mark.parametrize("query", ["blue_heron", "heron_blue", "blue_nests", "とうあり"])
-def test_the_parts_of_a_word_are_looked_for_side_by_side(query):
+def test_the_parts_of_a_word_must_be_adjacent(query):
     knowledge.ingest_text(
         "## Heron\n\nNests. A heron is blue. ありがとう", source="a", title="Blue"
     )
@@ -185,7 +185,7 @@ def test_a_passage_in_the_language_of_the_question_comes_first(handbook, query, 
 @pytest.mark.parametrize(
     "source", ["/srv/secret/place/manual.md", "docs/manual.md", "C:\\secret\\manual.md"]
 )
-def test_a_passage_does_not_say_in_which_folder_of_the_server_it_is(source):
+def test_a_passage_does_not_reveal_the_server_path(source):
     knowledge.ingest_text(
         "# Manual\n\nThe heron is under the mat.", source=source, title="ignored"
     )
@@ -195,7 +195,7 @@ def test_a_passage_does_not_say_in_which_folder_of_the_server_it_is(source):
     assert format_passages([passage]).startswith("[1] Manual (manual.md #1)\n")
 
 
-def test_a_passage_says_where_it_stands():
+def test_a_passage_names_its_section():
     text = "# Manual\n\n## Security\n\n### Secrets\n\nThe heron is under the mat.\n"
     knowledge.ingest_text(text, source="manual.md", title="ignored")
 
@@ -218,7 +218,7 @@ async def test_the_search_tool_searches_the_documents():
     assert "a.md" in result.output
 
 
-def test_a_document_taken_in_twice_is_there_once(handbook):
+def test_a_document_ingested_twice_is_stored_once(handbook):
     before = Chunk.objects.count()
 
     again = sample_data.ingest_handbook()
@@ -228,7 +228,7 @@ def test_a_document_taken_in_twice_is_there_once(handbook):
     assert Chunk.objects.count() == before == rows_in_index()
 
 
-def test_a_changed_file_replaces_what_was_there(tmp_path):
+def test_a_changed_file_replaces_the_old_version(tmp_path):
     file = tmp_path / "note.md"
     file.write_text("The heron nests in the reeds.\n\n# Later\n\nIt leaves in autumn.")
     knowledge.ingest(file)
@@ -258,7 +258,7 @@ def flush():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_a_flushed_database_left_in_the_index_is_not_found():
+def test_index_entries_of_a_flushed_database_are_not_found():
     herons = "\n\n".join(f"# Nest {n}\n\nA heron." for n in range(100))
     knowledge.ingest_text(herons, source="herons.md", title="Herons")
     flush()
@@ -287,7 +287,7 @@ def test_japanese_without_kana_is_still_japanese(encoding):
     assert knowledge.decode("東京都庁、大阪府庁".encode(encoding)) == "東京都庁、大阪府庁"
 
 
-def test_western_text_is_not_taken_for_japanese(tmp_path):
+def test_western_text_is_not_read_as_japanese(tmp_path):
     file = tmp_path / "menu.txt"
     file.write_bytes("Später gibt es Käse, señor — café später".encode("cp1252"))
 
@@ -304,7 +304,7 @@ def test_western_text_is_not_taken_for_japanese(tmp_path):
         (b" \n\n", "contains no text"),
     ],
 )
-def test_what_is_no_document_is_refused_in_a_sentence(tmp_path, content, sentence):
+def test_a_file_that_is_not_a_document_is_rejected_with_a_message(tmp_path, content, sentence):
     file = tmp_path / "file.txt"
     file.write_bytes(content)
 
@@ -321,14 +321,14 @@ def test_a_long_section_is_split_between_paragraphs():
 
 
 @pytest.mark.parametrize("text", ["これは文です。" * 900, "x" * 5_000, "word\n" * 2_000])
-def test_a_paragraph_without_end_is_split_all_the_same(text):
+def test_an_endless_paragraph_is_split(text):
     _, sections = knowledge.split_document(text, title="")
 
     assert max(len(section.text) for section in sections) <= knowledge.CHUNK_SIZE
     assert "".join(re.sub(r"\s", "", s.text) for s in sections) == re.sub(r"\s", "", text)
 
 
-def test_a_comment_in_a_code_block_is_no_heading():
+def test_a_comment_in_a_code_block_is_not_a_heading():
     text = "---\ntags: x\n---\n# Set-up\n\n```\n# not a heading\nmake run\n```\n"
     title, [section] = knowledge.split_document(text, title="file")
 
@@ -336,7 +336,7 @@ def test_a_comment_in_a_code_block_is_no_heading():
     assert "# not a heading" in section.text
 
 
-def test_the_command_takes_in_files_and_folders(tmp_path, capsys):
+def test_the_command_ingests_files_and_folders(tmp_path, capsys):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.md").write_text("# Alpha\n\nText.")
     (tmp_path / "b.txt").write_text("Text.")
@@ -349,7 +349,7 @@ def test_the_command_takes_in_files_and_folders(tmp_path, capsys):
     assert set(Document.objects.values_list("title", flat=True)) == {"Alpha", "b"}
 
 
-def test_the_command_goes_on_after_a_file_it_cannot_read(tmp_path, capsys):
+def test_the_command_continues_after_an_unreadable_file(tmp_path, capsys):
     (tmp_path / "good.md").write_text("Text.")
     (tmp_path / "empty").mkdir()
 
@@ -369,7 +369,7 @@ def rows_in_index():
         return cursor.fetchone()[0]
 
 
-def test_a_document_that_is_broken_off_between_passages_and_index_is_not_there():
+def test_a_failure_while_indexing_leaves_no_document():
     fault_injection.arm({"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": "before_document_index:raise"})
     try:
         with pytest.raises(fault_injection.InjectedFault):

@@ -60,7 +60,7 @@ def create_running_run(topic, **fields):
     return Run.objects.create(topic=topic, query="6 * 7", agent_name="helper", **fields)
 
 
-def test_what_nobody_drives_is_found_and_nothing_else():
+def test_only_abandoned_runs_are_found():
     gone = dead()
     late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
     left = [
@@ -78,7 +78,7 @@ def test_what_nobody_drives_is_found_and_nothing_else():
     assert {run.pk for run in leases.find_abandoned()} == {run.pk for run in left}
 
 
-def test_only_one_can_take_a_run():
+def test_only_one_process_can_acquire_a_run():
     run = create_running_run("a", heartbeat_at=None)
     same = Run.objects.get(pk=run.pk)
 
@@ -88,7 +88,7 @@ def test_only_one_can_take_a_run():
     assert second is None
 
 
-async def test_a_former_owner_can_write_no_more():
+async def test_a_former_owner_cannot_write():
     run = await sync_to_async(create_running_run)("a")
     journal, stamp = EventWriter(), EventFactory("helper")
     await journal.keep(run, stamp(EventType.RUN_STARTED, query="6 * 7"))
@@ -102,7 +102,7 @@ async def test_a_former_owner_can_write_no_more():
     assert await run.events.acount() == 1
 
 
-async def test_the_heart_of_a_run_beats_while_it_runs(monkeypatch):
+async def test_the_heartbeat_is_renewed_during_a_run(monkeypatch):
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.02)
     tool = Held()
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
@@ -134,7 +134,7 @@ async def interrupt_run(monkeypatch, scripted, effect):
     return run, tool
 
 
-async def test_a_run_goes_on_in_the_next_process(monkeypatch, scripted):
+async def test_a_run_resumes_in_the_next_process(monkeypatch, scripted):
     run, tool = await interrupt_run(monkeypatch, scripted, "read")
 
     assert await runs.recover_abandoned() == 1
@@ -147,7 +147,7 @@ async def test_a_run_goes_on_in_the_next_process(monkeypatch, scripted):
 
 
 @pytest.mark.parametrize(("again", "calls"), [(True, 2), (False, 1)])
-async def test_what_must_not_be_repeated_waits_for_a_person(
+async def test_an_at_most_once_call_waits_for_a_user_after_a_crash(
     monkeypatch, scripted, person, again, calls
 ):
     run, tool = await interrupt_run(monkeypatch, scripted, "at_most_once")
@@ -168,7 +168,7 @@ async def test_what_must_not_be_repeated_waits_for_a_person(
     assert ("I saw it." in step.observation) is not again
 
 
-async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_after_it(
+async def test_a_decision_before_a_restart_does_not_answer_a_later_request(
     monkeypatch, scripted, person
 ):
     tool = Held("at_most_once")
@@ -198,7 +198,7 @@ async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_afte
     assert tool.calls == 1
 
 
-async def test_a_run_that_ends_every_process_is_given_up(monkeypatch):
+async def test_a_run_that_crashes_every_process_is_failed(monkeypatch):
     late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
     run = await sync_to_async(create_running_run)(
         "a", heartbeat_at=late, crashes=leases.MAX_CRASHES
@@ -210,7 +210,7 @@ async def test_a_run_that_ends_every_process_is_given_up(monkeypatch):
     assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
 
 
-async def test_whoever_reads_the_event_writer_hears_that_a_run_was_given_up(monkeypatch):
+async def test_event_readers_are_notified_of_a_failed_recovery(monkeypatch):
     late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
     run = await sync_to_async(create_running_run)(
         "a", heartbeat_at=late, crashes=leases.MAX_CRASHES
@@ -228,7 +228,7 @@ async def test_whoever_reads_the_event_writer_hears_that_a_run_was_given_up(monk
     assert events[-1].data["stopped_reason"] == "interrupted"
 
 
-async def test_a_run_left_in_good_order_is_taken_however_often_that_was():
+async def test_a_released_run_is_acquired_whatever_its_crash_count():
     taken = {"heartbeat_at": None, "crashes": leases.MAX_CRASHES}
     await sync_to_async(create_running_run)("a", **taken)
 
@@ -249,7 +249,7 @@ def record(run, number, status="done"):
     )
 
 
-def test_a_run_that_gets_on_between_crashes_is_taken_over_as_often_as_it_takes():
+def test_progress_between_crashes_resets_the_crash_count():
     run = create_running_run("a")
 
     for number in range(1, 3 * leases.MAX_CRASHES):
@@ -259,7 +259,7 @@ def test_a_run_that_gets_on_between_crashes_is_taken_over_as_often_as_it_takes()
     assert Run.objects.get(pk=run.pk).takeovers == 3 * leases.MAX_CRASHES - 1
 
 
-def test_a_run_that_gets_no_further_is_given_up_after_five_crashes():
+def test_a_run_without_progress_is_failed_after_five_crashes():
     run = create_running_run("a")
     record(run, 1)
     assert crash(run) is not None
@@ -271,7 +271,7 @@ def test_a_run_that_gets_no_further_is_given_up_after_five_crashes():
     assert crash(run) is None
 
 
-def test_orderly_restarts_never_count():
+def test_clean_restarts_do_not_count_as_crashes():
     run = create_running_run("a")
 
     for _ in range(3 * leases.MAX_CRASHES):
@@ -282,7 +282,7 @@ def test_orderly_restarts_never_count():
     assert crash(run) is not None
 
 
-async def test_a_former_owner_cannot_end_what_is_anothers_now():
+async def test_a_former_owner_cannot_end_a_run():
     run = await sync_to_async(create_running_run)("a")
     await sync_to_async(leases.release)(run)
     await sync_to_async(leases.acquire)(await Run.objects.aget(pk=run.pk))
@@ -294,7 +294,7 @@ async def test_a_former_owner_cannot_end_what_is_anothers_now():
     assert (await Run.objects.aget(pk=run.pk)).status == "running"
 
 
-def test_a_run_that_was_heard_of_meanwhile_is_not_taken():
+def test_a_run_with_a_renewed_lease_is_not_acquired():
     late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
     run = create_running_run("a", heartbeat_at=late)
     [seen] = leases.find_abandoned()
@@ -303,7 +303,7 @@ def test_a_run_that_was_heard_of_meanwhile_is_not_taken():
     assert leases.acquire(seen) is None
 
 
-async def test_a_heart_that_missed_a_beat_beats_on(monkeypatch):
+async def test_the_heartbeat_continues_after_a_failure(monkeypatch):
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.01)
     beats = []
 
@@ -322,7 +322,7 @@ async def test_a_heart_that_missed_a_beat_beats_on(monkeypatch):
     tending.cancel()
 
 
-async def test_a_run_that_ends_within_the_grace_is_let_end(monkeypatch):
+async def test_a_run_can_finish_within_the_shutdown_grace_period(monkeypatch):
     tool = Held()
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
@@ -353,7 +353,7 @@ async def test_a_run_stopped_from_another_process_is_stopped(monkeypatch):
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
 
 
-async def test_a_run_whose_process_died_is_taken_at_once():
+async def test_a_run_of_a_dead_local_process_is_acquired_at_once():
     run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
     await Run.objects.aupdate(owner=f"{dead()}.abcd@{leases.HOST}")
 
@@ -362,7 +362,7 @@ async def test_a_run_whose_process_died_is_taken_at_once():
     assert (await verify_run(run)).status == "completed"
 
 
-async def test_a_run_that_is_not_heard_of_is_taken_whoevers_it_was():
+async def test_a_run_with_an_expired_lease_is_acquired_from_any_host():
     run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
     long_ago = Now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
     await Run.objects.aupdate(owner="1.ab@elsewhere", heartbeat_at=long_ago)
@@ -372,7 +372,7 @@ async def test_a_run_that_is_not_heard_of_is_taken_whoevers_it_was():
     assert (await verify_run(run)).status == "completed"
 
 
-async def test_a_run_prepared_but_never_launched_is_answered():
+async def test_a_prepared_run_that_was_never_launched_is_run():
     run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
     await Run.objects.aupdate(heartbeat_at=None)
 
@@ -382,7 +382,7 @@ async def test_a_run_prepared_but_never_launched_is_answered():
     assert (await verify_run(run)).status == "completed"
 
 
-async def test_a_finished_run_is_left_alone():
+async def test_a_finished_run_is_not_acquired():
     run = await run_question("6 * 7")
     await Run.objects.aupdate(heartbeat_at=None)
 
@@ -390,11 +390,11 @@ async def test_a_finished_run_is_left_alone():
     assert (await verify_run(run)).status == "completed"
 
 
-async def test_a_run_that_begins_while_the_database_is_away_is_gone_on_with_later(monkeypatch):
-    async def away(run):
+async def test_a_run_started_during_a_database_outage_resumes_later(monkeypatch):
+    async def database_down(run):
         raise OperationalError("the server closed the connection unexpectedly")
 
-    monkeypatch.setattr(agent_factory, "start", away)
+    monkeypatch.setattr(agent_factory, "start", database_down)
     run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
     runs.launch(run)
     await runs.wait(run)

@@ -52,7 +52,7 @@ async def in_the_tool():
 
 
 @pytest.mark.usefixtures("tool")
-async def test_what_another_process_has_taken_is_left_to_it():
+async def test_a_run_acquired_by_another_process_is_cancelled_here():
     run, task = await in_the_tool()
     taken = {"epoch": F("epoch") + 1, "owner": "9.other@elsewhere"}
     await Run.objects.filter(pk=run.pk).aupdate(**taken)
@@ -64,7 +64,7 @@ async def test_what_another_process_has_taken_is_left_to_it():
     assert (run.status, run.owner) == ("running", "9.other@elsewhere")
 
 
-async def test_a_call_that_ends_after_another_process_asked_to_stop_is_shown(tool):
+async def test_a_call_that_ends_during_a_remote_stop_is_recorded(tool):
     run, task = await in_the_tool()
 
     await sync_to_async(leases.request_stop)(run)
@@ -75,7 +75,7 @@ async def test_a_call_that_ends_after_another_process_asked_to_stop_is_shown(too
     assert (run.status, step.status, step.observation) == ("stopped", "done", "Sent.")
 
 
-async def test_a_run_that_pauses_is_not_taken_for_one_that_is_lost(tool, scripted, monkeypatch):
+async def test_a_paused_run_is_not_treated_as_lost(tool, scripted, monkeypatch):
     tool.needs_approval = True
     scripted(Says.call("calculator"), Says(answer="Done."))
     publish = pubsub.publish

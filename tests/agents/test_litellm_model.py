@@ -96,7 +96,7 @@ async def failure(reply, name="openai/wire", **options):
     return caught.value
 
 
-async def test_an_answer_comes_in_pieces_with_its_thought_and_its_usage(name):
+async def test_an_answer_streams_with_reasoning_and_usage(name):
     async with WireServer([say("one two three", chunks=3, reasoning="hmm")]) as server:
         chunks = await ask(model(server), name)
 
@@ -107,7 +107,7 @@ async def test_an_answer_comes_in_pieces_with_its_thought_and_its_usage(name):
     json.dumps(chunks)
 
 
-async def test_every_piece_arrives_as_soon_as_it_was_sent(name):
+async def test_every_chunk_arrives_as_soon_as_it_was_sent(name):
     async with WireServer([hang(say("one two three", chunks=3), after=1)]) as server:
         chunks = model(server).stream(model=name, messages=HELLO)
         first = await asyncio.wait_for(anext(chunks), 30)
@@ -130,7 +130,7 @@ async def test_calls_arrive_in_the_fragments_they_were_sent_in(name):
     assert finish(chunks) == ["tool_calls"]
 
 
-async def test_half_the_arguments_are_handed_on_as_they_came(name):
+async def test_incomplete_arguments_are_passed_on_unchanged(name):
     async with WireServer([call(("calculator", '{"sum": "1'), finish="length")]) as server:
         chunks = await ask(model(server), name, tools=TOOLS)
 
@@ -139,7 +139,7 @@ async def test_half_the_arguments_are_handed_on_as_they_came(name):
     assert finish(chunks) == ["length"]
 
 
-async def test_another_wire_comes_out_as_the_same_chunks():
+async def test_another_protocol_gives_the_same_chunks():
     events = [
         {"type": "message_start", "message": ANTHROPIC},
         _block(0, {"type": "thinking", "thinking": "", "signature": ""}),
@@ -194,9 +194,7 @@ async def test_the_request_carries_the_tools_the_key_and_the_parameters(name):
     assert sent.body["stream_options"] == {"include_usage": True}
 
 
-async def test_a_key_of_the_environment_is_not_sent_to_a_server_that_needs_none(
-    name, monkeypatch
-):
+async def test_an_environment_key_is_not_sent_to_a_server_without_key(name, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", KEY)
     async with WireServer([say("ok")]) as server:
@@ -205,21 +203,21 @@ async def test_a_key_of_the_environment_is_not_sent_to_a_server_that_needs_none(
     assert KEY not in json.dumps(dict(server.requests[0].headers))
 
 
-async def test_the_cost_is_told_where_the_price_is_known():
+async def test_the_cost_is_returned_when_the_price_is_known():
     async with WireServer([say("ok")]) as server:
         chunks = await ask(model(server), "openai/gpt-4.1-mini")
 
     assert usage(chunks)[0]["cost"] == pytest.approx(11 * 0.4e-6 + 7 * 1.6e-6)
 
 
-async def test_an_unknown_price_is_not_a_price_of_nothing(name):
+async def test_an_unknown_price_is_not_zero(name):
     async with WireServer([say("ok")]) as server:
         chunks = await ask(model(server), name)
 
     assert "cost" not in usage(chunks)[0]
 
 
-async def test_a_price_that_the_provider_told_is_believed():
+async def test_a_cost_reported_by_the_provider_is_used():
     told = {**chunk({}), "choices": [], "usage": {**USAGE, "cost": 0.25}}
     async with WireServer([Reply(parts=(chunk({"content": "ok"}, "stop"), told))]) as server:
         chunks = await ask(model(server), "openai/gpt-4.1-mini")
@@ -227,7 +225,7 @@ async def test_a_price_that_the_provider_told_is_believed():
     assert usage(chunks)[0]["cost"] == 0.25
 
 
-async def test_the_provider_is_left_when_the_stream_is_closed(name):
+async def test_closing_the_stream_closes_the_connection(name):
     async with WireServer([hang(say("one two", chunks=2), after=1)]) as server:
         chunks = model(server).stream(model=name, messages=HELLO)
         await anext(chunks)
@@ -237,7 +235,7 @@ async def test_the_provider_is_left_when_the_stream_is_closed(name):
 
 
 @pytest.mark.parametrize("after", [0, 1])
-async def test_the_provider_is_left_when_the_run_is_cancelled(name, after):
+async def test_cancelling_the_run_closes_the_connection(name, after):
     async with WireServer([hang(say("one two", chunks=2), after=after)]) as server:
         asking = asyncio.create_task(ask(model(server), name))
         await asyncio.wait_for(server.asked(), 30)
@@ -248,28 +246,28 @@ async def test_the_provider_is_left_when_the_run_is_cancelled(name, after):
             await asking
 
 
-async def test_a_cut_answer_is_a_broken_connection(name):
+async def test_a_truncated_answer_is_a_connection_error(name):
     error = await failure(cut(say("one two three", chunks=3), after=2), name)
 
     assert isinstance(error, AgentConnectionError)
     assert str(error) == provider_errors.ANSWER_CUT_OFF.format(model=name)
 
 
-async def test_a_cut_after_the_finish_loses_nothing(name):
+async def test_a_disconnect_after_the_finish_reason_loses_nothing(name):
     async with WireServer([cut(say("one two", chunks=2), after=3)]) as server:
         chunks = await ask(model(server), name)
 
     assert (joined_text(chunks), finish(chunks)) == ("one two", ["stop"])
 
 
-async def test_a_provider_that_does_not_hang_up_does_not_hold_up_the_answer():
+async def test_a_connection_left_open_does_not_delay_the_answer():
     async with WireServer([hang(say("one two", chunks=2), after=5)]) as server:
         chunks = await asyncio.wait_for(ask(model(server), "openai/wire"), 30)
 
     assert joined_text(chunks) == "one two"
 
 
-async def test_an_answer_that_ends_politely_without_an_end_was_cut_off():
+async def test_an_answer_without_a_finish_reason_was_cut_off():
     polite = say("one two three", chunks=3)
     async with WireServer([Reply(parts=polite.parts[:2])]) as server:
         with pytest.raises(AgentConnectionError) as caught:
@@ -279,7 +277,7 @@ async def test_an_answer_that_ends_politely_without_an_end_was_cut_off():
 
 
 @pytest.mark.parametrize("after", [0, 1])
-async def test_a_model_that_goes_silent_is_given_up_after_the_timeout(name, after):
+async def test_a_silent_model_times_out(name, after):
     error = await failure(hang(say("one two", chunks=2), after=after), name, timeout=0.3)
 
     assert isinstance(error, ModelTimeout)
@@ -289,14 +287,14 @@ async def test_a_model_that_goes_silent_is_given_up_after_the_timeout(name, afte
 @pytest.mark.parametrize(
     "garbage", [b"{oops", b"[1, 2]", b'{"choices": ["x"]}', b'{"choices": [{"delta": "x"}]}']
 )
-async def test_garbage_in_the_stream_is_a_failure_of_the_model(garbage):
+async def test_garbage_in_the_stream_is_a_model_error(garbage):
     event = b"data: %b\n\n" % garbage
     error = await failure(spoil(say("one two", chunks=2), event, after=1))
 
     assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model="openai/wire")
 
 
-async def test_bytes_that_are_no_text_do_not_end_the_answer(name):
+async def test_invalid_utf8_is_replaced_without_ending_the_answer(name):
     garbage = b'data: {"choices":[{"index":0,"delta":{"content":"\xff!"}}]}\n\n'
     async with WireServer([spoil(say("ab", chunks=2), garbage, after=1)]) as server:
         chunks = await ask(model(server), name)
@@ -304,7 +302,7 @@ async def test_bytes_that_are_no_text_do_not_end_the_answer(name):
     assert joined_text(chunks) == "a\ufffd!b"
 
 
-async def test_an_error_in_the_middle_of_the_stream_is_told(name):
+async def test_an_error_in_mid_stream_is_reported(name):
     event = f'data: {{"error": {{"message": "boom {KEY}", "code": 503}}}}\n\n'.encode()
     error = await failure(spoil(say("one two", chunks=2), event, after=1), name)
 
@@ -312,7 +310,7 @@ async def test_an_error_in_the_middle_of_the_stream_is_told(name):
     assert "boom ***" in str(error)
 
 
-async def test_an_empty_body_is_a_stream_that_says_nothing(name):
+async def test_an_empty_body_is_an_empty_stream(name):
     async with WireServer([Reply()]) as server:
         chunks = await ask(model(server), name)
 
@@ -320,7 +318,7 @@ async def test_an_empty_body_is_a_stream_that_says_nothing(name):
     assert fragments(chunks) == []
 
 
-async def test_a_strange_finish_is_not_taken_for_a_failure():
+async def test_an_unknown_finish_reason_is_not_a_failure():
     async with WireServer([say("ok", finish="tired")]) as server:
         chunks = await ask(model(server), "openai/wire")
 
@@ -328,7 +326,7 @@ async def test_a_strange_finish_is_not_taken_for_a_failure():
     assert finish(chunks) == ["tired"]
 
 
-async def test_comments_and_an_end_without_a_line_feed_are_read_well():
+async def test_comments_and_a_missing_last_line_feed_are_accepted():
     reply = spoil(say("ab", chunks=2), b": keep-alive\r\n\r\nevent: x\r\n\r\n", after=1)
     whole = Reply(parts=(*reply.parts[:-1], DONE.rstrip()))
     async with WireServer([whole]) as server:
@@ -337,7 +335,7 @@ async def test_comments_and_an_end_without_a_line_feed_are_read_well():
     assert joined_text(chunks) == "ab"
 
 
-async def test_line_ends_that_only_text_knows_stay_in_the_text():
+async def test_unicode_line_separators_stay_in_the_text():
     odd = 'data: {"choices":[{"index":0,"delta":{"content":"\u2028\x85"}}]}\n\n'.encode()
     async with WireServer([spoil(say("ab", chunks=2), odd, after=1)]) as server:
         chunks = await ask(model(server), "openai/wire")
@@ -352,7 +350,7 @@ async def test_a_chunk_of_five_megabytes_arrives_whole():
     assert len(joined_text(chunks)) == 5_000_000
 
 
-async def test_a_flood_of_chunks_is_read_at_a_fraction_of_a_millisecond_each():
+async def test_very_many_chunks_are_read_quickly():
     async with WireServer([flood(10_000)]) as server:
         began = time.process_time()
         chunks = await ask(model(server), "openai/wire")
@@ -372,12 +370,12 @@ async def test_a_refused_connection_names_the_address(name):
     )
 
 
-async def test_an_unknown_host_is_told_as_such(name):
+async def test_an_unknown_host_is_reported(name):
     with pytest.raises(AgentConnectionError, match="at nowhere.invalid:80: the host name"):
         await ask(LiteLLMModel(base_url="http://nowhere.invalid/v1", api_key=KEY), name)
 
 
-async def test_a_port_that_speaks_no_tls_is_told_as_such(name):
+async def test_a_port_without_tls_is_reported(name):
     async def answer(reader, writer):
         writer.write(b"this is not TLS\r\n\r\n")
         writer.close()
@@ -389,7 +387,7 @@ async def test_a_port_that_speaks_no_tls_is_told_as_such(name):
             await ask(LiteLLMModel(base_url=address, api_key=KEY), name)
 
 
-async def test_a_handshake_that_never_ends_is_a_failure_to_connect():
+async def test_a_hanging_handshake_is_a_connection_error():
     async with silent_port() as port:
         address = f"https://127.0.0.1:{port}/v1"
         llm = LiteLLMModel(base_url=address, api_key=KEY, connect_timeout=0.3)
@@ -412,9 +410,7 @@ async def test_a_handshake_that_never_ends_is_a_failure_to_connect():
         (529, "Overloaded", "PROVIDER_ERROR", "later"),
     ],
 )
-async def test_a_refusal_says_in_words_what_it_was_and_what_to_do(
-    name, status, words, sentence, advice
-):
+async def test_an_error_status_has_a_message_and_advice(name, status, words, sentence, advice):
     error = await failure(fail(status, words), name)
 
     expected = getattr(provider_errors, sentence)
@@ -431,7 +427,7 @@ async def test_a_rate_limit_says_how_long_to_wait(name, as_date):
     assert error.retry_after == pytest.approx(3600, abs=60)
 
 
-async def test_a_failure_is_asked_for_once_only(name):
+async def test_a_failed_request_is_not_repeated(name):
     async with WireServer([fail(500, "Oh no"), say("ok")]) as server:
         with pytest.raises(ModelError):
             await ask(model(server), name)
@@ -447,7 +443,7 @@ async def test_a_failure_is_asked_for_once_only(name):
         ("GEMINI_API_KEY", "gemini/gemini-2.5-flash"),
     ],
 )
-async def test_a_missing_key_is_told_as_a_missing_key(monkeypatch, unset, name):
+async def test_a_missing_key_is_reported_as_missing(monkeypatch, unset, name):
     monkeypatch.delenv(unset, raising=False)
     with pytest.raises(ModelError, match="has no API key") as caught:
         await ask(LiteLLMModel(), name)
@@ -456,7 +452,7 @@ async def test_a_missing_key_is_told_as_a_missing_key(monkeypatch, unset, name):
     assert "Traceback" not in str(caught.value)
 
 
-async def test_a_name_without_a_provider_is_told_as_such():
+async def test_a_name_without_a_provider_is_reported():
     with pytest.raises(ModelError, match="doesn't include a provider"):
         await ask(LiteLLMModel(), "nonsense")
 
@@ -472,7 +468,7 @@ async def test_a_name_without_a_provider_is_told_as_such():
         '{"error": {"message": "gsk_abcdef123 is wrong"}}',
     ],
 )
-def test_no_key_is_ever_shown(leak):
+def test_keys_never_appear_in_errors(leak):
     shown = str(explain(Exception(leak), model="m", secrets=["abc-own-secret"]))
 
     assert "***" in shown
@@ -504,7 +500,7 @@ def test_no_key_is_ever_shown(leak):
         (RuntimeError("x" * 1000), ModelError, "x…"),
     ],
 )
-def test_every_failure_has_its_words(error, kind, words):
+def test_every_failure_has_a_message(error, kind, words):
     told = explain(error, model="m")
 
     assert type(told) is kind
@@ -512,7 +508,7 @@ def test_every_failure_has_its_words(error, kind, words):
     assert len(str(told)) < 400
 
 
-async def test_litellm_is_set_up_to_keep_to_itself():
+async def test_litellm_has_no_telemetry_and_no_output():
     litellm = await asyncio.wrap_future(warm_up())
 
     assert litellm.disable_hf_tokenizer_download is True
@@ -520,14 +516,14 @@ async def test_litellm_is_set_up_to_keep_to_itself():
     assert (litellm.telemetry, litellm.callbacks) == (False, [])
 
 
-def test_the_wire_can_be_served_from_a_thread():
+def test_the_fake_server_can_run_in_a_thread():
     with serve_in_thread([say("ok")]) as server:
         chunks = asyncio.run(ask(model(server), "openai/wire"))
 
     assert joined_text(chunks) == "ok"
 
 
-async def test_one_run_that_stops_waiting_does_not_spoil_the_import_for_all():
+async def test_a_cancelled_run_does_not_cancel_the_shared_import():
     waiting = asyncio.wrap_future(warm_up())
     waiting.cancel()
 

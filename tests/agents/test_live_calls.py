@@ -90,7 +90,7 @@ async def test_progress_is_a_bar_in_the_live_step_and_a_note_afterwards(tool, ga
     await verify_run(run)
 
 
-def test_the_start_of_a_server_is_said_in_the_readers_language():
+def test_a_starting_server_is_reported_in_the_readers_language():
     notes = [
         {
             "kind": StatusKind.TOOL_PROGRESS,
@@ -152,7 +152,7 @@ async def test_repeated_calls_are_notes_of_the_step(tool, scripted):
     assert (await Run.objects.aget(pk=run.pk)).status == Run.Status.COMPLETED
 
 
-def test_a_call_that_is_being_repeated_says_so():
+def test_a_call_that_is_being_retried_says_so():
     note = {"kind": "retry", "tool": "search", "attempt": 2, "seconds": 0.2, "message": "Busy."}
 
     assert status_text.waiting_sentence([note]) == "Trying again (attempt 2): Busy."
@@ -184,7 +184,7 @@ async def test_a_tool_that_uses_the_model_shows_prompt_and_reply(agent, tool, sc
     assert run.prompt_tokens + run.completion_tokens == spent
 
 
-async def test_without_permission_a_tool_is_told_why_it_cannot_use_the_model(tool, scripted):
+async def test_without_permission_a_tool_gets_the_reason_for_the_refusal(tool, scripted):
     async def work(context):
         with pytest.raises(SamplingRefused, match="doesn't let servers use its model"):
             await context.sample(REQUEST)

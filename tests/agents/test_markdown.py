@@ -121,7 +121,7 @@ def assert_harmless(html):
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_no_text_becomes_more_than_prose(text):
+def test_any_text_becomes_safe_html(text):
     assert_harmless(render_markdown(text))
 
     growing = StreamingMarkdown()
@@ -131,13 +131,13 @@ def test_no_text_becomes_more_than_prose(text):
 
 @given(st.lists(st.sampled_from([*ATTACKS, "\n", "\n\n", "`", "*", "> ", "- ", "|"])))
 @many(60)
-def test_no_mixture_of_attacks_becomes_more_than_prose(parts):
+def test_mixed_attacks_become_safe_html(parts):
     assert_harmless(render_markdown("".join(parts)))
 
 
 @given(st.text(max_size=200) | st.sampled_from(ATTACKS))
 @many(150)
-def test_cleaning_what_is_clean_changes_nothing(text):
+def test_sanitizing_clean_html_changes_nothing(text):
     html = render_markdown(text)
 
     assert nh3.clean(html, tags=TAGS, attributes=ATTRIBUTES, link_rel=REL) == html
@@ -146,14 +146,14 @@ def test_cleaning_what_is_clean_changes_nothing(text):
 REL = "noopener noreferrer nofollow"
 
 
-def test_an_image_is_a_link_that_waits_to_be_clicked():
+def test_an_image_becomes_a_link():
     html = render_markdown("![A **chart**](http://shop.example/chart.png)")
 
     assert "<img" not in html
     assert f'<a href="http://shop.example/chart.png" rel="{REL}">' in html
 
 
-def test_code_is_highlighted_by_classes_alone():
+def test_code_is_highlighted_with_classes_only():
     html = render_markdown("```python\ndef answer(): return 42\n```")
 
     assert '<pre class="code"><code class="language-python">' in html
@@ -188,7 +188,7 @@ def test_a_table_keeps_its_alignment():
         ("- so\n\n  $$\n  x\n  $$", ["$$x$$"]),
     ],
 )
-def test_math_is_its_source_in_an_element(text, math):
+def test_math_is_rendered_as_its_source(text, math):
     html = render_markdown(text)
 
     assert html.count('class="math') == len(math)
@@ -208,11 +208,11 @@ def test_math_is_its_source_in_an_element(text, math):
         "$$$$",
     ],
 )
-def test_prices_and_code_are_no_math(text):
+def test_prices_and_code_are_not_math(text):
     assert 'class="math' not in render_markdown(text)
 
 
-def test_a_task_has_a_box():
+def test_a_task_list_item_has_a_checkbox():
     html = render_markdown("- [ ] open\n- [x] **done**\n- [y] no\n\n[x] no")
 
     assert html.count('<li class="task">') == 2
@@ -234,11 +234,11 @@ def test_footnotes_are_at_the_end_with_links_both_ways():
     assert not StreamingMarkdown("x[^a]\n\n[^a]: b").is_whole("x[^a]\n\n[^a]: b")
 
 
-def test_headings_stand_below_those_of_the_page():
+def test_headings_are_below_the_pages_own():
     assert render_markdown("# One\n\n##### Five") == "<h3>One</h3>\n<h6>Five</h6>\n"
 
 
-def test_nul_is_left_out():
+def test_null_characters_are_removed():
     assert render_markdown("a\0b") == "<p>ab</p>\n"
 
 
@@ -262,7 +262,7 @@ def test_nul_is_left_out():
     ],
     ids=lambda text: text[:6],
 )
-def test_a_long_text_takes_no_long_time(text):
+def test_a_long_text_is_rendered_quickly(text):
     began = time.process_time()
     render_markdown(text)
 
@@ -303,16 +303,16 @@ def render_in_pieces(document, cuts):
 @example(DOCUMENTS[1], list(range(500)))
 @example(DOCUMENTS[2], list(range(500)))
 @many(150)
-def test_growing_prose_is_the_whole_in_the_end(document, cuts):
+def test_streamed_markdown_equals_the_whole_in_the_end(document, cuts):
     assert render_in_pieces(document, cuts) == render_markdown(document)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_prose_grown_by_single_characters_is_the_whole_in_the_end(document):
+def test_markdown_streamed_by_characters_equals_the_whole(document):
     assert render_in_pieces(document, range(len(document))) == render_markdown(document)
 
 
-def test_what_has_ended_is_not_rendered_again():
+def test_finished_blocks_are_not_rendered_again():
     growing = StreamingMarkdown()
 
     assert growing.feed("First.\n") == ""
@@ -320,7 +320,7 @@ def test_what_has_ended_is_not_rendered_again():
     assert growing.tail == "Sec"
 
 
-def test_a_list_goes_on_after_an_empty_line():
+def test_a_list_continues_after_an_empty_line():
     growing = StreamingMarkdown()
 
     assert growing.feed("- one\n\n") == ""
@@ -339,13 +339,13 @@ def test_a_list_goes_on_after_an_empty_line():
         "w:/",
     ],
 )
-def test_a_plain_line_is_shown_as_markdown_would_show_it(line):
+def test_the_shortcut_for_plain_lines_equals_markdown(line):
     assert StreamingMarkdown(line).tail_html == rendering.render_safe(line, {})
     assert render_markdown(f"{line}\n\n") == rendering.render_safe(f"{line}\n\n", {})
 
 
 @given(st.text("ab日9 ,.;:?()%/@-_*\n", max_size=30))
-def test_the_short_way_and_the_long_way_lead_to_the_same(text):
+def test_shortcut_and_full_rendering_are_equal(text):
     assert StreamingMarkdown(text.replace("\n", "")).tail_html == (
         rendering.render_safe(text.replace("\n", ""), {})
     )
@@ -353,7 +353,7 @@ def test_the_short_way_and_the_long_way_lead_to_the_same(text):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_prose_that_has_grown_need_not_be_rendered_again(document):
+def test_a_streamed_document_is_not_rendered_again_as_a_whole(document):
     growing = StreamingMarkdown()
     for at in range(0, len(document), 7):
         growing.feed(document[at : at + 7])
@@ -362,14 +362,14 @@ def test_prose_that_has_grown_need_not_be_rendered_again(document):
     assert growing.whole == render_markdown(document)
 
 
-def test_blocks_that_explain_each_other_are_rendered_together():
+def test_blocks_with_link_references_are_rendered_together():
     document = "See [here].\n\n[here]: https://example.org\n"
 
     assert not StreamingMarkdown(document).is_whole(document)
     assert not StreamingMarkdown("Something").is_whole("Other")
 
 
-def test_what_is_no_longer_plain_is_rendered_as_markdown():
+def test_text_that_is_no_longer_plain_is_rendered_as_markdown():
     growing = StreamingMarkdown("Plain ")
 
     assert growing.tail_html == "<p>Plain</p>\n"
@@ -403,7 +403,7 @@ TARGETS = [
 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_page_shows_no_words_that_guardrails_have_not_read(link, target):
+def test_streamed_markdown_has_only_text_released_by_guardrails(link, target):
     text = link.format(target) + "\n\n[1]: https://a.example\n[ject]: https://a.example\n"
 
     shown = re.sub("<[^>]*>", "", render_markdown(text))
@@ -436,7 +436,7 @@ def some_of(names):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", nasty(1))
-def test_what_is_read_of_an_answer_grows_with_it_and_no_faster(name):
+def test_rendering_work_grows_linearly_with_the_answer(name):
     text = nasty(15_000)[name]
     flushes = len(text) // FLUSH + 1
     growing, sent = render_stream(text)
@@ -448,7 +448,7 @@ def test_what_is_read_of_an_answer_grows_with_it_and_no_faster(name):
 
 
 @pytest.mark.parametrize("name", some_of(nasty(1)))
-def test_a_nasty_answer_is_in_the_end_what_a_reload_shows(name):
+def test_a_hostile_streamed_answer_equals_the_reloaded_one(name):
     text = nasty(8_000)[name]
     growing, _ = render_stream(text)
 
@@ -457,7 +457,7 @@ def test_a_nasty_answer_is_in_the_end_what_a_reload_shows(name):
 
 
 @pytest.mark.parametrize("name", nasty(1))
-def test_no_nasty_text_becomes_more_than_prose(name):
+def test_hostile_text_becomes_safe_html(name):
     growing, _ = render_stream(nasty(3_000)[name])
 
     html = growing.frozen_html + growing.tail_html
@@ -466,7 +466,7 @@ def test_no_nasty_text_becomes_more_than_prose(name):
     assert_harmless(html.replace(ids, ""))
 
 
-def test_an_ordinary_answer_is_never_shown_unread():
+def test_an_ordinary_answer_is_always_rendered_as_markdown():
     text = ordinary(30_000)
     growing = StreamingMarkdown()
     for at in range(0, len(text), 25):
@@ -474,7 +474,7 @@ def test_an_ordinary_answer_is_never_shown_unread():
         assert "prose-rest" not in growing.tail_html
 
 
-def test_what_follows_a_long_open_block_is_added_as_plain_text():
+def test_text_after_a_long_open_block_is_appended_as_plain_text():
     growing, _ = render_stream("- **item**\n" * 400)
     while growing.take_more() is None:
         growing.tail_html  # noqa: B018
@@ -489,7 +489,7 @@ def test_what_follows_a_long_open_block_is_added_as_plain_text():
     assert growing.tail_html.endswith("- **more** &lt;b&gt;</span></li>\n</ul>\n")
 
 
-def test_a_long_open_block_is_read_again_when_it_has_grown():
+def test_a_long_open_block_is_rendered_again_after_growing():
     growing, _ = render_stream("- **item**\n" * 2_000)
 
     assert growing.tail_html.count("<strong>") > 1_000
@@ -502,14 +502,14 @@ def test_a_long_list_ends_where_the_next_paragraph_begins():
     assert growing.tail == "After the list.\n"
 
 
-def test_code_is_over_with_its_last_fence():
+def test_a_code_block_ends_with_its_closing_fence():
     growing = StreamingMarkdown("```python\n" + "x = [1]\n" * 900)
 
     assert growing.feed("```\n").count("</span>") > 900
     assert growing.tail == ""
 
 
-def test_a_text_with_too_many_marks_is_shown_as_it_is_from_there_on():
+def test_text_after_too_many_markup_characters_is_plain():
     text = "**a** " * 10 + "\n\n" + "**a** " * limits.MAX_MARKS + "\n\n**b**"
     html = render_markdown(text)
 
@@ -517,7 +517,7 @@ def test_a_text_with_too_many_marks_is_shown_as_it_is_from_there_on():
     assert html.endswith("<p>**b**</p>\n")
 
 
-def test_a_text_of_too_many_lines_is_shown_as_it_is():
+def test_text_with_too_many_lines_is_plain():
     text = "- <b>\n" * (limits.MAX_LINES + 1)
 
     html = render_markdown(text)
@@ -526,7 +526,7 @@ def test_a_text_of_too_many_lines_is_shown_as_it_is():
     assert "<td>" not in render_markdown("|a|\n|-|\n" + "|b" * limits.MAX_PIPES)
 
 
-def test_only_what_looks_like_code_is_coloured():
+def test_only_plausible_code_is_highlighted():
     words, long = "a " * 5_000, "x" * (highlighting.MAX_CODE_LINE_CHARS + 1)
 
     for code in (words, long, "a\n" * 2_000):
@@ -534,7 +534,7 @@ def test_only_what_looks_like_code_is_coloured():
     assert "<span" in render_markdown("```java\nint answer = 42;\n```")
 
 
-def test_so_much_code_of_an_answer_is_coloured_and_no_more():
+def test_the_amount_of_highlighted_code_is_limited():
     block = "```python\n" + "x = [1]\n" * 1_000 + "```\n\n"
     html = render_markdown(block * 5)
 

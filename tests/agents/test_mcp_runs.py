@@ -39,7 +39,7 @@ async def clock(administrator):
     return server
 
 
-async def test_a_tool_that_only_reads_is_used_at_once(clock, scripted, person):
+async def test_a_read_only_tool_runs_without_approval(clock, scripted, person):
     scripted(CALL, Says(answer="Late."))
 
     run = await verify_run(await run_question("What time is it in Tokyo?", user=person))
@@ -49,9 +49,7 @@ async def test_a_tool_that_only_reads_is_used_at_once(clock, scripted, person):
     assert "Asia/Tokyo" in step.observation
 
 
-async def test_a_server_that_is_not_trusted_cannot_spare_itself_the_question(
-    clock, scripted, person
-):
+async def test_an_untrusted_server_cannot_skip_approval(clock, scripted, person):
     await McpServer.objects.aupdate(trusts_annotations=False)
     scripted(CALL, Says(answer="Late."))
 
@@ -61,7 +59,7 @@ async def test_a_server_that_is_not_trusted_cannot_spare_itself_the_question(
     assert run.is_waiting
 
 
-async def test_an_administrator_may_have_it_ask_first(clock, scripted, person):
+async def test_an_administrator_can_require_approval(clock, scripted, person):
     await ToolRegistration.objects.filter(server=clock).aupdate(approval="always")
     scripted(CALL, Says(answer="Late."))
     run = await run_question("What time is it in Tokyo?", user=person)
@@ -76,7 +74,7 @@ async def test_an_administrator_may_have_it_ask_first(clock, scripted, person):
     assert "Asia/Tokyo" in (await run.steps.aget(kind="tool")).observation
 
 
-async def test_what_changed_since_it_was_approved_is_not_called(
+async def test_a_tool_changed_after_approval_is_not_called(
     scripted, person, administrator, tmp_path
 ):
     server = await McpServer.objects.acreate(
@@ -116,7 +114,7 @@ async def test_a_changed_tool_is_not_offered_until_it_is_accepted(clock, scripte
     assert "time__convert_time" in offered
 
 
-async def test_a_server_that_is_switched_off_is_gone_from_the_next_run(clock, scripted):
+async def test_a_disabled_server_is_missing_from_the_next_run(clock, scripted):
     await McpServer.objects.aupdate(enabled=False)
     await sync_to_async(mcp_servers.disconnect)("time")
     model = scripted(Says(answer="I have no clock."))
@@ -126,7 +124,7 @@ async def test_a_server_that_is_switched_off_is_gone_from_the_next_run(clock, sc
     assert "time__" not in str(model.requests[0]["tools"])
 
 
-async def test_a_tool_that_is_gone_says_so_when_it_is_called_all_the_same(clock, scripted):
+async def test_calling_a_removed_tool_is_an_error(clock, scripted):
     await ToolRegistration.objects.filter(name="time__get_current_time").aupdate(is_gone=True)
     scripted(CALL, Says(answer="I have no clock."))
 

@@ -72,13 +72,13 @@ def value(text, name, **labels):
 # Who may ask
 
 
-async def test_the_door_is_closed_unless_it_is_opened():
+async def test_the_endpoint_is_disabled_by_default():
     assert "metrics" not in {str(door.pattern) for door in doors}
     assert (await AsyncClient().get("/metrics")).status_code == 404
     assert (await scrape())[0] == 401
 
 
-async def test_whoever_has_the_token_is_let_in(opened):
+async def test_the_token_gives_access(opened):
     opened(TOKEN)
 
     assert (await scrape(bearer(TOKEN)))[0] == 200
@@ -95,7 +95,7 @@ async def test_whoever_has_the_token_is_let_in(opened):
         [(b"authorization", b"Bearer \xff\xfe")],
     ],
 )
-async def test_nobody_else_is(opened, headers):
+async def test_a_wrong_or_missing_token_is_rejected(opened, headers):
     opened(TOKEN)
     status, body = await scrape(*headers)
 
@@ -103,7 +103,7 @@ async def test_nobody_else_is(opened, headers):
     assert "ashiato" not in body
 
 
-async def test_an_open_door_needs_no_token(opened):
+async def test_a_public_endpoint_needs_no_token(opened):
     opened()
     status, body = await scrape()
 
@@ -150,7 +150,7 @@ class Spare(Broken):
         return ToolResult("42")
 
 
-async def test_what_a_stand_in_did_is_not_counted_for_the_broken_tool(
+async def test_calls_of_a_fallback_tool_are_not_counted_for_the_failed_tool(
     registry, agent, scripted, monkeypatch
 ):
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Broken)
@@ -176,7 +176,7 @@ async def test_what_a_stand_in_did_is_not_counted_for_the_broken_tool(
     assert seen["tool"] == "calculator"
 
 
-async def test_a_tool_that_a_model_made_up_has_no_name_here(registry, agent, scripted):
+async def test_invented_tool_names_are_not_labels(registry, agent, scripted):
     scripted(Says.call("ada_lovelace_1815"), Says(answer="There is no such tool."))
     await run_question("?")
 
@@ -185,7 +185,7 @@ async def test_a_tool_that_a_model_made_up_has_no_name_here(registry, agent, scr
     assert "ada_lovelace_1815" not in names
 
 
-def test_there_are_only_so_many_names():
+def test_the_number_of_labels_is_limited():
     registry = CollectorRegistry()
     tally = EventCounters(registry)
     for number in range(MAX_NAMES + 5):
@@ -200,7 +200,7 @@ def test_there_are_only_so_many_names():
     assert registry.get_sample_value("ashiato_model_calls_total", {"model": "other"}) == 5
 
 
-def test_what_is_told_again_is_not_counted_again():
+def test_replayed_events_are_not_counted():
     registry = CollectorRegistry()
     begun = Event(type=EventType.RUN_STARTED, data={"model": "m", "tools": []})
     EventCounters(registry).on_events(Run(pk=1), [mark_replayed(begun)])
@@ -208,7 +208,7 @@ def test_what_is_told_again_is_not_counted_again():
     assert registry.get_sample_value("ashiato_runs_started_total") == 0
 
 
-def test_what_cannot_be_counted_is_no_harm_to_the_event_writer(caplog):
+def test_an_event_that_cannot_be_counted_does_not_break_the_event_writer(caplog):
     EventCounters(CollectorRegistry()).on_events(
         Run(pk=7), [Event(type=EventType.USAGE, data={})]
     )
@@ -228,7 +228,7 @@ async def test_a_model_that_fails_is_counted(registry, agent, scripted):
 # What the rows and the process say
 
 
-async def test_the_rows_say_what_lives_waits_and_is_out_of_order(opened):
+async def test_gauges_show_live_and_waiting_runs_and_open_circuits(opened):
     opened()
     await Run.objects.acreate(topic="a", query="?", status="waiting")
     await McpServer.objects.acreate(name="files", state="failed")
@@ -241,9 +241,7 @@ async def test_the_rows_say_what_lives_waits_and_is_out_of_order(opened):
     assert value(body, "ashiato_database_up") == 1
 
 
-async def test_while_the_database_is_away_the_process_still_says_how_it_is(
-    opened, monkeypatch, caplog
-):
+async def test_process_metrics_work_without_the_database(opened, monkeypatch, caplog):
     def away():
         raise OperationalError("password of ada is wrong")
 
@@ -258,7 +256,7 @@ async def test_while_the_database_is_away_the_process_still_says_how_it_is(
     assert "ada" not in body
 
 
-async def test_a_process_says_how_late_its_loop_is(opened, monkeypatch):
+async def test_the_event_loop_lag_is_exported(opened, monkeypatch):
     opened()
     dog = Watchdog()
     try:
@@ -273,7 +271,7 @@ async def test_a_process_says_how_late_its_loop_is(opened, monkeypatch):
     assert value(body, "ashiato_journal_lag_seconds") is not None
 
 
-def test_a_worker_answers_at_a_door_of_its_own(opened):
+def test_a_worker_serves_metrics_on_its_own_port(opened):
     opened(TOKEN)
     server = metrics.listen("127.0.0.1", 0)
     try:

@@ -17,15 +17,15 @@ SUNDAY = datetime(2026, 11, 15, 8, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "openai/gpt-4o"])
-def test_a_listed_model_has_its_window_with_and_without_its_provider(model):
+def test_a_known_model_has_a_context_window_with_and_without_prefix(model):
     assert context_window(model) == 128_000
 
 
-def test_a_model_that_nobody_listed_gets_a_careful_guess():
+def test_an_unknown_model_gets_a_conservative_context_window():
     assert context_window("openai/my-own-model") == DEFAULT_WINDOW
 
 
-def test_a_price_is_of_one_providers_model():
+def test_a_price_belongs_to_one_providers_model():
     assert price("openai/gpt-4.1-mini") == Price(
         input=0.4e-6, output=1.6e-6, read=0.1e-6, written=0.4e-6
     )
@@ -35,11 +35,11 @@ def test_a_price_is_of_one_providers_model():
 @pytest.mark.parametrize(
     "model", ["openai/my-own", "hosted_vllm/gpt-4.1-mini", "openrouter/openai/gpt-4.1-mini"]
 )
-def test_what_nobody_priced_has_no_price(model):
+def test_an_unknown_model_has_no_price(model):
     assert price(model) is None
 
 
-def test_what_a_provider_reads_from_its_cache_is_not_paid_twice():
+def test_cached_tokens_are_not_charged_twice():
     usage = {
         "prompt_tokens": 100,
         "completion_tokens": 10,
@@ -55,17 +55,17 @@ def test_a_long_prompt_costs_more(size, times):
 
 
 @pytest.mark.parametrize(("moment", "dollars"), [(DEAR, 1.32), (CHEAP, 0.66), (SUNDAY, 0.66)])
-def test_quiet_hours_are_cheaper_where_the_provider_says_so(moment, dollars):
+def test_off_peak_hours_are_cheaper_where_documented(moment, dollars):
     assert price("deepseek/deepseek-v4-pro", moment=moment).input == dollars * 1e-6
 
 
-def test_a_model_may_be_on_another_wire_only():
+def test_models_of_the_responses_api_are_known():
     assert is_responses_only("openai/gpt-5-codex")
     assert not is_responses_only("openai/gpt-4.1")
     assert not is_responses_only("openai/my-own")
 
 
-def test_looking_it_up_does_not_import_litellm():
+def test_lookups_do_not_import_litellm():
     code = "import sys; from agents.llm import model_info; model_info.context_window('x'); "
     code += "print('litellm' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

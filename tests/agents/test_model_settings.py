@@ -113,7 +113,7 @@ async def lines(client, fields, address=TEST):
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_what_leads_elsewhere_is_not_saved(root, attack):
+def test_settings_that_change_the_host_are_not_saved(root, attack):
     field, fields = attack_fields(attack, "https://evil.example")
     errors = root.post(ADD, fields).context["adminform"].form.errors
 
@@ -122,7 +122,7 @@ def test_what_leads_elsewhere_is_not_saved(root, attack):
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-async def test_what_leads_elsewhere_is_not_tested_and_that_is_recorded(tester, attack):
+async def test_settings_that_change_the_host_are_not_tested_but_audited(tester, attack):
     async with WireServer(lambda request: fail(400, "no")) as server:
         _, fields = attack_fields(attack, server.url)
         html = await lines(tester, fields)
@@ -135,7 +135,7 @@ async def test_what_leads_elsewhere_is_not_tested_and_that_is_recorded(tester, a
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-async def test_a_planted_row_ends_its_run_with_a_sentence_and_asks_nobody(agent, attack):
+async def test_a_tampered_row_fails_the_run_without_any_request(agent, attack):
     field, fields, value = attack
     agent.model = "fast"
     await agent.asave()
@@ -159,7 +159,7 @@ async def test_a_planted_row_ends_its_run_with_a_sentence_and_asks_nobody(agent,
     assert "error" in types
 
 
-def test_what_leads_elsewhere_is_not_imported():
+def test_settings_that_change_the_host_are_not_imported():
     for number, (field, fields, value) in enumerate(ATTACKS.values()):
         if field == "secrets":
             continue  # files hold none
@@ -187,9 +187,7 @@ MOVED = {
 
 
 @pytest.mark.parametrize("change", MOVED.values(), ids=MOVED)
-async def test_a_key_that_is_left_empty_is_tested_where_it_was_entered_for_alone(
-    tester, change
-):
+async def test_a_saved_key_is_tested_only_at_its_own_url(tester, change):
     about = {"provider": "bedrock", "model": "bedrock/anthropic.claude-x"}
     row = await LanguageModel.objects.acreate(
         label="fast", api_key=KEY, region="eu-central-1", **about
@@ -205,7 +203,7 @@ async def test_a_key_that_is_left_empty_is_tested_where_it_was_entered_for_alone
     assert server.requests == []
 
 
-async def test_a_test_is_recorded_with_where_it_went_and_what_came_of_it(tester, administrator):
+async def test_a_test_is_audited_with_its_destination_and_result(tester, administrator):
     async with WireServer(able("tools", "vision", "schema")) as server:
         about = {"provider": "compatible", "base_url": server.url}
         await lines(tester, FIELDS | about)
@@ -229,7 +227,7 @@ def _with_people():
     return AuditEntry.objects.filter(action__startswith="model.").select_related("person")
 
 
-async def test_a_test_that_nobody_waits_for_is_recorded_as_cancelled(administrator):
+async def test_an_abandoned_test_is_audited_as_cancelled(administrator):
     async with WireServer(lambda request: say("Hello there.", chunks=6, delay=0.2)) as server:
         about = {"provider": "compatible", "base_url": server.url}
         row = LanguageModel(label="fast", model="openai/x", api_key=KEY, **about)
@@ -272,15 +270,13 @@ def test_a_model_of_an_unknown_provider_is_not_imported():
         assert "Unknown provider: nobody." in problems[0]
 
 
-def test_a_name_of_an_unknown_provider_in_the_environment_stops_the_start(
-    monkeypatch, settings
-):
+def test_an_unknown_provider_in_the_environment_stops_the_start(monkeypatch, settings):
     monkeypatch.setattr(settings.ENVIRONMENT, "model", "nobody/x")
     with pytest.raises(CommandError, match="ASHIATO_MODEL: .*Unknown provider: nobody"):
         check_model()
 
 
-async def test_a_name_that_was_planted_is_refused_when_run(agent):
+async def test_a_tampered_model_name_is_rejected_at_run_time(agent):
     await Agent.objects.aupdate(model="openai/https://evil.example")
     await agent.arefresh_from_db()
     with pytest.raises(Exception, match="can't be used"):

@@ -52,7 +52,7 @@ async def run_agent(agent, user=None):
 
 
 @pytest.mark.parametrize("name", ["fast", "openai/gpt-4.1"])
-async def test_the_next_run_uses_key_address_parameters_and_price_of_the_row(agent, name):
+async def test_the_next_run_uses_key_url_parameters_and_price_of_the_row(agent, name):
     async with WireServer([say("Hello.")]) as server:
         columns = {"base_url": server.url, "parameters": {"temperature": 0.3}}
         prices = {"input_price": 1_000_000, "output_price": 0}
@@ -69,7 +69,7 @@ async def test_the_next_run_uses_key_address_parameters_and_price_of_the_row(age
     assert behind == "openai/gpt-4.1"
 
 
-async def test_azure_is_asked_by_deployment_and_version():
+async def test_azure_requests_have_deployment_and_version():
     async with WireServer([say("Hello.")]) as server:
         about = {"provider": "azure", "model": "azure/mine", "api_version": "2024-10-21"}
         row = await sync_to_async(create_model)(
@@ -82,7 +82,7 @@ async def test_azure_is_asked_by_deployment_and_version():
     assert (request.path, request.headers["api-key"]) == (path, KEY)
 
 
-async def test_bedrock_is_asked_with_the_keys_of_the_row_in_its_region():
+async def test_bedrock_requests_use_the_rows_keys_and_region():
     async with WireServer() as server:
         keys = {"aws_access_key_id": "AKIAOFTHISROW", "aws_secret_access_key": "never-shown-1"}
         place = {"aws_bedrock_runtime_endpoint": server.url.removesuffix("/v1")}
@@ -97,7 +97,7 @@ async def test_bedrock_is_asked_with_the_keys_of_the_row_in_its_region():
     assert "never-shown" not in str(refused.value)
 
 
-async def test_two_rows_may_be_the_same_model_at_two_addresses(agent):
+async def test_two_rows_can_have_the_same_model_at_two_urls(agent):
     async with WireServer([say("One.")]) as one, WireServer([say("Two.")]) as two:
         await sync_to_async(create_model)("one", base_url=one.url)
         await sync_to_async(create_model)("two", base_url=two.url)
@@ -106,7 +106,7 @@ async def test_two_rows_may_be_the_same_model_at_two_addresses(agent):
         assert (await run_agent(agent))[0].answer == "Two."
 
 
-async def test_the_page_of_a_step_says_which_model_was_behind_the_label(agent, person):
+async def test_a_step_page_names_the_model_behind_the_label(agent, person):
     async with WireServer([say("Hello.")]) as server:
         await sync_to_async(create_model)(base_url=server.url)
         await sync_to_async(thinking_with)(agent, "fast")
@@ -118,7 +118,7 @@ async def test_the_page_of_a_step_says_which_model_was_behind_the_label(agent, p
     assert "to fast (openai/gpt-4.1)" in page.content.decode()
 
 
-async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the_row(agent):
+async def test_fallbacks_of_the_agent_come_before_those_of_the_row(agent):
     refusal = fail(401, "Wrong key.")
     async with WireServer([refusal]) as bad, WireServer([say("Hello.")]) as good:
         await sync_to_async(create_model)("a", base_url=bad.url, fallbacks="c\nb")
@@ -134,7 +134,7 @@ async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the
     assert (request["model"], request["provider_model"]) == ("c", "openai/gpt-4.1")
 
 
-async def test_the_window_and_the_most_output_of_the_row_count(agent):
+async def test_context_window_and_max_output_come_from_the_row(agent):
     added_row = sync_to_async(create_model)
     await added_row(context_window=1000, parameters={"max_tokens": 64})
     planner = (await sync_to_async(planner_factory.build_planners)(agent, "fast"))[0]
@@ -157,7 +157,9 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize(("columns", "sentence"), TROUBLES.values(), ids=TROUBLES)
-def test_what_is_wrong_is_told_before_a_run_begins(agent, person, columns, sentence):
+def test_configuration_errors_are_reported_before_a_run_starts(
+    agent, person, columns, sentence
+):
     create_model(**columns)
     thinking_with(agent, "fast")
 
@@ -166,7 +168,7 @@ def test_what_is_wrong_is_told_before_a_run_begins(agent, person, columns, sente
     assert not Run.objects.exists()
 
 
-def test_a_key_that_cannot_be_read_any_more_is_told_before_a_run(agent, person, settings):
+def test_an_unreadable_key_is_reported_before_a_run_starts(agent, person, settings):
     create_model()
     thinking_with(agent, "fast")
     settings.ENCRYPTION_KEYS = ["another one"]
@@ -175,7 +177,7 @@ def test_a_key_that_cannot_be_read_any_more_is_told_before_a_run(agent, person, 
         messages.save(None, person, "Hello?", "a")
 
 
-def test_a_key_of_the_environment_will_do_for_its_provider_alone(monkeypatch):
+def test_an_environment_key_is_used_only_for_its_provider(monkeypatch):
     create_model(model="anthropic/claude-x", api_key="")
     create_model(
         "other", model="anthropic/claude-x", api_key="", base_url="https://proxy.example"
@@ -190,14 +192,14 @@ def test_a_key_of_the_environment_will_do_for_its_provider_alone(monkeypatch):
     )
 
 
-def test_a_key_goes_to_its_provider_whatever_the_environment_says(monkeypatch):
+def test_a_rows_key_goes_to_its_provider_despite_the_environment(monkeypatch):
     row = create_model(model="openai/gpt-4.1", base_url="")
     monkeypatch.setenv("OPENAI_API_BASE", "http://elsewhere.example/v1")
 
     assert planner_factory.llm_from_row(row).base_url == "https://api.openai.com/v1"
 
 
-async def test_a_model_that_is_switched_off_meanwhile_ends_the_run_with_a_sentence(agent):
+async def test_a_model_disabled_during_a_run_ends_it_with_a_message(agent):
     await sync_to_async(create_model)()
     await sync_to_async(thinking_with)(agent, "fast")
     run = await sync_to_async(runs.prepare)(query="Hello?", topic="chat.1", agent=agent)
@@ -210,7 +212,7 @@ async def test_a_model_that_is_switched_off_meanwhile_ends_the_run_with_a_senten
     assert (run.status, run.detail) == ("failed", "The model fast is disabled.")
 
 
-def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
+def test_a_model_without_permission_is_an_error(agent, person, stranger):
     row = create_model()
     row.groups.add(group := Group.objects.create(name="writers"))
     person.groups.add(group)
@@ -221,14 +223,14 @@ def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
         messages.save(None, stranger, "Hello?", "a")
 
 
-def test_the_model_of_the_installation_is_not_taken_over_by_a_row():
+def test_a_row_does_not_replace_the_default_model():
     found = planner_factory.default_model()
     create_model(model=found.model)
 
     assert planner_factory.model_chain(Agent(), found.model)[0].row is None
 
 
-def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
+def test_a_name_that_is_neither_label_nor_model_is_an_error():
     create_model()
 
     assert str(planner_factory.configuration_error("slow")) == "The model slow doesn't exist."
@@ -262,7 +264,7 @@ def test_runs_of_a_process_share_the_limits_of_a_row(agent, limit):
         ({"concurrency": 0}, "concurrency"),
     ],
 )
-def test_a_row_that_cannot_be_is_refused(columns, field):
+def test_an_invalid_row_is_rejected(columns, field):
     row = LanguageModel(**{"label": "fast", "model": "openai/x"} | columns)
 
     with pytest.raises(ValidationError) as wrong:
@@ -270,7 +272,7 @@ def test_a_row_that_cannot_be_is_refused(columns, field):
     assert field in wrong.value.message_dict
 
 
-async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
+async def test_a_run_that_waits_for_the_rate_limit_says_so(agent):
     async with WireServer(lambda request: say("Hello.", chunks=4, delay=0.1)) as server:
         await sync_to_async(create_model)("crowded", base_url=server.url, concurrency=1)
         await sync_to_async(thinking_with)(agent, "crowded")
@@ -295,13 +297,13 @@ async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
         ("tokens", "Waiting: fast has a token limit of 3 per minute."),
     ],
 )
-def test_which_limit_is_waited_for_is_said(limit, sentence):
+def test_the_rate_limit_message_names_the_limit(limit, sentence):
     facts = {"kind": "limited", "limit": limit, "most": 3, "model": "fast"}
 
     assert status_text.waiting_sentence([facts]) == sentence
 
 
-async def test_a_key_that_its_provider_repeats_is_kept_and_logged_nowhere(agent, caplog):
+async def test_a_key_echoed_by_its_provider_is_neither_saved_nor_logged(agent, caplog):
     refusal = fail(401, f"Incorrect API key provided: {KEY}.")
     async with WireServer([refusal]) as server:
         await sync_to_async(create_model)(base_url=server.url)

@@ -80,7 +80,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("typed", "name"), NAMES.items())
-def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
+def test_model_names_are_saved_in_litellm_notation(root, typed, name):
     provider, model = typed
     address = "" if provider == "bedrock" else "https://host.example/v1"
     row = save_model(root, provider=provider, model=model, base_url=address)
@@ -119,7 +119,7 @@ def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
         ({"api_key": "鍵"}, "api_key", "ASCII characters"),
     ],
 )
-def test_a_model_that_could_not_be_asked_is_not_saved(root, fields, field, words):
+def test_an_unusable_model_is_not_saved(root, fields, field, words):
     errors = wrong(add(root, **fields))
 
     assert words in " ".join(errors[field])
@@ -127,18 +127,18 @@ def test_a_model_that_could_not_be_asked_is_not_saved(root, fields, field, words
 
 
 @pytest.mark.parametrize("field", ["options", "parameters", "secrets"])
-def test_half_a_character_is_refused_in_words(root, field):
+def test_a_lone_surrogate_is_rejected_with_a_message(root, field):
     assert wrong(add(root, **{field: r'{"stop": "\ud800"}'}))[field]
 
 
-def test_models_fall_back_to_labels_and_names_even_to_one_that_is_off(root):
+def test_fallbacks_can_be_labels_names_and_disabled_models(root):
     save_model(root, label="off", enabled="")
     row = save_model(root, fallbacks="off  mistral/small\ndemo off")
 
     assert row.fallbacks == "off\nmistral/small\ndemo"
 
 
-def test_prices_of_nothing_are_prices(root):
+def test_zero_prices_are_saved(root):
     row = save_model(root, input_price="0", output_price="0")
 
     assert (row.input_price, row.output_price) == (0, 0)
@@ -162,7 +162,7 @@ def test_no_page_shows_a_secret(root, person):
     assert KEY not in str(column)
 
 
-def test_a_key_stays_unless_another_is_typed_or_it_is_to_be_forgotten(root):
+def test_a_key_stays_unless_replaced_or_cleared(root):
     row = save_model(root)
     for fields, key in [({}, KEY), ({"api_key": OTHER}, OTHER), ({"forget_key": "on"}, "")]:
         assert change(root, row, **fields).status_code == 302
@@ -180,7 +180,7 @@ def test_a_key_stays_unless_another_is_typed_or_it_is_to_be_forgotten(root):
     ],
     ids=["address", "provider", "name", "same host, typed"],
 )
-def test_a_key_does_not_follow_to_somebody_else(root, fields):
+def test_a_key_is_not_kept_for_another_host(root, fields):
     row = save_model(root)
 
     errors = wrong(change(root, row, **fields))
@@ -202,7 +202,7 @@ BEDROCK = {"provider": "bedrock", "model": "anthropic.x", "region": "eu-central-
     ],
     ids=["region", "endpoint", "account", "region in the name", "account in the name"],
 )
-def test_a_key_for_amazon_stays_with_its_region_and_account(root, fields):
+def test_an_aws_key_is_bound_to_its_region_and_account(root, fields):
     secrets = {"secrets": '{"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "s"}'}
     row = save_model(root, **BEDROCK | secrets)
     kept = BEDROCK | {"model": row.model}
@@ -213,7 +213,7 @@ def test_a_key_for_amazon_stays_with_its_region_and_account(root, fields):
     assert change(root, row, **kept | fields | secrets | {"api_key": OTHER}).status_code == 302
 
 
-def test_another_version_of_azures_api_needs_the_key_again(root):
+def test_changing_the_azure_api_version_needs_the_key_again(root):
     azure = {"provider": "azure", "base_url": "https://x.openai.azure.com"}
     row = save_model(root, **azure, api_version="2024-10-21")
 
@@ -229,7 +229,7 @@ def test_another_model_of_the_same_provider_keeps_the_key(root):
     assert (row.model, row.api_key.reveal()) == ("openai/gpt-5", KEY)
 
 
-def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root):
+def test_an_unreadable_key_must_be_entered_again(root):
     with override_settings(ENCRYPTION_KEYS=["one that is lost"]):
         row = LanguageModel.objects.create(label="fast", model="openai/x", api_key=KEY)
 
@@ -238,7 +238,7 @@ def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root):
     assert change(root, row, api_key=OTHER).status_code == 302
 
 
-def test_a_label_stays_and_whoever_names_a_model_that_goes_is_told(root, agent):
+def test_a_label_is_fixed_and_deleting_lists_the_agents_that_use_it(root, agent):
     row = save_model(root)
     change(root, row, label="slow")
     agent.model = "fast"
@@ -261,7 +261,7 @@ def agent_form(agent):
     return reverse("admin:agents_agent_change", args=[agent.pk])
 
 
-def test_an_agent_is_offered_the_models_that_are_set_up(root, agent):
+def test_an_agent_form_offers_the_configured_models(root, agent):
     save_model(root)
     save_model(root, label="off", enabled="")
 
@@ -270,7 +270,7 @@ def test_an_agent_is_offered_the_models_that_are_set_up(root, agent):
     assert 'value="off"' not in shown
 
 
-def test_an_agent_whose_model_cannot_be_asked_is_saved_with_a_warning(root, agent):
+def test_an_agent_with_an_unusable_model_is_saved_with_a_warning(root, agent):
     save_model(root, enabled="")
     form = root.get(agent_form(agent)).context["adminform"].form
     fields = {k: v for k, v in form.initial.items() if v is not None}
@@ -284,7 +284,7 @@ def test_an_agent_whose_model_cannot_be_asked_is_saved_with_a_warning(root, agen
     assert agent.model == "fast"
 
 
-def test_a_label_may_be_fallen_back_to(root, agent):
+def test_a_label_can_be_a_fallback(root, agent):
     save_model(root)
     agent.fallback_models = "fast\nnobody"
     form = modelform_factory(Agent, AgentForm, fields=["fallback_models"])
@@ -294,7 +294,7 @@ def test_a_label_may_be_fallen_back_to(root, agent):
     assert "Line 1" not in str(errors)
 
 
-def test_the_health_page_says_which_models_of_agents_cannot_be_asked(root, agent):
+def test_the_health_page_lists_unusable_models_of_agents(root, agent):
     row = save_model(root)
     agent.model = "fast"
     agent.save()
@@ -331,7 +331,7 @@ def tester(administrator):
     return client
 
 
-async def test_an_unsaved_model_is_tried_and_nothing_is_kept(tester):
+async def test_an_unsaved_model_is_tested_without_saving_it(tester):
     async with WireServer(able("tools", "vision", "schema")) as server:
         fields = {"provider": "compatible", "base_url": server.url, "label": ""}
         said, html = await lines(tester, **fields, input_price="1000", output_price="2000")
@@ -351,7 +351,7 @@ async def test_an_unsaved_model_is_tried_and_nothing_is_kept(tester):
     assert not await LanguageModel.objects.aexists()
 
 
-async def test_what_it_cannot_do_is_said_with_what_follows(tester):
+async def test_a_test_lists_missing_capabilities_and_their_consequence(tester):
     async with WireServer(able("schema")) as server:
         _, html = await lines(tester, provider="compatible", base_url=server.url)
 
@@ -360,7 +360,7 @@ async def test_what_it_cannot_do_is_said_with_what_follows(tester):
     assert "can&#x27;t read images: This model does not support vision." in html
 
 
-async def test_a_saved_model_is_tried_with_the_key_that_was_kept(tester, root):
+async def test_a_saved_model_is_tested_with_its_saved_key(tester, root):
     async with WireServer(able()) as server:
         about = {"provider": "compatible", "base_url": server.url}
         row = await sync_to_async(save_model)(root, **about)
@@ -437,7 +437,7 @@ def test_a_saved_key_is_used_for_the_list_of_its_own_server_only(root):
         ({"model": "two words"}, "without spaces", False),
     ],
 )
-def test_where_there_is_no_list_a_sentence_says_why(root, fields, sentence, is_good):
+def test_a_missing_model_list_has_a_reason(root, fields, sentence, is_good):
     with serve_in_thread(pages={"/v1/models": fail(401, "No.")}) as server:
         if fields.get("model") == "mistral":
             fields = fields | {"base_url": server.url}
@@ -447,7 +447,7 @@ def test_where_there_is_no_list_a_sentence_says_why(root, fields, sentence, is_g
     assert (told["models"], told["isGood"]) == ([], is_good)
 
 
-def test_models_are_listed_for_those_who_may_change_them(root, person):
+def test_listing_models_needs_the_change_permission(root, person):
     person.is_staff = True
     person.save()
     person.user_permissions.add(Permission.objects.get(codename="view_languagemodel"))
@@ -461,7 +461,7 @@ def test_models_are_listed_for_those_who_may_change_them(root, person):
     assert root.get(new).status_code == 405
 
 
-async def test_a_key_that_is_refused_costs_no_request_to_the_model(tester):
+async def test_a_rejected_key_ends_the_test_before_any_model_request(tester):
     pages = {"/v1/models": fail(401, f"Incorrect API key provided: {KEY}")}
     async with WireServer(able("tools"), pages=pages) as server:
         said, html = await lines(tester, provider="compatible", base_url=server.url)
@@ -482,7 +482,7 @@ async def test_a_key_that_is_refused_costs_no_request_to_the_model(tester):
         ({}, KEY, "This server has no free check."),
     ],
 )
-async def test_a_test_says_which_kind_of_check_it_did(tester, pages, key, sentence):
+async def test_a_test_names_the_kind_of_check(tester, pages, key, sentence):
     async with WireServer(able("tools"), pages=pages) as server:
         about = {"provider": "compatible", "base_url": server.url, "api_key": key}
         _, html = await lines(tester, **about)
@@ -503,7 +503,7 @@ def test_every_provider_with_a_url_has_an_example_and_help_for_it(root):
         assert helps[provider]
 
 
-async def test_a_failure_is_a_sentence_with_advice_and_without_the_key(tester):
+async def test_a_failed_test_has_a_message_and_advice_without_the_key(tester):
     async with WireServer([fail(401, f"Incorrect API key provided: {KEY}")]) as server:
         said, html = await lines(tester, provider="compatible", base_url=server.url)
 
@@ -512,7 +512,7 @@ async def test_a_failure_is_a_sentence_with_advice_and_without_the_key(tester):
     assert KEY not in html + said
 
 
-async def test_an_address_where_nobody_is_is_told_in_words(tester):
+async def test_an_unreachable_url_has_a_message(tester):
     nowhere = f"http://127.0.0.1:{closed_port()}/v1"
     _, html = await lines(tester, provider="compatible", base_url=nowhere)
 
@@ -520,7 +520,7 @@ async def test_an_address_where_nobody_is_is_told_in_words(tester):
     assert "Check that the URL is correct and the server is running" in html
 
 
-async def test_the_words_of_a_test_are_in_the_language_of_the_reader(tester):
+async def test_messages_of_a_model_test_are_in_the_readers_language(tester):
     tester.cookies["django_language"] = "ja"
     async with WireServer([fail(401, "No.")]) as server:
         _, html = await lines(tester, provider="compatible", base_url=server.url)
@@ -528,7 +528,7 @@ async def test_the_words_of_a_test_are_in_the_language_of_the_reader(tester):
     assert "キー" in html
 
 
-def test_without_a_script_the_test_is_a_page(root):
+def test_without_javascript_the_test_is_a_page(root):
     with serve_in_thread(able("tools", "vision", "schema")) as server:
         about = {"provider": "compatible", "base_url": server.url}
         answer = root.post(TEST, FIELDS | about, headers={"accept": "text/html,*/*"})
@@ -539,7 +539,7 @@ def test_without_a_script_the_test_is_a_page(root):
     assert KEY not in shown
 
 
-def test_tests_are_posted_by_those_who_may_change_models(root, person):
+def test_testing_a_model_needs_the_change_permission(root, person):
     person.is_staff = True
     person.save()
     client = Client()

@@ -78,7 +78,7 @@ def changed():
     return document
 
 
-def test_a_list_creates_nothing_and_selects_only_what_reads(root):
+def test_the_preview_creates_nothing_and_selects_read_only_operations(root):
     response = listed(root)
     picked = [v.item.operation.key for v in response.context["views"] if v.is_picked]
 
@@ -123,7 +123,7 @@ def test_selected_operations_become_tools(root):
         ("query", "k3y", {"api_key": "k3y"}, ["api_key"]),
     ],
 )
-def test_every_way_to_sign_in_is_taken_over(root, scheme, secret, headers, query):
+def test_every_authentication_scheme_is_imported(root, scheme, secret, headers, query):
     document = {**SHOP, "security": [{scheme: []}]}
     number = [*SHOP["components"]["securitySchemes"]].index(scheme)
     shown = html(listed(root, document))
@@ -221,7 +221,7 @@ def test_an_unreachable_document_says_why(root, settings):
         ({"document": "forged"}, "This page is too old. Choose the document again."),
     ],
 )
-def test_what_cannot_be_read_says_why(root, sent, sentence):
+def test_an_unreadable_document_has_a_reason(root, sent, sentence):
     assert sentence in html(root.post(page(), sent, follow=True))
 
 
@@ -234,12 +234,12 @@ def test_what_cannot_be_read_says_why(root, sent, sentence):
         ("https://x.example/?a=b", "Enter the API's base URL"),
     ],
 )
-def test_a_base_url_that_cannot_be_used_says_why(root, base_url, sentence):
+def test_an_unusable_base_url_has_a_reason(root, base_url, sentence):
     assert sentence in html(imported(root, base_url=base_url))
     assert not ToolRegistration.objects.filter(source="http").exists()
 
 
-def test_nothing_selected_is_nothing_imported(root):
+def test_without_a_selection_nothing_is_imported(root):
     assert page_messages(imported(root, keys=[])) == ["Select at least one operation."]
 
 
@@ -298,7 +298,7 @@ def test_another_import_shows_what_changed_and_changes_only_what_is_selected(roo
     assert states(listed(root, changed()))["GET /orders"] == "same"
 
 
-def test_settings_of_an_administrator_survive_another_import(root):
+def test_administrators_settings_survive_another_import(root):
     imported(root, keys=["POST /orders"])
     ToolRegistration.objects.filter(name="orders_create").update(
         name="order", description="Mine.", approval="never", enabled=False
@@ -325,7 +325,7 @@ def test_saved_headers_do_not_move_to_another_host(root):
     assert any("the headers of listOrders were removed" in m for m in page_messages(response))
 
 
-def test_a_private_address_is_warned_about(root):
+def test_a_private_address_has_a_warning(root):
     response = imported(root, keys=["GET /orders"], base_url="http://localhost:9/v1")
 
     assert any("localhost:9 to ASHIATO_EGRESS_ALLOW" in m for m in page_messages(response))
@@ -377,7 +377,7 @@ def test_swagger_20_becomes_tools_too(root):
     }
 
 
-def test_only_those_who_may_add_tools_import_them(person):
+def test_importing_needs_the_permission_to_add_tools(person):
     person.is_staff = True
     person.save()
     clerk = client_of(person)

@@ -37,7 +37,7 @@ def panel(samples):
     return Agent.objects.get(name="panel")
 
 
-async def test_the_panel_of_a_first_visit_shows_where_its_members_differ(panel):
+async def test_the_seeded_panel_shows_where_its_members_differ(panel):
     run = await verify_run(await run_question("How many orders were refunded?", agent=panel))
 
     rows = [(s.kind, s.action) async for s in run.steps.filter(parent=None)]
@@ -57,7 +57,7 @@ async def test_the_panel_of_a_first_visit_shows_where_its_members_differ(panel):
     assert [head["name"] for head in check.action_input["heads"]] == ["helper", "librarian"]
 
 
-async def test_members_that_say_the_same_need_nobody_to_compare_them(panel):
+async def test_equal_answers_need_no_comparison_by_the_model(panel):
     run = await verify_run(await run_question("How do I approve a tool call?", agent=panel))
 
     check = await run.steps.aget(kind="evaluation")
@@ -80,7 +80,7 @@ async def test_a_panel_can_vote_or_have_a_judge(panel, merge, chosen, words):
     assert words in run.answer
 
 
-async def test_a_panel_goes_on_when_all_that_its_members_asked_is_decided(panel, person):
+async def test_a_panel_resumes_when_all_its_approvals_are_decided(panel, person):
     twin = await Agent.objects.acreate(name="twin", auto_execute_tools=False)
     careful = await Agent.objects.aget(name="careful")
     await sync_to_async(lambda: twin.tools.set(careful.tools.all()))()
@@ -98,7 +98,7 @@ async def test_a_panel_goes_on_when_all_that_its_members_asked_is_decided(panel,
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
-async def test_a_panel_is_asked_and_judged_over_the_wire(agent, monkeypatch, dialect):
+async def test_a_panel_works_over_real_http(agent, monkeypatch, dialect):
     judged = {"groups": [["a"], ["b"]], "differences": ["41 or 42."], "heading": "Differ"}
     judged |= {"choice": "b", "reason": "It was worked out."}
     answers = {"You are a.": "41", "You are b.": "42", "Then judge": json.dumps(judged)}
@@ -125,7 +125,7 @@ async def test_a_panel_is_asked_and_judged_over_the_wire(agent, monkeypatch, dia
     assert len(server.requests) == 3
 
 
-async def test_a_panel_is_told_what_was_said_before(panel):
+async def test_a_panel_gets_the_conversation(panel):
     before = [
         {"role": "user", "content": "How many orders were refunded in 2024?"},
         {"role": "assistant", "content": "None.\n\nNot one."},
@@ -150,7 +150,7 @@ async def test_a_step_for_a_role_goes_to_the_agent_that_has_it(agent, scripted):
     assert "lawyer, notary" in model.requests[0]["messages"][0]["content"]
 
 
-async def test_a_step_for_a_role_that_only_people_have_waits_for_one_of_them(agent, scripted):
+async def test_a_step_for_a_role_of_people_waits_for_one_of_them(agent, scripted):
     planner = await _planner()
     await _give_expert(planner, await Group.objects.acreate(name="Lawyer"))
     scripted(Says(answer=json.dumps(REVIEW)))
@@ -162,7 +162,7 @@ async def test_a_step_for_a_role_that_only_people_have_waits_for_one_of_them(age
     assert (question.role, question.tool) == ("Lawyer", "ask_person")
 
 
-async def test_the_planner_of_a_first_visit_has_an_expert_answer(panel, person):
+async def test_the_seeded_planner_asks_an_expert_agent(panel, person):
     lawyers = await Group.objects.acreate(name="legal")
     await sync_to_async(person.groups.add)(lawyers)
     planner = await Agent.objects.aget(name="planner")
@@ -179,7 +179,7 @@ async def test_the_planner_of_a_first_visit_has_an_expert_answer(panel, person):
     assert run.answer == "Legal says: No, for two."
 
 
-async def test_a_plan_with_a_role_that_nobody_has_is_not_carried_out(agent, scripted):
+async def test_a_plan_with_an_unknown_role_is_not_executed(agent, scripted):
     planner = await _planner()
     model = scripted(*[Says(answer=json.dumps(REVIEW))] * 3)
 
@@ -232,7 +232,7 @@ FACTS = {
         ),
     ],
 )
-def test_the_stance_of_each_member_is_said_in_words(changes, labels):
+def test_every_members_vote_has_a_label(changes, labels):
     view = panel_view.PanelView(FACTS | changes, "2 of 3 agree: a, b.")
 
     assert [head.label for head in view.members] == labels
@@ -254,7 +254,7 @@ async def test_the_end_of_a_replay_and_the_trace_show_the_same_members(panel, ad
     assert [page.count('<li class="panel-member"') for page in pages] == [2, 2, 0]
 
 
-async def test_what_others_said_to_a_panel_is_shown_masked(panel):
+async def test_panel_answers_are_masked_for_reviewers(panel):
     run = await run_question("How many orders were refunded?", agent=panel)
     check = await run.steps.aget(kind="evaluation")
     check.action_input["heads"][0]["answer"] = "Ask jo@example.com."

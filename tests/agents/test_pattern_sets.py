@@ -97,7 +97,7 @@ def finds(name, text):
 
 
 @pytest.mark.parametrize("name", READY)
-def test_a_ready_made_pattern_finds_its_own(name):
+def test_every_ready_made_pattern_matches_its_examples(name):
     try_pattern(READY[name].pattern)
 
     missed = [t for t in [READY[name].example, *FOUND[name]] if not finds(name, t)]
@@ -106,19 +106,19 @@ def test_a_ready_made_pattern_finds_its_own(name):
 
 
 @pytest.mark.parametrize("name", READY)
-def test_a_ready_made_pattern_leaves_near_misses_alone(name):
+def test_ready_made_patterns_do_not_match_near_misses(name):
     assert [text for text in LEFT_ALONE[name] if finds(name, text)] == []
 
 
 @pytest.mark.parametrize("name", READY)
-def test_an_answer_streams_behind_every_ready_made_pattern(name):
+def test_answers_stream_with_every_ready_made_pattern(name):
     reach = Pattern(pattern=READY[name].pattern).reach
 
     assert reach.extent == "word" or reach.most <= 180
 
 
 @pytest.mark.django_db
-def test_a_set_is_added_once_and_what_was_changed_since_stays():
+def test_adding_a_set_again_keeps_later_changes():
     added = pattern_sets.add("secrets")
     row = GuardrailPattern.objects.get(name="Private key")
     row.action = "warn"
@@ -131,7 +131,7 @@ def test_a_set_is_added_once_and_what_was_changed_since_stays():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", pattern_sets.SETS)
-def test_a_set_has_names_in_the_language_of_whoever_adds_it_and_is_there_in_any(key):
+def test_a_set_is_named_in_the_users_language_and_recognized_in_any(key):
     with translation.override("ja"):
         added = {row.name for row in pattern_sets.add(key)}
         assert added == {str(ready.name) for ready in pattern_sets.SETS[key].patterns}
@@ -144,7 +144,7 @@ def test_a_set_has_names_in_the_language_of_whoever_adds_it_and_is_there_in_any(
 
 
 @pytest.mark.django_db
-def test_a_pattern_that_was_given_another_name_is_there_all_the_same():
+def test_a_renamed_pattern_is_recognized():
     pattern_sets.add("secrets")
     GuardrailPattern.objects.filter(name="Slack token").update(name="チャットのトークン")
 

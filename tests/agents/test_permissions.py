@@ -61,7 +61,7 @@ def offered_tools(run):
     return {t["function"]["name"] for t in run.events.get(type="run_started").data["tools"]}
 
 
-def test_what_is_for_a_group_is_for_nobody_else(person, stranger, administrator, ledger):
+def test_agents_of_a_group_are_hidden_from_others(person, stranger, administrator, ledger):
     usable = Agent.objects.usable_by
 
     assert ledger in usable(person)
@@ -74,7 +74,7 @@ def test_what_is_for_a_group_is_for_nobody_else(person, stranger, administrator,
     )
 
 
-def test_an_agent_for_others_is_not_on_the_page(client, person, stranger, ledger):
+def test_a_forbidden_agent_is_not_on_the_page(client, person, stranger, ledger):
     pages = {}
     for user in (person, stranger):
         client.force_login(user)
@@ -85,14 +85,14 @@ def test_an_agent_for_others_is_not_on_the_page(client, person, stranger, ledger
 
 
 @pytest.mark.parametrize("name", ["ledger", "no-such-agent"])
-def test_an_agent_for_others_is_no_other_than_none(stranger, ledger, name):
+def test_a_forbidden_agent_looks_like_a_missing_one(stranger, ledger, name):
     with pytest.raises(MessageRejected, match="This agent is no longer available"):
         messages.save(None, stranger, "hello", "1", name)
 
     assert not Run.objects.exists()
 
 
-def test_the_default_agent_is_the_first_that_one_may_use(agent, person, stranger, finance):
+def test_the_default_agent_is_the_first_allowed_one(agent, person, stranger, finance):
     agent.groups.add(finance)
     other = Agent.objects.create(name="other", model="demo")
 
@@ -101,14 +101,14 @@ def test_the_default_agent_is_the_first_that_one_may_use(agent, person, stranger
     assert agent_factory.default_agent() == agent
 
 
-async def test_a_run_of_an_agent_that_was_closed_meanwhile_ends_in_words(stranger, ledger):
+async def test_a_run_whose_agent_became_forbidden_ends_with_a_message(stranger, ledger):
     run = await run_question("6 * 7", user=stranger, agent=ledger)
 
     assert run.status == "failed"
     assert run.detail == "You no longer have access to this agent."
 
 
-async def test_a_tool_for_others_is_not_offered(person, stranger, finance):
+async def test_a_forbidden_tool_is_not_offered(person, stranger, finance):
     await sync_to_async(restrict_tool)("calculator", finance)
 
     theirs = await run_question("hello", user=person)
@@ -119,7 +119,7 @@ async def test_a_tool_for_others_is_not_offered(person, stranger, finance):
     assert "search" in await sync_to_async(offered_tools)(others)
 
 
-async def test_a_sub_agent_for_others_is_not_offered(agent, person, stranger, ledger):
+async def test_a_forbidden_sub_agent_is_not_offered(agent, person, stranger, ledger):
     await agent.handoffs.aadd(ledger)
 
     theirs = await run_question("hello", user=person)
@@ -129,7 +129,7 @@ async def test_a_sub_agent_for_others_is_not_offered(agent, person, stranger, le
     assert "ask_ledger" not in await sync_to_async(offered_tools)(others)
 
 
-def test_a_workflow_with_a_step_for_others_does_not_start(person, stranger, finance, workflow):
+def test_a_workflow_with_a_forbidden_step_does_not_start(person, stranger, finance, workflow):
     restrict_tool("calculator", finance)
 
     assert start.parse_command("/workflow sum", person) is not None
@@ -137,7 +137,7 @@ def test_a_workflow_with_a_step_for_others_does_not_start(person, stranger, fina
         start.parse_command("/workflow sum", stranger)
 
 
-async def test_a_workflow_does_not_go_on_with_an_agent_that_was_closed_meanwhile(
+async def test_a_workflow_does_not_resume_with_a_forbidden_agent(
     agent, stranger, finance, workflow
 ):
     wish = await sync_to_async(start.parse_command)("/workflow sum", stranger)
@@ -152,7 +152,7 @@ async def test_a_workflow_does_not_go_on_with_an_agent_that_was_closed_meanwhile
     assert not await run.steps.aexists()
 
 
-def test_a_schedule_has_the_rights_of_its_person_when_it_is_due(person, finance, workflow):
+def test_a_schedule_has_its_users_permissions_when_due(person, finance, workflow):
     restrict_tool("calculator", finance)
     due = {"cron": "* * * * *", "next_at": timezone.now()}
     schedule = Schedule.objects.create(workflow=workflow, user=person, **due)
@@ -165,7 +165,7 @@ def test_a_schedule_has_the_rights_of_its_person_when_it_is_due(person, finance,
     assert "calculator" in schedule.trouble
 
 
-async def test_a_run_cannot_be_run_again_with_an_agent_for_others(person, ledger, finance):
+async def test_a_rerun_with_a_forbidden_agent_is_rejected(person, ledger, finance):
     run = await run_question("6 * 7", user=person, agent=ledger)
     await finance.user_set.aremove(person)
 
@@ -173,7 +173,7 @@ async def test_a_run_cannot_be_run_again_with_an_agent_for_others(person, ledger
         await sync_to_async(reruns.RerunSetup)(run, person.pk)
 
 
-async def test_tools_for_others_cannot_be_chosen_for_a_run_again(person, finance):
+async def test_forbidden_tools_cannot_be_chosen_for_a_rerun(person, finance):
     run = await run_question("6 * 7", user=person)
     await sync_to_async(restrict_tool)("calculator", finance)
     await finance.user_set.aremove(person)

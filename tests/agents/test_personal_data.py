@@ -67,7 +67,7 @@ def reply(request, dialect):
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
 @pytest.mark.parametrize("route", MODELS_BY_ROUTE)
-async def test_a_provider_is_sent_nothing_personal_and_the_person_reads_all(
+async def test_the_provider_gets_no_personal_data_and_the_user_reads_all(
     route, dialect, monkeypatch
 ):
     await sync_to_async(ask_for)("hidden", dialect=dialect, model="openai/gpt")
@@ -90,7 +90,7 @@ async def test_a_provider_is_sent_nothing_personal_and_the_person_reads_all(
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
-async def test_a_plan_is_written_carried_out_and_checked_without_it(dialect, monkeypatch):
+async def test_plans_are_written_and_checked_without_personal_data(dialect, monkeypatch):
     await sync_to_async(ask_for)("hidden", dialect=dialect, model="openai/gpt", mode="plan")
     question = f"What is 6 times 7? {MAIL} wants to know."
 
@@ -109,7 +109,7 @@ async def test_a_plan_is_written_carried_out_and_checked_without_it(dialect, mon
 
 
 @pytest.mark.parametrize("merge", ["vote", "synthesis", "judge"])
-async def test_a_panel_is_asked_without_it(scripted, merge):
+async def test_panels_get_no_personal_data(scripted, merge):
     helper = await Agent.objects.aget(name="helper")
     head = await Agent.objects.acreate(
         name="head", mode="panel", merge=merge, personal_data="hidden"
@@ -125,7 +125,7 @@ async def test_a_panel_is_asked_without_it(scripted, merge):
     assert MAIL in run.answer
 
 
-async def test_what_a_reviewer_is_shown_of_a_request_is_what_was_sent(scripted):
+async def test_reviewers_see_the_request_as_it_was_sent(scripted):
     await sync_to_async(ask_for)("hidden")
     model = scripted(Says(answer="Ask ‹email 1›."))
 
@@ -137,7 +137,7 @@ async def test_what_a_reviewer_is_shown_of_a_request_is_what_was_sent(scripted):
     assert step.request["replaced"] == {"‹email 1›": MAIL, "‹account 1›": ACCOUNT}
 
 
-async def test_whoever_may_not_see_personal_data_is_not_told_what_was_replaced(scripted):
+async def test_without_permission_replaced_values_are_hidden(scripted):
     await sync_to_async(ask_for)("hidden")
     scripted(Says(answer="Ask ‹email 1›."))
 
@@ -150,7 +150,7 @@ async def test_whoever_may_not_see_personal_data_is_not_told_what_was_replaced(s
     assert await sync_to_async(count_replaced_values)(run) == 2
 
 
-async def test_sub_agents_are_bound_by_what_the_agent_promised(scripted):
+async def test_sub_agents_follow_the_agents_privacy_setting(scripted):
     await sync_to_async(ask_for)("hidden")
     lead = await Agent.objects.acreate(name="lead", personal_data="hidden")
     helper = await Agent.objects.aget(name="helper")
@@ -165,7 +165,7 @@ async def test_sub_agents_are_bound_by_what_the_agent_promised(scripted):
     assert run.answer == f"I asked about {MAIL}."
 
 
-async def test_an_agent_that_hides_nothing_sends_what_it_is_told(scripted):
+async def test_an_agent_without_masking_sends_the_original_text(scripted):
     model = scripted(Says(answer="Yes."))
 
     run = await verify_run(await run_question(QUESTION))
@@ -180,7 +180,7 @@ async def everything_kept():
     return "".join(kept)
 
 
-async def test_where_nothing_personal_is_kept_no_row_has_any(scripted, person):
+async def test_an_agent_that_stores_no_personal_data_has_none_in_any_row(scripted, person):
     await sync_to_async(ask_for)("unkept")
     answer = f"Write to {MAIL} about {ACCOUNT}. {'And so on. ' * 20}"
     sql = f"SELECT '{MAIL}' AS mail, '{PHONE}' AS phone"
@@ -201,7 +201,7 @@ async def test_where_nothing_personal_is_kept_no_row_has_any(scripted, person):
 
 
 @pytest.mark.parametrize("rule", ["shown", "hidden", "unkept"])
-async def test_the_page_of_a_run_says_for_ever_that_nothing_personal_was_kept(
+async def test_the_run_page_always_says_that_no_personal_data_was_stored(
     scripted, person, async_client, rule
 ):
     agent = await Agent.objects.aget()
@@ -218,14 +218,14 @@ async def test_the_page_of_a_run_says_for_ever_that_nothing_personal_was_kept(
 
 
 @pytest.mark.parametrize("rule", ["shown", "unkept"])
-def test_of_a_trial_the_draft_says_what_was_kept(rule):
+def test_a_draft_run_uses_the_drafts_privacy_setting(rule):
     tried = {agent_factory.DRAFT_KEY: {"personal_data": rule}}
     run = Run(topic=f"{DRAFT_TOPIC_PREFIX}1", overrides=tried)
 
     assert is_masked_at_rest(run) is (rule == "unkept")
 
 
-async def test_what_waits_in_a_queue_is_kept_masked_too(scripted, person):
+async def test_queued_messages_are_saved_masked(scripted, person):
     await sync_to_async(ask_for)("unkept")
     model = scripted(Says(answer="One."), Says(answer="Two."))
     first = await sync_to_async(messages.save)(None, person, "Hello", "1")
@@ -241,7 +241,7 @@ async def test_what_waits_in_a_queue_is_kept_masked_too(scripted, person):
     assert "‹email›" in str(model.requests[1]["messages"])
 
 
-async def test_a_question_of_before_is_masked_where_it_is_kept_again(scripted):
+async def test_earlier_messages_are_masked_when_saved_again(scripted):
     await sync_to_async(ask_for)("unkept")
     scripted(Says(answer="Yes."))
     history = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": "Hm."}]
@@ -251,7 +251,7 @@ async def test_a_question_of_before_is_masked_where_it_is_kept_again(scripted):
     assert run.history[0]["content"].startswith("What is the phone of ‹email›?")
 
 
-async def test_what_a_stopped_call_found_in_the_last_moment_is_kept_masked():
+async def test_the_late_result_of_a_stopped_call_is_saved_masked():
     await sync_to_async(ask_for)("unkept")
     run = await sync_to_async(runs.prepare)(query="Hello", topic="chat.1")
     about = {"kind": "tool", "action": "read", "call_id": "c1", "started_at": timezone.now()}
@@ -265,7 +265,7 @@ async def test_what_a_stopped_call_found_in_the_last_moment_is_kept_masked():
     assert (await run.steps.aget()).observation == "It was ‹email›."
 
 
-async def test_what_somebody_writes_about_a_call_is_kept_masked_too(scripted, person):
+async def test_comments_on_a_call_are_saved_masked(scripted, person):
     await sync_to_async(ask_for)("unkept", auto_execute_tools=False)
     scripted(Says.call("database", sql="SELECT 1"), Says(answer="Done."))
     run = await run_question("How many?", user=person)
@@ -285,7 +285,7 @@ async def test_what_somebody_writes_about_a_call_is_kept_masked_too(scripted, pe
     assert "Ask ‹email›." in str(kept)
 
 
-async def test_a_call_that_waited_is_made_as_it_was_shown(scripted, person):
+async def test_an_approved_call_is_made_as_displayed(scripted, person):
     await sync_to_async(ask_for)("unkept", auto_execute_tools=False)
     sql = f"SELECT '{MAIL}' AS mail"
     scripted(Says.call("database", sql=sql), Says(answer="Done."))

@@ -60,7 +60,7 @@ async def calls(run):
     return [s.action_input["expression"] async for s in run.steps.filter(kind="tool")]
 
 
-async def test_a_plan_is_shown_in_words_and_not_as_json(waiting):
+async def test_a_plan_is_shown_as_text_not_as_json(waiting):
     html = await card(await Run.objects.aget())
 
     assert "helper proposes a plan" in html
@@ -70,7 +70,7 @@ async def test_a_plan_is_shown_in_words_and_not_as_json(waiting):
     assert "Arguments" not in html
 
 
-async def test_a_plan_that_is_left_as_it_is_is_run_as_it_is(waiting, client):
+async def test_an_unchanged_plan_is_executed_unchanged(waiting, client):
     response = await post(client, waiting)
 
     run = await finish_run(waiting)
@@ -80,7 +80,7 @@ async def test_a_plan_that_is_left_as_it_is_is_run_as_it_is(waiting, client):
     assert await calls(run) == ["6 * 7", "42 * 2"]
 
 
-async def test_a_changed_step_is_the_one_that_is_done_and_the_change_is_told(waiting, client):
+async def test_an_edited_step_is_executed_and_the_edit_recorded(waiting, client):
     expected = {"0_argument-expression": "6 * 8", "1_expected": ""}
 
     response = await post(client, waiting, **expected)
@@ -94,7 +94,7 @@ async def test_a_changed_step_is_the_one_that_is_done_and_the_change_is_told(wai
     assert "ada edited the plan: 1 changed, 1 unchanged" in html
 
 
-async def test_a_step_is_left_out_and_nobody_waits_for_it(waiting, client):
+async def test_a_removed_step_is_not_waited_for(waiting, client):
     changed = {"0_out": "1", "1_argument-expression": "2 * 2"}
 
     await post(client, waiting, **changed)
@@ -103,7 +103,7 @@ async def test_a_step_is_left_out_and_nobody_waits_for_it(waiting, client):
     assert await calls(run) == ["2 * 2"]
 
 
-async def test_what_refers_to_a_step_that_is_left_out_is_told_beside_it(waiting, client):
+async def test_references_to_a_removed_step_are_errors_at_their_step(waiting, client):
     response = await post(client, waiting, **{"0_out": "1"})
 
     html = response.content.decode()
@@ -128,7 +128,7 @@ async def test_a_step_is_added_with_the_fields_of_its_tool(waiting, client):
     assert "It is 42." in html
 
 
-async def test_an_added_step_is_carried_out(waiting, client):
+async def test_an_added_step_is_executed(waiting, client):
     fields = {"2_name": "third", "2_what": "tool:calculator", "2_argument-expression": "1 + 1"}
 
     response = await post(client, waiting, keys="0 1 2", **fields)
@@ -138,7 +138,7 @@ async def test_an_added_step_is_carried_out(waiting, client):
     assert sorted(await calls(run)) == ["1 + 1", "42 * 2", "6 * 7"]
 
 
-async def test_a_question_that_is_not_written_yet_is_asked_for(waiting, client):
+async def test_an_empty_question_is_an_error(waiting, client):
     named = {"2_name": "ask her", "2_what": "ask:", "2_ask": ""}
 
     response = await post(client, waiting, keys="0 1 2", **named)
@@ -146,7 +146,7 @@ async def test_a_question_that_is_not_written_yet_is_asked_for(waiting, client):
     assert "Enter a question." in response.content.decode()
 
 
-async def test_without_javascript_nothing_typed_is_lost(waiting, client):
+async def test_without_javascript_no_input_is_lost(waiting, client):
     response = await post(client, waiting, headers={}, **{"0_argument-expression": ""})
 
     html = response.content.decode()
@@ -155,7 +155,7 @@ async def test_without_javascript_nothing_typed_is_lost(waiting, client):
     assert "Approvals and questions" in html
 
 
-async def test_a_declined_plan_ends_with_the_reason(waiting, client):
+async def test_a_rejected_plan_ends_the_run_with_the_reason(waiting, client):
     await post(client, waiting, verdict="reject", **{"0_argument-expression": "6 * 8"})
 
     run = await finish_run(waiting)
@@ -187,7 +187,7 @@ def plan(**more):
         (plan() | {"steps": ["x"]}, "A step must be a mapping"),
     ],
 )
-async def test_a_plan_that_cannot_be_carried_out_is_not_taken(value, sentence, waiting, person):
+async def test_an_invalid_plan_is_rejected(value, sentence, waiting, person):
     word = Decision(digest=waiting.digest, is_approved=True, arguments=json.dumps(value))
 
     with pytest.raises(InvalidPlan) as refused:
@@ -199,7 +199,7 @@ async def test_a_plan_that_cannot_be_carried_out_is_not_taken(value, sentence, w
     assert waiting.is_waiting
 
 
-async def test_a_plan_with_a_thousand_faults_is_read_in_no_time_and_before_anything_is_locked(
+async def test_a_plan_with_many_errors_is_checked_quickly_and_before_locking(
     waiting, person, monkeypatch
 ):
     steps = [
@@ -241,7 +241,7 @@ async def test_the_whole_plan_can_be_written_as_json(waiting, client):
     assert await calls(await finish_run(waiting)) == ["5 * 5"]
 
 
-async def test_what_is_wrong_with_the_json_is_told_above_it(waiting, client):
+async def test_json_errors_are_shown_above_the_field(waiting, client):
     several = plan() | {"steps": [{"name": n, "tool": "rocket"} for n in "abcd"]}
     mine = {f"arguments-{waiting.pk}": json.dumps(several, indent=1).replace("\n", "\r\n")}
     about = {f"digest-{waiting.pk}": waiting.digest, f"plan-{waiting.pk}": "0 1"}
@@ -260,7 +260,7 @@ async def test_what_is_wrong_with_the_json_is_told_above_it(waiting, client):
 @pytest.mark.parametrize(
     "typed", ["6\0 * 7", "\ud800".encode("utf-8", "surrogatepass"), "[" * 9]
 )
-async def test_whatever_is_sent_is_answered(keys, typed, waiting, client):
+async def test_any_form_data_gets_a_response(keys, typed, waiting, client):
     fields = {"0_argument-expression": typed, "7_what": "nothing:here", "7_name": typed}
 
     for verdict in ("add", "approve"):
@@ -271,7 +271,7 @@ async def test_whatever_is_sent_is_answered(keys, typed, waiting, client):
         assert response.status_code in {200, 302, 422}
 
 
-async def test_somebody_elses_plan_is_not_there(waiting, stranger):
+async def test_another_users_plan_returns_404(waiting, stranger):
     client = AsyncClient()
     await client.aforce_login(stranger)
 

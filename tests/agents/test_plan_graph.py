@@ -29,7 +29,7 @@ def nodes(plan, states=None):
     return wide.findall("a")
 
 
-def test_every_step_is_a_link_with_its_state_in_words():
+def test_every_step_is_a_link_with_its_status():
     plan = ExecutionPlan(steps=[step("収集"), step("分析", "収集", condition="failure")])
     states = {"収集": StepState(status="done", number=7)}
 
@@ -41,7 +41,7 @@ def test_every_step_is_a_link_with_its_state_in_words():
     assert second.get("aria-label") == "分析: not started · calculator · condition: failure"
 
 
-def test_columns_follow_what_depends_on_what():
+def test_columns_follow_the_dependencies():
     plan = ExecutionPlan(steps=[step("c", "a", "b"), step("a"), step("b", "a")])
 
     at = {node.get("aria-label")[0]: int(node.find("svg").get("x")) for node in nodes(plan)}
@@ -50,7 +50,7 @@ def test_columns_follow_what_depends_on_what():
     assert render_graph(plan, {}, linked).count('class="edge"') == 2 * 2  # a→c goes by way of b
 
 
-def test_on_a_narrow_screen_no_step_stands_beside_another():
+def test_on_a_narrow_screen_steps_are_below_each_other():
     beside = [step(name, "a") for name in "bcd"]
     plan = ExecutionPlan(steps=[step("a"), *beside, step("e", *"bcd")])
 
@@ -64,7 +64,7 @@ def test_on_a_narrow_screen_no_step_stands_beside_another():
     assert len(narrow.findall(".//g[@class='edge']")) == 6
 
 
-def test_a_name_is_text():
+def test_names_are_escaped():
     plan = ExecutionPlan(steps=[step(EVIL, condition=EVIL)])
 
     html = render_graph(
@@ -75,12 +75,12 @@ def test_a_name_is_text():
     assert "<b>" not in html
 
 
-def test_a_circle_and_an_empty_plan_are_drawn_too():
+def test_cycles_and_empty_plans_are_drawn():
     assert len(nodes(ExecutionPlan(steps=[step("a", "b"), step("b", "a")]))) == 2
     assert "No steps yet" in render_graph(ExecutionPlan(), {}, linked)
 
 
-def test_no_line_leads_back():
+def test_cyclic_edges_are_not_drawn():
     circle = [step("b", "a", "d"), step("c", "b"), step("d", "c")]
 
     html = render_graph(ExecutionPlan(steps=[step("a"), *circle]), {}, linked)
@@ -104,7 +104,7 @@ def test_a_thousand_steps_become_bars(is_chain):
     assert len(html) < 30_000
 
 
-def test_a_long_name_is_cut_where_it_fills_the_box():
+def test_a_long_name_is_truncated_to_the_box():
     assert shorten_end("abc", 3) == "abc"
     assert shorten_end("アンケート集計レポート", 10) == "アンケー…"
 

@@ -67,9 +67,7 @@ async def test_a_plan_is_shown_with_its_progress_and_a_link_to_each_step(
     assert "Work it out." in html
 
 
-async def test_a_plan_that_fails_its_check_is_shown_with_the_one_that_came_after(
-    planner, scripted, person
-):
+async def test_a_failed_plan_is_shown_with_its_successor(planner, scripted, person):
     first = [sum_of("sum", "6 * 7"), sum_of("last", "1 - 1", expected_outcome="More than 0.")]
     second = [sum_of("sum", "6 * 7"), sum_of("last", "2 - 1", expected_outcome="More than 0.")]
     scripted(
@@ -97,7 +95,7 @@ async def test_a_plan_that_fails_its_check_is_shown_with_the_one_that_came_after
     assert "As expected: It is 1." in html
 
 
-async def test_what_is_done_for_each_item_is_folded_in_a_chat_and_whole_in_its_trace(
+async def test_loop_items_are_collapsed_in_a_chat_and_expanded_in_the_trace(
     planner, scripted, person
 ):
     each = sum_of("each", "${item} * 2", for_each=list(range(30)))
@@ -114,9 +112,7 @@ async def test_what_is_done_for_each_item_is_folded_in_a_chat_and_whole_in_its_t
     assert event_store.count('data-kind="task"') > 30
 
 
-async def test_the_data_of_a_plan_and_of_a_check_is_no_answer_and_not_shown_as_it_comes(
-    planner, scripted, person
-):
+async def test_plan_and_check_data_is_not_streamed_as_the_answer(planner, scripted, person):
     plan = plan_reply(sum_of("sum", "6 * 7", expected_outcome="It is 42."))
     scripted(plan, evaluation_reply(True, "It is 42."), Says(answer="It is 42."))
 
@@ -146,7 +142,7 @@ async def test_a_step_that_is_skipped_says_why(planner, scripted, person):
     assert "1 skipped" in html
 
 
-async def test_a_plan_that_cannot_be_made_ends_with_its_reason(planner, scripted, person):
+async def test_an_impossible_plan_ends_with_its_reason(planner, scripted, person):
     scripted(plan_reply(cancel="There are no such figures."))
 
     run = await run_question("What will it be in 2090?", user=person)
@@ -158,7 +154,7 @@ async def test_a_plan_that_cannot_be_made_ends_with_its_reason(planner, scripted
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("place", ["chat", "trace"])
-async def test_every_moment_of_a_plan_is_what_a_page_had_been_shown(
+async def test_every_replayed_moment_of_a_plan_equals_the_live_page(
     place, planner, scripted, person, monkeypatch
 ):
     monkeypatch.setattr(LiveRunView, "rest", 0)
@@ -176,9 +172,7 @@ async def test_every_moment_of_a_plan_is_what_a_page_had_been_shown(
     assert await sync_to_async(compare)(run, place) > 40
 
 
-async def test_names_in_a_plan_are_masked_for_whoever_may_not_see_them(
-    planner, scripted, person
-):
+async def test_names_in_a_plan_are_masked_without_permission(planner, scripted, person):
     scripted(plan_reply(sum_of("for ada@example.org", "6 * 7")), Says(answer="42"))
 
     run = await run_question("Six times seven?", user=person)
@@ -189,7 +183,7 @@ async def test_names_in_a_plan_are_masked_for_whoever_may_not_see_them(
 
 
 @pytest.mark.thorough
-async def test_a_plan_of_a_thousand_steps_is_shown_as_bars_and_not_at_every_event(
+async def test_a_plan_of_a_thousand_steps_is_bars_and_not_rendered_at_every_event(
     agent, monkeypatch
 ):
     monkeypatch.setattr(LiveRunView, "rest", 1_000_000)

@@ -52,7 +52,7 @@ def reply(request, dialect: str):
 
 
 @pytest.mark.parametrize("route", MODELS_BY_ROUTE)
-async def test_a_plan_that_fails_its_check_is_written_again_and_succeeds(
+async def test_a_plan_that_fails_its_check_is_rewritten_and_succeeds(
     planner, monkeypatch, route
 ):
     async with WireServer(lambda request: reply(request, planner.dialect)) as server:
@@ -71,9 +71,7 @@ async def test_a_plan_that_fails_its_check_is_written_again_and_succeeds(
     assert [check.data["is_met"] async for check in checks] == [False, True]
 
 
-async def test_a_plan_that_cannot_be_made_is_cancelled_with_the_models_reason(
-    planner, monkeypatch
-):
+async def test_an_impossible_plan_is_cancelled_with_the_models_reason(planner, monkeypatch):
     why = json.dumps({"description": "", "steps": [], "cancel": "There is no tool for that."})
     said = why if planner.dialect == "native" else f"Final Answer: {why}"
     async with WireServer(lambda request: say(said)) as server:

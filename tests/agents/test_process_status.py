@@ -54,7 +54,7 @@ def silent(name, seconds):
     return ServerProcess.objects.create(name=name, kind="web", started_at=seen, seen_at=seen)
 
 
-async def test_a_process_is_seen_while_it_lives_and_says_goodbye(beating):
+async def test_a_process_has_a_status_row_until_it_stops(beating):
     row = await wait_for_status()
     later = await wait_for_status(seen_at__gt=row.seen_at)
     await process_status.stop()
@@ -83,7 +83,7 @@ class Thinking:
         yield
 
 
-async def test_runs_that_are_alive_are_counted(beating, agent, scripted):
+async def test_live_runs_are_counted(beating, agent, scripted):
     scripted(model=Thinking())
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
@@ -93,7 +93,7 @@ async def test_runs_that_are_alive_are_counted(beating, agent, scripted):
     await wait_for_status(runs=0)
 
 
-async def test_a_loop_that_hangs_is_seen_while_it_hangs(beating):
+async def test_a_blocked_event_loop_is_visible_while_it_is_blocked(beating):
     await wait_for_status()
     hang()
     row = await sync_to_async(ServerProcess.objects.get)()
@@ -102,7 +102,7 @@ async def test_a_loop_that_hangs_is_seen_while_it_hangs(beating):
     assert "test_process_status.py:hang" in (await wait_for_status(stalls=1)).stalled_in
 
 
-async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypatch, caplog):
+async def test_status_updates_resume_after_a_database_outage(beating, monkeypatch, caplog):
     tell, failures = (
         process_status.report,
         [OperationalError("away"), OperationalError("still away")],
@@ -121,7 +121,7 @@ async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypa
     assert caplog.text.count("Can't save the status of this process") == 1
 
 
-async def test_those_who_have_been_silent_for_long_are_forgotten():
+async def test_processes_without_heartbeat_are_deleted_after_a_while():
     dog = Watchdog()
     await sync_to_async(silent)("gone", process_status.STALE_AFTER.total_seconds() + 5)
     await sync_to_async(silent)("late", 60)
@@ -133,7 +133,7 @@ async def test_those_who_have_been_silent_for_long_are_forgotten():
     assert sorted(names) == sorted(["late", leases.owner()])
 
 
-def test_silence_is_measured_by_the_clock_of_the_database():
+def test_missing_heartbeats_are_measured_by_the_database_clock():
     silent("late", 60)
 
     silence = ServerProcess.objects.with_silence().get().silence
@@ -141,7 +141,7 @@ def test_silence_is_measured_by_the_clock_of_the_database():
     assert timedelta(seconds=59) < silence < timedelta(seconds=90)
 
 
-async def test_the_event_writer_says_how_long_an_event_waited_to_be_saved(agent, monkeypatch):
+async def test_the_event_writer_reports_its_lag(agent, monkeypatch):
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     journal = EventWriter()
     monkeypatch.setattr("agents.runs.event_writer._commit", lambda batch: time.sleep(0.3))

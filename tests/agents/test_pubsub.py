@@ -43,7 +43,7 @@ class Ear:
         return await asyncio.wait_for(self.notes.get(), 5)
 
 
-async def test_everyone_here_hears_it_at_once_and_shares_it():
+async def test_all_local_subscribers_get_the_same_message():
     one, other = [], []
     async with (
         pubsub.subscribe("chat.1", lambda *told: one.append(told)),
@@ -56,7 +56,7 @@ async def test_everyone_here_hears_it_at_once_and_shares_it():
     assert one[0][1] is other[0][1]
 
 
-async def test_whoever_has_left_hears_nothing():
+async def test_a_former_subscriber_gets_no_messages():
     notes = []
     async with pubsub.subscribe("chat.1", lambda *told: notes.append(told)):
         pass
@@ -66,7 +66,7 @@ async def test_whoever_has_left_hears_nothing():
     assert not pubsub._topics
 
 
-async def test_what_another_process_says_is_heard_here(shared):
+async def test_messages_of_other_processes_are_received(shared):
     ear = Ear()
     async with pubsub.subscribe("chat.1", ear.hear):
         await shared.group_send("chat.1", TOLD)
@@ -74,7 +74,7 @@ async def test_what_another_process_says_is_heard_here(shared):
         assert await ear.heard() == ("run.events", {"run": 7})
 
 
-async def test_what_this_process_says_is_heard_once_and_goes_to_the_others(shared):
+async def test_local_messages_are_received_once_and_sent_to_other_processes(shared):
     ear, channel = Ear(), await shared.new_channel()
     await shared.group_add("chat.1", channel)
     async with pubsub.subscribe("chat.1", ear.hear):
@@ -86,7 +86,7 @@ async def test_what_this_process_says_is_heard_once_and_goes_to_the_others(share
     assert (await shared.receive(channel))["by"] == pubsub.PROCESS_TOKEN
 
 
-async def test_after_a_break_of_the_layer_everyone_looks_again(shared, monkeypatch, caplog):
+async def test_subscribers_refresh_after_a_channel_layer_failure(shared, monkeypatch, caplog):
     async def broken(channel):
         monkeypatch.undo()
         raise ConnectionError("no layer")
@@ -103,7 +103,7 @@ async def test_after_a_break_of_the_layer_everyone_looks_again(shared, monkeypat
 
 
 @pytest.mark.parametrize("trouble", ["hangs", "fails"])
-async def test_a_layer_that_is_away_costs_those_here_a_moment(shared, monkeypatch, trouble):
+async def test_local_messages_work_without_the_channel_layer(shared, monkeypatch, trouble):
     async def group_send(topic, told):
         if trouble == "fails":
             raise ConnectionError("gone")
@@ -120,7 +120,7 @@ async def test_a_layer_that_is_away_costs_those_here_a_moment(shared, monkeypatc
     assert len(heard) == 100
 
 
-async def test_a_layer_that_cannot_be_joined_holds_up_nobody(shared, monkeypatch):
+async def test_a_hanging_channel_layer_does_not_block_subscribing(shared, monkeypatch):
     async def group_add(topic, channel):
         await asyncio.sleep(60)
 

@@ -103,7 +103,7 @@ async def test_rows_in_a_question_are_shown_as_a_table(agent, scripted, person):
     assert "columns" not in shown
 
 
-async def test_the_run_goes_on_with_the_answer_and_says_whose_it_was(question, expert, person):
+async def test_the_run_continues_with_the_answer_and_names_its_author(question, expert, person):
     answer = await send(expert, question, "approve", "  Five at most.\nSee § 17. ")
 
     run = await over(question)
@@ -117,7 +117,7 @@ async def test_the_run_goes_on_with_the_answer_and_says_whose_it_was(question, e
     assert "Five at most.<br>See § 17." in page.content.decode()
 
 
-async def test_an_expert_declines_with_a_reason_which_the_model_is_told(question, expert):
+async def test_an_expert_declines_with_a_reason_for_the_model(question, expert):
     await send(expert, question, "reject", "Ask the board.")
 
     run = await over(question)
@@ -129,7 +129,7 @@ async def test_an_expert_declines_with_a_reason_which_the_model_is_told(question
 @pytest.mark.parametrize(
     ("words", "said"), [(" \0 ", "Enter an answer."), ("x" * 10_001, "Too long")]
 )
-async def test_no_answer_is_no_answer_and_too_much_is_not_cut(words, said, question, expert):
+async def test_empty_and_oversized_answers_are_rejected(words, said, question, expert):
     answer = await send(expert, question, "approve", words)
 
     assert answer.status_code == 422
@@ -138,7 +138,7 @@ async def test_no_answer_is_no_answer_and_too_much_is_not_cut(words, said, quest
 
 
 @pytest.mark.parametrize("group", ["", "sales", "lega", "l%", "legal_"])
-async def test_whoever_is_not_in_the_group_is_not_asked(group, question, stranger):
+async def test_users_outside_the_group_are_not_asked(group, question, stranger):
     if group:
         await stranger.groups.aadd(await Group.objects.acreate(name=group))
 
@@ -146,16 +146,14 @@ async def test_whoever_is_not_in_the_group_is_not_asked(group, question, strange
     assert (await send(stranger, question, "approve", "Yes.")).status_code == 404
 
 
-async def test_a_call_that_only_names_a_role_is_not_the_experts(question, expert):
+async def test_a_tool_call_with_a_role_argument_is_not_sent_to_experts(question, expert):
     await Approval.objects.aupdate(why="tool")
 
     assert "ask_person" not in await inbox(expert)
     assert (await send(expert, question, "approve", "Yes.")).status_code == 404
 
 
-async def test_whoever_asked_sees_for_whom_it_waits_and_may_answer_or_stop(
-    question, expert, person
-):
+async def test_the_asker_sees_who_is_asked_and_can_answer_or_stop(question, expert, person):
     page = await (await client_of(person)).get(f"/traces/{question.run_id}/")
     assert "Waiting for someone in the group “Legal”." in page.content.decode()
     assert "Answer it yourself" in page.content.decode()
@@ -168,7 +166,7 @@ async def test_whoever_asked_sees_for_whom_it_waits_and_may_answer_or_stop(
     assert "May we store" not in await inbox(expert)
 
 
-async def test_where_nobody_has_the_role_whoever_asked_is_told(question, person):
+async def test_without_a_matching_expert_the_asker_is_told(question, person):
     shown = await inbox(person)
 
     assert "which has no members" in shown
@@ -186,7 +184,7 @@ async def test_the_first_answer_counts(question, expert, person):
     await over(question)
 
 
-async def test_an_open_inbox_is_told_of_what_is_new_and_of_what_is_gone(question, expert):
+async def test_an_open_inbox_is_updated_live(question, expert):
     client, path = await client_of(expert), "/approvals/new/"
 
     new = (await client.get(path)).content.decode()
@@ -202,7 +200,7 @@ async def test_an_open_inbox_is_told_of_what_is_new_and_of_what_is_gone(question
     assert "May we store" not in gone
 
 
-async def test_a_role_longer_than_any_group_is_nobodys(agent, scripted, person):
+async def test_a_role_longer_than_any_group_name_matches_no_one(agent, scripted, person):
     await agent.tools.aadd(await ToolRegistration.objects.aget(name="ask_person"))
     scripted(Says.call("ask_person", question="?", role="r" * 500), DONE)
 
@@ -222,9 +220,7 @@ ENDING = dict.fromkeys(("answer", "detail", "advice"), "") | {"stopped_reason": 
         (EventType.RUN_FINISHED, {**ENDING, "turns": 1, "tool_calls": 0}),
     ],
 )
-async def test_a_question_is_withdrawn_when_its_step_is_given_up_or_its_run_ends(
-    question, expert, type, facts
-):
+async def test_a_question_is_withdrawn_when_its_step_or_run_ends(question, expert, type, facts):
     run = await Run.objects.aget(pk=question.run_id)
     stamp = EventFactory("assistant", after=await sync_to_async(event_store.last_seq)(run))
 
@@ -245,9 +241,7 @@ async def sharing(asks, scripted, person):
     return await Approval.objects.aget(run=run)
 
 
-async def test_the_person_who_asked_approves_a_question_before_others_see_it(
-    sharing, expert, person
-):
+async def test_the_asker_approves_a_question_before_others_see_it(sharing, expert, person):
     assert (sharing.why, sharing.role) == ("sharing", "")
     assert "May we store" not in await inbox(expert)
     assert (await send(expert, sharing, "approve", "Five.")).status_code == 404
@@ -269,7 +263,7 @@ async def test_the_person_who_asked_approves_a_question_before_others_see_it(
     assert (await run.steps.aget(kind="tool")).observation == "Five at most."
 
 
-async def test_a_question_that_is_not_to_go_out_goes_to_nobody(sharing, expert, person):
+async def test_a_rejected_question_is_not_sent(sharing, expert, person):
     await send(person, sharing, "reject", "Not about Kraken.")
 
     run = await over(sharing)
@@ -278,9 +272,7 @@ async def test_a_question_that_is_not_to_go_out_goes_to_nobody(sharing, expert, 
     assert "rejected" in (await run.steps.aget(kind="tool")).observation
 
 
-async def test_a_question_goes_out_as_the_person_who_asked_has_changed_it(
-    sharing, expert, person
-):
+async def test_a_question_is_sent_as_edited_by_the_asker(sharing, expert, person):
     other = '{"question": "May we store addresses?", "role": "Legal"}'
     await approvals.decide(
         person, sharing.pk, Decision(digest=sharing.digest, is_approved=True, arguments=other)
@@ -293,9 +285,7 @@ async def test_a_question_goes_out_as_the_person_who_asked_has_changed_it(
 
 
 @pytest.mark.parametrize("role", ["sales", "person", "administrator", "reviewer", "\u212aegal"])
-async def test_a_model_asks_no_group_that_the_agent_was_not_given(
-    role, asks, scripted, person, stranger
-):
+async def test_a_model_can_ask_only_groups_of_its_agent(role, asks, scripted, person, stranger):
     group, _ = await Group.objects.aget_or_create(name=role)
     await stranger.groups.aadd(group)
     scripted(Says.call("ask_person", question=QUESTION, role=role), DONE)
@@ -309,7 +299,7 @@ async def test_a_model_asks_no_group_that_the_agent_was_not_given(
     assert "Available roles: Legal" in step.observation
 
 
-async def test_a_built_in_group_counts_once_it_is_given(asks, scripted, person, stranger):
+async def test_a_built_in_group_can_be_asked_if_configured(asks, scripted, person, stranger):
     group, _ = await Group.objects.aget_or_create(name="reviewer")
     await stranger.groups.aadd(group)
     await asks.experts.aadd(group)
@@ -320,9 +310,7 @@ async def test_a_built_in_group_counts_once_it_is_given(asks, scripted, person, 
     assert "May we store" in await inbox(stranger)
 
 
-async def test_a_model_cannot_say_that_its_question_is_somebodys_agreement(
-    asks, scripted, person, expert
-):
+async def test_a_model_cannot_mark_its_question_as_an_approval(asks, scripted, person, expert):
     scripted(
         Says.call("ask_person", question=QUESTION, role="Legal", approves=True),
         DONE,
@@ -332,7 +320,9 @@ async def test_a_model_cannot_say_that_its_question_is_somebodys_agreement(
     assert (await Approval.objects.aget()).why == "question"
 
 
-async def test_what_nobody_could_see_in_a_question_is_seen(asks, scripted, person, expert):
+async def test_invisible_characters_in_a_question_are_made_visible(
+    asks, scripted, person, expert
+):
     rows = '{"columns": ["na\\u202eme"], "rows": [["T\u200bea"]], "truncated": false}'
     hidden = f"Pay\u202e him?\U000e0041 {rows}"
     scripted(Says.call("ask_person", question=hidden, role="Legal"))

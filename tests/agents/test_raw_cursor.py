@@ -24,21 +24,21 @@ def ours(db):
     return connections[DEFAULT_DB_ALIAS]
 
 
-def test_blanks_and_percent_signs_are_what_django_takes_them_for(ours):
+def test_placeholders_and_percent_signs_work_as_in_django(ours):
     execute(ours, RENAME, ["chat.3", "chat.1"])
     execute_many(ours, RENAME, [["chat.4", "chat.3"], ["x", "chat.2"]])
 
     assert [tuple(row) for row in fetch(ours, COUNT, ["chat%"])] == [(1,)]
 
 
-def test_what_goes_wrong_is_an_error_of_djangos(ours):
+def test_errors_are_djangos_own(ours):
     with pytest.raises(IntegrityError), transaction.atomic():
         execute(ours, RENAME, ["chat.2", "chat.1"])
     with pytest.raises(DatabaseError, match="nothing"), transaction.atomic():
         fetch(ours, "SELECT * FROM nothing WHERE a = %s", [1])
 
 
-def test_nothing_is_asked_in_a_transaction_that_is_broken(ours):
+def test_a_broken_transaction_rejects_queries(ours):
     with transaction.atomic():
         with pytest.raises(IntegrityError), transaction.atomic(savepoint=False):
             execute(ours, RENAME, ["chat.2", "chat.1"])
@@ -47,7 +47,7 @@ def test_nothing_is_asked_in_a_transaction_that_is_broken(ours):
             fetch(ours, COUNT, ["chat%"])
 
 
-def test_whoever_listens_hears_of_it(ours):
+def test_queries_are_captured_like_djangos(ours):
     with CaptureQueriesContext(ours) as heard:
         fetch(ours, COUNT, ["chat%"])
         execute(ours, RENAME, ["chat.3", "chat.1"])
@@ -58,7 +58,7 @@ def test_whoever_listens_hears_of_it(ours):
 
 @pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=9))])
 @pytest.mark.parametrize("number", [7, 2**80])
-def test_times_and_documents_are_kept_as_django_keeps_them(ours, zone, number):
+def test_times_and_json_are_saved_like_djangos(ours, zone, number):
     time = datetime(2026, 11, 16, 1, 2, 3, 456, zone)
     text = "足跡\u2028<i>'\"\\"
     data = {"content": text, "n": [number, 0.1, None, True], "": {}}
@@ -73,13 +73,13 @@ def test_times_and_documents_are_kept_as_django_keeps_them(ours, zone, number):
     assert [(event.time, event.data) for event in same] == [(time, data)]
 
 
-async def test_an_event_loop_may_not_wait_for_it(ours):
+async def test_queries_in_an_event_loop_are_rejected(ours):
     with pytest.raises(SynchronousOnlyOperation):
         fetch(connections[DEFAULT_DB_ALIAS], COUNT, ["chat%"])
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_connection_that_was_lost_is_known_to_be_and_is_made_again():
+def test_a_lost_connection_is_detected_and_reopened():
     ours = connections[DEFAULT_DB_ALIAS]
     ours.ensure_connection()
     ours.connection.close()

@@ -9,7 +9,7 @@ from tests.wire import call, say, serve_in_thread
 EXAMPLE = re.search(r"```python\n(.*?)```", Path("README.md").read_text(), re.S).group(1)
 
 
-def test_the_example_of_the_readme_runs_without_django():
+def test_the_readme_example_runs_without_django():
     script = [call(("weather", '{"city": "Kyoto"}')), say("It is sunny in Kyoto.")]
     code = (
         EXAMPLE + "\nimport sys\nassert not any(m.startswith('django') for m in sys.modules)\n"

@@ -95,7 +95,7 @@ HALVES = [
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_half_a_request_is_closed(server, half):
+def test_an_incomplete_request_is_closed(server, half):
     began = time.monotonic()
     with open_connection(server) as line:
         line.sendall(half)
@@ -105,7 +105,7 @@ def test_half_a_request_is_closed(server, half):
     assert said.startswith(b"HTTP/1.1 408 ") is bool(half)
 
 
-def test_headers_that_come_drop_by_drop_are_not_waited_for(server):
+def test_slow_headers_time_out(server):
     with open_connection(server) as line:
         took = seconds_until_closed(line, b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-A: b\r\n")
 
@@ -113,7 +113,7 @@ def test_headers_that_come_drop_by_drop_are_not_waited_for(server):
 
 
 @pytest.mark.thorough
-def test_a_body_that_comes_drop_by_drop_is_not_waited_for(server):
+def test_a_slow_body_times_out(server):
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"
     with open_connection(server) as line:
         took = seconds_until_closed(line, head, b"x")
@@ -122,7 +122,7 @@ def test_a_body_that_comes_drop_by_drop_is_not_waited_for(server):
 
 
 @pytest.mark.thorough
-def test_an_upload_over_a_slow_line_arrives(server):
+def test_an_upload_over_a_slow_connection_arrives(server):
     size = 1_200
     head = f"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
     with open_connection(server) as line:
@@ -135,7 +135,7 @@ def test_an_upload_over_a_slow_line_arrives(server):
 
 
 @pytest.mark.thorough
-def test_an_answer_in_pieces_is_sent_to_its_end(server):
+def test_a_streamed_response_is_sent_to_its_end(server):
     with open_connection(server) as line:
         line.sendall(b"GET /slow HTTP/1.0\r\nHost: x\r\n\r\n")
 
@@ -153,7 +153,7 @@ def test_a_connection_is_used_again_after_a_pause(server):
         assert answer(line).startswith(b"HTTP/1.1 408 ")
 
 
-def test_requests_in_a_row_are_answered_and_half_of_one_is_not_waited_for(server):
+def test_pipelined_requests_are_answered_and_an_incomplete_one_times_out(server):
     whole = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     with open_connection(server) as line:
         line.sendall(whole + whole + b"GET /")
@@ -171,7 +171,7 @@ def test_a_quiet_socket_stays_open(server):
         assert page.recv(TIMEOUT_SECONDS) == "still here"
 
 
-def test_no_client_says_where_the_site_begins(server):
+def test_a_client_cannot_set_the_root_path(server):
     with open_connection(server) as line:
         line.sendall(
             b"GET / HTTP/1.1\r\nHost: a\r\ndaphne-ROOT-path: /evil\r\nConnection: close\r\n\r\n"

@@ -32,7 +32,7 @@ def columns():
         return cursor.fetchall()
 
 
-def test_all_secrets_are_read_with_the_new_key_alone_afterwards(keys):
+def test_after_rotation_all_secrets_are_readable_with_the_new_key_only(keys):
     model = LanguageModel.objects.create(
         label="fast", model="bedrock/x", api_key="sk-1", secrets={"aws_access_key_id": "a"}
     )
@@ -57,7 +57,7 @@ def test_all_secrets_are_read_with_the_new_key_alone_afterwards(keys):
     assert "sk-1" not in said
 
 
-def test_what_cannot_be_read_is_named_and_left_as_it_is(keys):
+def test_unreadable_secrets_are_listed_and_unchanged(keys):
     LanguageModel.objects.create(label="lost", model="openai/x", api_key="sk-1")
     keys("other")
     LanguageModel.objects.create(label="kept", model="openai/x", api_key="sk-2")
@@ -72,7 +72,7 @@ def test_what_cannot_be_read_is_named_and_left_as_it_is(keys):
     assert LanguageModel.objects.get(label="lost").api_key.reveal() == "sk-1"
 
 
-def test_where_nothing_is_secret_there_is_nothing_to_do(keys):
+def test_without_secrets_nothing_is_rotated(keys):
     LanguageModel.objects.create(label="open", model="ollama/x")
 
     assert "models: 0 re-encrypted" in rotate()

@@ -97,7 +97,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("chunks", ODD.values(), ids=ODD)
-async def test_a_model_that_fails_fails_the_run_with_a_sentence(chunks, scripted):
+async def test_a_failing_model_fails_the_run_with_a_message(chunks, scripted):
     scripted(model=Raw(*chunks))
 
     run = await verify_run(await run_question("What is it?"))
@@ -108,7 +108,7 @@ async def test_a_model_that_fails_fails_the_run_with_a_sentence(chunks, scripted
     assert ending_sentence(run)
 
 
-async def test_what_a_model_said_before_it_failed_can_still_be_read(scripted):
+async def test_text_streamed_before_a_failure_is_kept(scripted):
     scripted(model=Raw(delta(content="It is "), None, ConnectionResetError("cut")))
     run = await sync_to_async(runs.prepare)(query="What is it?", topic="chat.1")
     runs.launch(run)
@@ -119,7 +119,7 @@ async def test_what_a_model_said_before_it_failed_can_still_be_read(scripted):
     assert (await verify_run(run)).answer == "It is "
 
 
-async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch):
+async def test_a_model_that_stalls_times_out(scripted, monkeypatch):
     quick = Deadlines(first=0.1, between=0.1, whole=1)
     monkeypatch.setattr("agents.catalog.planner_factory._deadlines", lambda: quick)
     scripted(model=Raw(delta(content="It is "), None))
@@ -155,7 +155,7 @@ async def test_a_tool_that_fails_does_not_fail_the_run(
     model.assert_used_up()
 
 
-async def test_a_tool_that_found_nothing_is_not_told_of_as_interrupted(scripted, monkeypatch):
+async def test_an_empty_tool_result_is_not_marked_as_interrupted(scripted, monkeypatch):
     monkeypatch.setitem(
         tool_factory.BUILT_IN_TOOLS, "calculator", lambda: Fake(returns_nothing)
     )
@@ -171,7 +171,7 @@ async def test_a_tool_that_found_nothing_is_not_told_of_as_interrupted(scripted,
     "arguments",
     ['{"a": NaN}', '{"a": 1e999}', DEEP, "{", "null", "5", '"text"', '{"a": "\\ud800"}'],
 )
-async def test_arguments_that_nobody_can_read_are_no_end(arguments, scripted):
+async def test_unparsable_arguments_do_not_end_the_run(arguments, scripted):
     call = Says("Hm.", (Call("calculator", arguments),))
     scripted(call, Says(answer="I did not get it to work."))
 
@@ -182,7 +182,7 @@ async def test_arguments_that_nobody_can_read_are_no_end(arguments, scripted):
 
 
 @pytest.mark.parametrize("name", ["nothing", "", "x" * 300, "<b>", "\ud800"])
-async def test_a_call_of_a_tool_that_is_not_there_is_no_end(name, scripted):
+async def test_a_call_of_an_unknown_tool_does_not_end_the_run(name, scripted):
     scripted(Says("Hm.", (Call(name, {}),)), Says(answer="Without it, then."))
 
     run = await verify_run(await run_question("What is it?"))
@@ -190,7 +190,7 @@ async def test_a_call_of_a_tool_that_is_not_there_is_no_end(name, scripted):
     assert run.answer == "Without it, then."
 
 
-async def test_an_answer_with_half_a_character_is_kept(scripted):
+async def test_an_answer_with_a_lone_surrogate_is_saved(scripted):
     scripted(model=Raw(delta(content="Smile \ud83d"), delta(content=" more"), finish("stop")))
 
     run = await verify_run(await run_question("Smile!"))
@@ -213,7 +213,7 @@ async def test_the_next_question_after_a_failure_is_answered(scripted):
     assert [m["role"] for m in sent] == ["user", "assistant", "tool", "assistant", "user"]
 
 
-async def test_an_agent_switched_off_after_the_question_fails_with_a_sentence():
+async def test_an_agent_disabled_after_the_question_fails_with_a_message():
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     await Agent.objects.aupdate(enabled=False)
     run = await Run.objects.aget()
@@ -223,7 +223,7 @@ async def test_an_agent_switched_off_after_the_question_fails_with_a_sentence():
     assert (await verify_run(run)).detail == "The agent of this run was disabled."
 
 
-async def test_a_second_run_of_a_topic_waits_its_turn():
+async def test_a_second_run_of_a_topic_is_queued():
     prepare = sync_to_async(runs.prepare)
     await prepare(query="6 * 7", topic="chat.1")
 
@@ -232,12 +232,12 @@ async def test_a_second_run_of_a_topic_waits_its_turn():
     await prepare(query="6 * 7", topic="chat.2")
 
 
-async def test_what_the_database_refuses_is_not_taken_for_a_run_that_lives():
+async def test_a_database_error_is_not_treated_as_a_live_run():
     with pytest.raises(IntegrityError):
         await sync_to_async(runs.prepare)(query=None, topic="chat.1")
 
 
-async def test_whoever_waits_for_a_run_is_told_that_it_is_over(monkeypatch, caplog):
+async def test_waiting_for_a_run_returns_when_it_is_over(monkeypatch, caplog):
     async def fail(run):
         raise ZeroDivisionError
 

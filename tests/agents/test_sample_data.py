@@ -67,7 +67,7 @@ def test_the_rows_of_the_shop_agree_with_one_another(shop):
     assert statuses == {"paid", "shipped", "refunded"}
 
 
-def test_a_shop_is_replaced_whole_and_leaves_nothing_behind(shop, tmp_path):
+def test_a_shop_is_replaced_completely(shop, tmp_path):
     sample_data.create_database(tmp_path / "shop.sqlite3", date(2025, 4, 10))
 
     assert [path.name for path in tmp_path.iterdir()] == ["shop.sqlite3"]

@@ -49,7 +49,7 @@ async def test_five_passages_are_asked_for_and_no_more_are_shown():
     assert "[6]" not in result.output
 
 
-async def test_finding_nothing_is_an_answer_and_not_an_error():
+async def test_finding_nothing_is_not_an_error():
     search, _ = fake_search()
 
     result = await SearchTool(search).execute({"query": "unicorns"})
@@ -59,7 +59,7 @@ async def test_finding_nothing_is_an_answer_and_not_an_error():
 
 
 @pytest.mark.parametrize("input", ["", "  \n", {}, {"query": ""}, {"query": "x" * 2_001}])
-async def test_a_query_that_cannot_be_one_is_told_to_the_model(input):
+async def test_an_invalid_query_is_an_error_the_model_can_fix(input):
     search, asked = fake_search(SECRETS)
 
     result = await SearchTool(search).execute(input)
@@ -70,7 +70,7 @@ async def test_a_query_that_cannot_be_one_is_told_to_the_model(input):
 
 
 @pytest.mark.parametrize("query", ['"', "a* NEAR b", "title:x", "100%", "'; DROP TABLE --"])
-async def test_the_marks_of_search_languages_are_words_like_others(query):
+async def test_search_operators_are_plain_words(query):
     search, asked = fake_search(SECRETS)
 
     await SearchTool(search, top_k=3).execute({"query": query})
@@ -78,7 +78,7 @@ async def test_the_marks_of_search_languages_are_words_like_others(query):
     assert asked == [(query, 3)]
 
 
-async def test_a_search_that_breaks_is_left_to_whoever_runs_tools():
+async def test_a_failing_search_raises_to_the_tool_runner():
     async def broken(query, top_k):
         raise ConnectionError("no index")
 
@@ -86,5 +86,5 @@ async def test_a_search_that_breaks_is_left_to_whoever_runs_tools():
         await SearchTool(broken).execute({"query": "secrets"})
 
 
-def test_it_is_a_tool():
+def test_the_search_tool_has_the_tool_interface():
     assert isinstance(SearchTool(fake_search()[0]), Tool)

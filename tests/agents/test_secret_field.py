@@ -59,7 +59,7 @@ def read(field, token):
     ("field", "value"),
     [(EncryptedTextField(), "pässword\n"), (EncryptedJSONField(), HEADERS)],
 )
-def test_a_secret_comes_back_as_it_was_and_is_not_legible_in_its_column(field, value, keys):
+def test_a_secret_round_trips_and_is_encrypted_in_its_column(field, value, keys):
     token = stored_value(field, value)
 
     assert "s3cret" not in token
@@ -67,14 +67,14 @@ def test_a_secret_comes_back_as_it_was_and_is_not_legible_in_its_column(field, v
     assert read(field, token).reveal() == value
 
 
-def test_the_same_secret_is_never_kept_as_the_same_text(keys):
+def test_the_same_secret_is_encrypted_differently_each_time(keys):
     assert stored_value(EncryptedTextField(), "x") != stored_value(EncryptedTextField(), "x")
 
 
 @pytest.mark.parametrize(
     ("field", "empty"), [(EncryptedTextField(), ""), (EncryptedJSONField(), {})]
 )
-def test_nothing_is_kept_as_nothing(field, empty, keys):
+def test_an_empty_secret_is_saved_as_empty(field, empty, keys):
     assert stored_value(field, empty) == stored_value(field, None) == ""
     assert read(field, "").reveal() == read(field, None).reveal() == empty
     assert not read(field, "")
@@ -101,7 +101,7 @@ def test_an_older_key_still_reads_and_the_newest_one_writes(keys):
 
 
 @pytest.mark.parametrize("token", ["gAAAAAB", "not a token", "ü"])
-def test_what_no_key_can_read_says_so_and_crashes_no_list(token, keys):
+def test_an_unreadable_secret_is_marked_and_does_not_crash_lists(token, keys):
     secret = read(EncryptedTextField(), token)
 
     assert str(secret) == str(UnreadableSecret())
@@ -110,14 +110,14 @@ def test_what_no_key_can_read_says_so_and_crashes_no_list(token, keys):
         secret.reveal()
 
 
-def test_saving_a_row_does_not_destroy_what_cannot_be_read(keys):
+def test_saving_a_row_keeps_an_unreadable_secret(keys):
     token = stored_value(EncryptedTextField(), "s3cret")
     keys("other")
 
     assert stored_value(EncryptedTextField(), read(EncryptedTextField(), token)) == token
 
 
-def test_a_row_holds_a_secret_sealed_from_the_moment_it_is_given(keys, server):
+def test_a_row_wraps_a_secret_as_soon_as_it_is_assigned(keys, server):
     row = server(name="a", headers=HEADERS, password="w0rd")
     row.password = "other w0rd"
 
@@ -144,7 +144,7 @@ def test_a_form_never_shows_a_secret(keys, server):
     assert 'type="password"' in page
 
 
-def test_an_empty_field_of_a_form_leaves_the_secret_as_it_is(keys, server):
+def test_an_empty_form_field_keeps_the_secret(keys, server):
     row = server(name="a", headers=HEADERS, password="w0rd")
     sent = {"name": "b", "headers": "", "password": "new"}
 
@@ -156,7 +156,7 @@ def test_an_empty_field_of_a_form_leaves_the_secret_as_it_is(keys, server):
 
 
 @pytest.mark.parametrize(("sent", "headers"), [("{}", {}), ('{"a": "b"}', {"a": "b"})])
-def test_a_field_of_a_form_replaces_the_secret(sent, headers, keys, server):
+def test_a_form_field_replaces_the_secret(sent, headers, keys, server):
     row = server(name="a", headers=HEADERS, password="w0rd")
 
     form = modelform_factory(server, fields=["headers"])({"headers": sent}, instance=row)
@@ -183,7 +183,7 @@ def test_an_export_has_no_secret_in_it(form, keys, server):
     assert row.password.token not in export
 
 
-def test_a_key_is_as_long_or_short_as_an_administrator_likes(keys):
+def test_encryption_keys_can_have_any_length(keys):
     keys("鍵", "x" * 500)
 
     token = stored_value(EncryptedTextField(), "s3cret")
@@ -192,7 +192,7 @@ def test_a_key_is_as_long_or_short_as_an_administrator_likes(keys):
     assert json.dumps("s3cret") not in token
 
 
-def test_no_hidden_field_repeats_what_was_typed(server):
+def test_no_hidden_field_repeats_the_input(server):
     form = modelform_factory(server, fields=["headers"])({"headers": '{"a": "s3cret"}'})
 
     assert "initial-" not in str(form)

@@ -58,7 +58,7 @@ def fill_template(template: str) -> str:
     return re.sub(r"%\(\w+\)s", lambda _: f"‹{next(places)}›", template).replace("%%", "%")
 
 
-def test_every_sentence_of_engine_models_and_tools_has_a_translation():
+def test_every_message_of_engine_models_and_tools_has_a_template():
     said = engine_sentences.sentences(*engine_sentences.ROOMS)
 
     missing = {where: "{}".join(s) for s, where in said.items() if s not in KNOWN}
@@ -74,7 +74,7 @@ def test_every_error_that_ends_a_run_has_a_translation():
     assert {words for words in errors if (words,) not in KNOWN} == set()
 
 
-def test_every_template_is_still_said():
+def test_every_template_is_still_in_use():
     said = engine_sentences.strings(*SAID_ELSEWHERE)
 
     stale = {words for skeleton, words in KNOWN.items() if skeleton not in said}
@@ -82,20 +82,20 @@ def test_every_template_is_still_said():
     assert stale - YAML_WORDS == set(), "Move these to old_templates.py: saved runs have them."
 
 
-def test_what_is_not_for_people_is_still_there():
+def test_every_ignored_text_is_still_in_use():
     texts = {"{}".join(said) for said in engine_sentences.strings(*engine_sentences.ROOMS)}
 
     assert engine_sentences.NOT_SAID - texts == set()
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_sentence_is_found_by_its_own_template_first(template):
+def test_a_message_is_matched_by_its_own_template_first(template):
     found = next(form for form in MESSAGE_TEMPLATES if form.match(fill_template(template)))
 
     assert found.template == template
 
 
-def test_the_sentences_of_saved_runs_are_still_translated():
+def test_messages_of_saved_runs_are_still_translated():
     is_known = [
         any(f.match(fill_template(old)) for f in MESSAGE_TEMPLATES) for old in OLD_TEMPLATES
     ]
@@ -109,7 +109,7 @@ def test_the_sentences_of_saved_runs_are_still_translated():
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
-def test_a_providers_failure_without_words_is_told_in_japanese(status):
+def test_a_provider_error_without_a_message_is_translated(status):
     error = explain(Refusal(status), model="openai/x")
 
     with translation.override("ja"):
@@ -121,14 +121,14 @@ def test_a_providers_failure_without_words_is_told_in_japanese(status):
     assert re.search(r"[ぁ-ん]", advice)
 
 
-def test_a_stream_that_fails_without_words_is_told_in_japanese():
+def test_a_stream_error_without_a_message_is_translated():
     error = explain(StreamFailed({"code": 500, "message": ""}), model="openai/x")
 
     with translation.override("ja"):
         assert translate(str(error)).startswith("'openai/x'のプロバイダーがエラーを返しました")
 
 
-def test_the_words_of_a_provider_stay_as_they_are():
+def test_the_text_of_a_provider_is_not_translated():
     said = REQUEST_REJECTED.fill("m", "This number is too large.")
 
     with translation.override("ja"):
@@ -144,12 +144,12 @@ def test_the_words_of_a_provider_stay_as_they_are():
         ("Nobody has ever said this.", "Nobody has ever said this."),
     ],
 )
-def test_a_sentence_is_told_in_the_readers_language(said, told_in_japanese):
+def test_a_message_is_translated_to_the_readers_language(said, told_in_japanese):
     with translation.override("ja"):
         assert told_in_japanese in translate(said)
 
 
-def test_a_sentence_that_is_known_word_for_word_has_no_places():
+def test_a_message_without_placeholders_is_matched_literally():
     is_a_form = [form for form in MESSAGE_TEMPLATES if form.match("Keys must be text.")]
 
     with (
@@ -162,7 +162,7 @@ def test_a_sentence_that_is_known_word_for_word_has_no_places():
     assert words == "KEYS MUST BE TEXT."
 
 
-def test_the_places_of_a_sentence_are_filled_again():
+def test_placeholders_of_a_message_are_filled():
     said = NOT_CONNECTED.format(where="'a' at b:1", reason=UNREACHABLE_REASONS["ConnectError"])
 
     with translation.override("ja"):
@@ -173,7 +173,7 @@ def test_the_places_of_a_sentence_are_filled_again():
     assert translate(said) == said
 
 
-def test_what_is_added_to_a_sentence_is_translated_after_it():
+def test_text_appended_to_a_message_is_translated():
     said = "helper couldn't finish: The model returned an empty answer. Models tried: a, b."
 
     with translation.override("ja"):
@@ -184,17 +184,17 @@ def test_what_is_added_to_a_sentence_is_translated_after_it():
     )
 
 
-def test_a_percent_sign_is_a_percent_sign():
+def test_percent_signs_are_kept():
     said = "printf() needs a plain format, e.g. '%.2f' or '%05d'."
 
     assert translate(said) == said
 
 
-def test_a_sentence_as_long_as_a_book_is_left_alone():
+def test_a_very_long_message_is_not_translated():
     assert translate("It is " * 100_000) == "It is " * 100_000
 
 
-def test_what_is_wrong_with_a_plan_is_known_to_the_translators():
+def test_plan_errors_have_translations():
     problem = read_definition(
         "name: w\nsteps: [{name: a, tool: x, depends_on: [b], condition: 1 <}]"
     ).problems
@@ -205,7 +205,7 @@ def test_what_is_wrong_with_a_plan_is_known_to_the_translators():
     assert all(forms)
 
 
-def test_a_sentence_with_many_blanks_is_looked_through_at_once():
+def test_a_message_with_many_spaces_is_matched_quickly():
     begun = time.process_time()
 
     for _ in range(10):

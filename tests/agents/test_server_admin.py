@@ -85,7 +85,7 @@ def keep(server, *definitions):
     mcp_servers.save_health(server.name, Health(state="ready", tools=definitions))
 
 
-def test_the_list_says_how_servers_are(root, plain):
+def test_the_list_shows_the_state_of_servers(root, plain):
     mcp_servers.save_health(
         "plain", Health(state="failed", error="The program exited with status 1.")
     )
@@ -96,7 +96,7 @@ def test_the_list_says_how_servers_are(root, plain):
     assert page("import") in html
 
 
-def test_a_server_is_set_up(root):
+def test_a_server_is_created(root):
     root.post(page("add"), server_fields(headers='{"X-Key": "hunter2"}'))
 
     server = McpServer.objects.get()
@@ -117,14 +117,14 @@ def test_a_server_is_set_up(root):
         ({"transport": "stdio"}, "Enter a command."),
     ],
 )
-def test_a_server_that_cannot_be_is_not_saved(root, changes, sentence):
+def test_an_invalid_server_is_not_saved(root, changes, sentence):
     response = root.post(page("add"), server_fields(**changes))
 
     assert sentence in response.content.decode()
     assert not McpServer.objects.exists()
 
 
-def test_secrets_are_written_and_never_shown(root, plain):
+def test_saved_secrets_are_never_shown(root, plain):
     html = root.get(page("change", plain.pk)).content.decode()
     root.post(
         page("change", plain.pk),
@@ -137,7 +137,7 @@ def test_secrets_are_written_and_never_shown(root, plain):
     assert (server.timeout, server.env.reveal()) == (90, {"KEY": "hunter2"})
 
 
-def test_a_form_that_lies_about_what_it_changes_takes_no_secret_along(root, plain):
+def test_a_forged_initial_value_does_not_move_a_secret(root, plain):
     elsewhere = json.dumps([PLAIN, "elsewhere"])
     lie = {**as_it_is(plain), "args": elsewhere, "initial-args": elsewhere}
     response = root.post(page("change", plain.pk), server_fields(**lie))
@@ -146,7 +146,7 @@ def test_a_form_that_lies_about_what_it_changes_takes_no_secret_along(root, plai
     assert McpServer.objects.get().args == plain.args
 
 
-def test_all_that_is_wrong_is_told_at_once_and_in_its_place(root):
+def test_all_errors_are_shown_at_their_fields(root):
     headers = json.dumps({"Host": "x", "A B": "c"})
     wrong = server_fields(
         name="a__b", url="docs.example", headers=headers, args="{", timeout="0"
@@ -159,7 +159,7 @@ def test_all_that_is_wrong_is_told_at_once_and_in_its_place(root):
     assert "'A B' isn't a valid header name." in found["headers"]
 
 
-def test_of_a_program_whose_arguments_cannot_be_read_nothing_is_supposed(root):
+def test_invalid_arguments_are_the_only_error_of_a_program(root):
     wrong = server_fields(transport="stdio", command=sys.executable, args='[1, "x.py"]', url="")
 
     assert errors(root.post(page("add"), wrong)) == {
@@ -167,7 +167,7 @@ def test_of_a_program_whose_arguments_cannot_be_read_nothing_is_supposed(root):
     }
 
 
-def test_only_of_a_server_that_is_there_something_was_heard(root, plain):
+def test_only_a_saved_server_shows_its_last_status(root, plain):
     mcp_servers.save_health("plain", Health(state="ready", latency=0.0123))
     new = root.get(page("add")).content.decode()
     old = root.get(page("change", plain.pk)).content.decode()
@@ -178,7 +178,7 @@ def test_only_of_a_server_that_is_there_something_was_heard(root, plain):
     assert "uses the saved settings and updates this status." in old
 
 
-def test_a_secret_does_not_go_where_it_was_not_meant_to(root):
+def test_a_secret_is_not_sent_to_another_url_or_program(root):
     root.post(page("add"), server_fields(headers='{"X-Key": "hunter2"}'))
     server = McpServer.objects.get()
     there = page("change", server.pk)
@@ -194,14 +194,14 @@ def test_a_secret_does_not_go_where_it_was_not_meant_to(root):
     assert (server.url, server.headers.reveal()) == ("https://new.example/mcp", {})
 
 
-def test_the_argv_is_shown_word_by_word(root, plain):
+def test_the_argv_is_shown_item_by_item(root, plain):
     html = root.get(page("change", plain.pk)).content.decode()
 
     assert f"<code>{sys.executable}</code><br><code>{PLAIN}</code><br>" in html
     assert "<br><code>two words</code>" in html
 
 
-def test_the_page_says_what_keeps_a_program_apart(root, plain):
+def test_the_page_shows_the_isolation_level_of_a_program(root, plain):
     html = unescape(root.get(page("change", plain.pk)).content.decode())
     level = sandbox_status.general_level()
 
@@ -209,7 +209,7 @@ def test_the_page_says_what_keeps_a_program_apart(root, plain):
     assert level != "none" or "can read its secret key and database" in html
 
 
-def test_of_an_address_there_is_nothing_to_keep_apart(root):
+def test_an_http_server_has_no_isolation_level(root):
     docs = McpServer.objects.create(name="docs", url="https://docs.example/mcp")
     html = unescape(root.get(page("change", docs.pk)).content.decode())
 
@@ -226,7 +226,7 @@ def test_of_an_address_there_is_nothing_to_keep_apart(root):
         ("args", '["-m", "x", "DATA/secret_key"]', "is inside this server's data folder"),
     ],
 )
-def test_what_a_program_must_not_have_is_refused_beside_its_field(
+def test_forbidden_program_settings_are_rejected_at_their_field(
     root, settings, field, value, sentence
 ):
     value = value.replace("DATA", str(settings.DATA_DIR))
@@ -261,7 +261,7 @@ def test_folders_and_trust_are_saved(root, tmp_path):
     )
 
 
-def test_what_a_server_kept_goes_with_it(root, plain):
+def test_deleting_a_server_deletes_its_data(root, plain):
     kept = mcp_servers.home_folder(plain.pk)
     (kept / "home").mkdir(parents=True)
     root.post(page("delete", plain.pk), {"post": "yes"})
@@ -277,7 +277,7 @@ def test_a_connection_is_tested(root, plain):
     assert "plain__add" in response.content.decode()
 
 
-def test_a_connection_that_fails_says_why(root, plain):
+def test_a_failed_connection_test_has_a_reason(root, plain):
     McpServer.objects.update(args=[*plain.args, "dead"])
 
     assert (
@@ -286,7 +286,7 @@ def test_a_connection_that_fails_says_why(root, plain):
     )
 
 
-def test_a_server_is_left_once_its_change_is_certain(root, plain, monkeypatch):
+def test_a_server_is_disconnected_after_the_change_is_committed(root, plain, monkeypatch):
     left = []
 
     def disconnect(name):
@@ -300,7 +300,7 @@ def test_a_server_is_left_once_its_change_is_certain(root, plain, monkeypatch):
     assert left == [("plain", False), ("plain", False)]
 
 
-def test_programs_are_saved_and_tested_only_by_those_who_may(clerk, plain):
+def test_saving_and_testing_programs_needs_the_permission(clerk, plain):
     added = clerk.post(
         page("add"), server_fields(transport="stdio", command=sys.executable, args='["x"]')
     )
@@ -312,7 +312,7 @@ def test_programs_are_saved_and_tested_only_by_those_who_may(clerk, plain):
     assert list(McpServer.objects.values_list("name", "enabled")) == [("plain", True)]
 
 
-def test_an_address_needs_no_such_permission(clerk):
+def test_an_http_server_needs_no_program_permission(clerk):
     clerk.post(page("add"), server_fields())
     server = McpServer.objects.get()
     turned = clerk.post(
@@ -343,7 +343,7 @@ def test_a_changed_tool_is_shown_and_accepted(root, plain):
     assert page_messages(response)[-1] == "plain__add accepted."
 
 
-def test_nobody_else_accepts_a_change(clerk, person, plain):
+def test_accepting_a_changed_tool_needs_the_permission(clerk, person, plain):
     keep(plain, ToolDefinition(name="add"))
     keep(plain, ToolDefinition(name="add", description="Other."))
     row = ToolRegistration.objects.get()
@@ -358,7 +358,7 @@ def test_nobody_else_accepts_a_change(clerk, person, plain):
     assert Client().post(page("test", plain.pk)).status_code == 302
 
 
-def test_nothing_happens_by_looking(root, plain):
+def test_get_requests_change_nothing(root, plain):
     keep(plain, ToolDefinition(name="add"))
     row = ToolRegistration.objects.get()
 
@@ -373,7 +373,7 @@ def post_test(client, *args, **typed_in):
     return unescape(client.post(page("try", *args), typed_in).content.decode())
 
 
-def test_what_is_in_the_form_is_tried_and_not_saved(root, tmp_path):
+def test_an_unsaved_form_is_tested_without_saving_it(root, tmp_path):
     args = json.dumps([PLAIN, str(tmp_path / "notes")])
     html = post_test(
         root, **server_fields(transport="stdio", command=sys.executable, args=args, url="")
@@ -387,7 +387,7 @@ def test_what_is_in_the_form_is_tried_and_not_saved(root, tmp_path):
     assert not ToolRegistration.objects.exists()
 
 
-def test_what_is_tried_with_too_much_to_review_says_so(root, tmp_path):
+def test_a_test_with_too_much_to_review_says_so(root, tmp_path):
     args = json.dumps([PLAIN, str(tmp_path / "notes"), *["x" * 1_000] * 20])
     html = post_test(
         root, **server_fields(transport="stdio", command=sys.executable, args=args, url="")
@@ -397,7 +397,7 @@ def test_what_is_tried_with_too_much_to_review_says_so(root, tmp_path):
     assert "too long to review" in html
 
 
-def test_a_change_is_tried_before_it_is_saved_with_the_secrets_that_were(root, plain, tmp_path):
+def test_an_unsaved_change_is_tested_with_the_saved_secrets(root, plain, tmp_path):
     changed = server_fields(**as_it_is(plain), timeout="7")
     html = post_test(root, plain.pk, **changed)
     broken = post_test(root, plain.pk, **changed | {"command": "/no/such/program"})
@@ -408,7 +408,7 @@ def test_a_change_is_tried_before_it_is_saved_with_the_secrets_that_were(root, p
     assert (plain.timeout, plain.state) == (30, "unknown")
 
 
-def test_a_secret_is_not_carried_to_another_address_by_trying_it(root):
+def test_a_test_does_not_send_a_secret_to_another_url(root):
     server = McpServer.objects.create(
         name="docs", url="https://docs.example/mcp", headers={"X-Key": "hunter2"}
     )
@@ -418,14 +418,14 @@ def test_a_secret_is_not_carried_to_another_address_by_trying_it(root):
     assert "was set for a different URL or command" in html
 
 
-def test_one_that_does_not_answer_says_why(root, settings):
+def test_testing_an_unreachable_server_has_a_reason(root, settings):
     html = post_test(root, **server_fields(url="http://127.0.0.1:9/mcp"))
 
     assert "This server can't be used." in html or "Not tested. Fix these errors first." in html
     assert not McpServer.objects.exists()
 
 
-def test_programs_are_tried_only_by_those_who_may_start_them(clerk, plain, tmp_path):
+def test_testing_a_program_needs_the_permission_to_start_one(clerk, plain, tmp_path):
     args = json.dumps([PLAIN, str(tmp_path / "started")])
     program = {"transport": "stdio", "command": sys.executable, "args": args, "url": ""}
     new = post_test(clerk, **server_fields(**program))
@@ -439,7 +439,7 @@ def test_programs_are_tried_only_by_those_who_may_start_them(clerk, plain, tmp_p
     assert not (tmp_path / "started").exists()
 
 
-def test_nothing_is_tried_by_get_or_without_the_right(root, plain, person):
+def test_a_test_needs_post_and_permission(root, plain, person):
     person.is_staff = True
     person.save()
     person.user_permissions.add(Permission.objects.get(codename="view_mcpserver"))
@@ -451,7 +451,7 @@ def test_nothing_is_tried_by_get_or_without_the_right(root, plain, person):
 
 
 @pytest.mark.parametrize("args", ["\x00", '["\\ud800"]', '["a\\u0000b"]'])
-def test_half_characters_are_refused_in_words(root, args):
+def test_lone_surrogates_are_rejected_with_a_message(root, args):
     answer = root.post(
         page("try"), server_fields(transport="stdio", command="/bin/true", args=args)
     )
@@ -462,7 +462,7 @@ def test_half_characters_are_refused_in_words(root, args):
 # Tools on and off
 
 
-def test_a_tool_is_switched_off_and_on_where_its_server_is(root, plain):
+def test_a_tool_is_switched_on_and_off_on_its_servers_page(root, plain):
     keep(plain, ToolDefinition(name="add"))
     row = ToolRegistration.objects.get()
 
@@ -479,7 +479,7 @@ def test_a_tool_is_switched_off_and_on_where_its_server_is(root, plain):
     assert "Enable plain__add" in off.content.decode()
 
 
-def test_only_those_who_may_change_tools_switch_them(person, plain):
+def test_switching_tools_needs_the_change_permission(person, plain):
     keep(plain, ToolDefinition(name="add"))
     person.is_staff = True
     person.save()
@@ -495,13 +495,13 @@ def test_only_those_who_may_change_tools_switch_them(person, plain):
     assert page("switch", row.pk) not in html
 
 
-def test_nothing_is_switched_by_get(root, plain):
+def test_get_requests_switch_nothing(root, plain):
     keep(plain, ToolDefinition(name="add"))
 
     assert root.get(page("switch", ToolRegistration.objects.get().pk)).status_code == 405
 
 
-def test_the_files_of_a_server_are_counted_and_deleted_after_a_question(root, plain):
+def test_files_of_a_server_are_counted_and_deleted_after_confirmation(root, plain):
     folder = mcp_servers.home_folder(plain.pk) / "work"
     folder.mkdir(parents=True)
     (folder / "notes").write_text("12345")

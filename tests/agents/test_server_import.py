@@ -114,7 +114,7 @@ def test_a_name_that_exists_can_be_changed(root):
     assert page_messages(response) == ["Imported: docs-2"]
 
 
-def test_what_is_picked_but_wrong_stays_on_the_page_with_its_reason(root):
+def test_a_selected_invalid_server_stays_on_the_page_with_its_reason(root):
     text = desktop(docs=DOCS, other=DOCS)
     response = imported(root, text, **{"name-1": "docs"})
 
@@ -158,7 +158,7 @@ def test_a_server_without_its_values_is_disabled_until_they_are_entered(root):
     )
 
 
-def test_a_value_that_was_typed_is_not_displayed_again(root):
+def test_an_entered_value_is_not_displayed_again(root):
     text = desktop(docs={"url": "nowhere", "headers": {"X-Key": "<key>"}})
     first = preview(root, text)
     typed = {"value-0-0": "s3cret", "label-0-0": "X-Key", "name-0": "docs", "pick-0": "on"}
@@ -188,7 +188,7 @@ def test_only_the_reviewed_text_is_imported(root):
     assert not McpServer.objects.exists()
 
 
-def test_nothing_picked_is_nothing_imported(root):
+def test_without_a_selection_nothing_is_imported(root):
     response = imported(root, desktop(docs=DOCS), **{"pick-0": None})
 
     assert page_messages(response) == ["Select at least one server."]
@@ -203,7 +203,7 @@ def test_nothing_picked_is_nothing_imported(root):
         ("", "This field is required."),
     ],
 )
-def test_text_that_cannot_be_read_says_why(root, text, sentence):
+def test_unreadable_text_has_a_reason(root, text, sentence):
     assert sentence in html(preview(root, text))
 
 
@@ -217,7 +217,7 @@ def test_a_package_without_a_version_is_imported_with_a_warning(root, tmp_path, 
     )
 
 
-def test_programs_are_imported_only_by_those_who_may(person):
+def test_importing_programs_needs_the_permission(person):
     person.is_staff = True
     person.save()
     person.user_permissions.set(Permission.objects.filter(codename="add_mcpserver"))
@@ -230,7 +230,7 @@ def test_programs_are_imported_only_by_those_who_may(person):
     assert [server.name for server in McpServer.objects.all()] == ["docs"]
 
 
-def test_others_cannot_open_it(person):
+def test_users_without_permission_cannot_open_the_import(person):
     person.is_staff = True
     person.save()
 

@@ -35,7 +35,7 @@ def saved_samples():
     return list(ServerSample.objects.order_by("at").values_list("is_up", "latency_ms"))
 
 
-def test_a_look_is_noted_with_how_long_it_took(server):
+def test_a_health_check_is_saved_with_its_latency(server):
     look("ready", latency=0.012)
     later(minutes=1)
     look("failed", error="gone", latency=0.012)
@@ -43,14 +43,14 @@ def test_a_look_is_noted_with_how_long_it_took(server):
     assert saved_samples() == [(True, 12.0), (False, None)]
 
 
-def test_what_is_on_its_way_or_unused_says_nothing(server):
+def test_connecting_and_stopped_servers_have_no_samples(server):
     look("connecting")
     look("stopped")
 
     assert saved_samples() == []
 
 
-def test_several_processes_note_no_more_than_one_and_a_change_at_once(server):
+def test_samples_are_throttled_and_changes_saved_at_once(server):
     for _ in range(5):
         look("ready", latency=0.012)
     look("failed")
@@ -59,7 +59,7 @@ def test_several_processes_note_no_more_than_one_and_a_change_at_once(server):
     assert [is_up for is_up, _ in saved_samples()] == [True, False]
 
 
-def test_what_is_older_than_a_day_is_forgotten(server):
+def test_samples_older_than_a_day_are_deleted(server):
     look("ready")
     later(hours=25)
     look("failed")
@@ -67,7 +67,7 @@ def test_what_is_older_than_a_day_is_forgotten(server):
     assert [is_up for is_up, _ in saved_samples()] == [False]
 
 
-def test_a_server_that_comes_and_goes_fills_nothing(server, monkeypatch):
+def test_the_number_of_samples_is_limited(server, monkeypatch):
     monkeypatch.setattr(health, "MAX_SAMPLES", 4)
     for state in ["ready", "failed"] * 5:
         look(state)
@@ -75,7 +75,7 @@ def test_a_server_that_comes_and_goes_fills_nothing(server, monkeypatch):
     assert len(saved_samples()) == 4
 
 
-def test_a_day_is_told_in_words(server):
+def test_the_uptime_of_a_day_has_a_text(server):
     now = timezone.now()
     for minutes, is_up in [(300, True), (200, False), (150, True), (10, True)]:
         at = now - timedelta(minutes=minutes)
@@ -91,14 +91,14 @@ def test_a_day_is_told_in_words(server):
     assert [bar.state for bar in day.bars if bar.state != "none"] == ["up", "down", "up", "up"]
 
 
-def test_an_outage_that_lasts_is_told_as_such(server):
+def test_a_current_outage_is_described(server):
     server.samples.create(at=timezone.now() - timedelta(minutes=9), is_up=False)
 
     assert uptime_strip.build_strip(server).outages[0].startswith("since ")
     assert uptime_strip.build_strip(server).words.startswith("Healthy in 0% of 1 check ")
 
 
-def test_the_page_of_a_server_shows_its_day(server, administrator):
+def test_a_server_page_shows_its_uptime_strip(server, administrator):
     client = Client()
     client.force_login(administrator)
     address = reverse("admin:agents_mcpserver_change", args=[server.pk])

@@ -15,11 +15,11 @@ class Row:
 SIDE_BY_SIDE = [Row(1), Row(2), Row(3, 1), Row(4, 2), Row(5, 1), Row(6, 4), Row(7)]
 
 
-def test_a_step_is_followed_by_what_was_done_for_it():
+def test_a_step_is_followed_by_its_child_steps():
     assert [row.number for row in sort_steps(SIDE_BY_SIDE)] == [1, 3, 5, 2, 4, 6, 7]
 
 
-def test_a_step_whose_parent_is_not_shown_stands_by_itself():
+def test_a_step_without_a_visible_parent_is_at_the_top_level():
     assert [row.number for row in sort_steps([Row(4, 2), Row(5)])] == [4, 5]
 
 
@@ -34,7 +34,7 @@ def _arrivals():
             yield order
 
 
-def test_rows_that_come_in_any_order_stand_as_on_a_page_that_is_loaded():
+def test_rows_arriving_in_any_order_end_up_as_on_a_loaded_page():
     for order in _arrivals():
         outline, page = Outline(), []
         for row in order:
@@ -45,7 +45,7 @@ def test_rows_that_come_in_any_order_stand_as_on_a_page_that_is_loaded():
 
 
 @pytest.mark.parametrize("rows", [[], SIDE_BY_SIDE])
-def test_what_is_shown_again_is_all_that_is_shown(rows):
+def test_replacing_the_rows_removes_old_ones(rows):
     outline = Outline()
     outline.add(Row(9))
 

@@ -62,7 +62,7 @@ def test_rows_are_a_table_with_a_caption_and_numbers_to_the_right():
     ]
 
 
-def test_an_object_is_its_fields_and_what_is_in_them_is_nested():
+def test_an_object_is_rendered_as_nested_fields():
     words = Words(
         page({"name": "Japan", "area": 377.975, "cities": ROWS, "seas": ["a", 2]})
     ).found
@@ -77,7 +77,7 @@ def test_an_object_is_its_fields_and_what_is_in_them_is_nested():
     assert words[-2:] == [("p", "output-text", "a"), ("p", "output-number", "2")]
 
 
-def test_everything_that_a_model_wrote_is_only_text():
+def test_values_are_escaped():
     hostile = "<script>alert(1)</script>{{ x }}"
     for value in (
         hostile,
@@ -92,7 +92,7 @@ def test_everything_that_a_model_wrote_is_only_text():
         assert "&lt;script&gt;" in html
 
 
-def test_what_is_very_deep_is_shown_as_json():
+def test_very_deep_values_are_shown_as_json():
     view = build_output_view({"a": [[[[[{"b": [1]}]]]]]})
     while view.kind != "json":
         view = (view.items or [field for _, field in view.fields])[0]
@@ -100,13 +100,13 @@ def test_what_is_very_deep_is_shown_as_json():
     assert json.loads(view.text) == {"b": [1]}
 
 
-def test_long_tables_and_lists_are_cut_with_a_word():
+def test_long_tables_and_lists_are_truncated_with_a_note():
     assert "… and 5 more" in page([{"n": n} for n in range(205)])
     assert "… and 1 more" in page(list(range(201)))
     assert "more" not in page(list(range(200)))
 
 
-def test_more_than_anybody_reads_is_json_and_cut():
+def test_very_large_values_are_truncated_json():
     view = build_output_view([[[n] * 50] for n in range(150)])
 
     assert (view.kind, len(view.text)) == ("json", 20_000)
@@ -125,14 +125,14 @@ def test_more_than_anybody_reads_is_json_and_cut():
         ({}, "nothing", "—"),
     ],
 )
-def test_one_value_alone_is_one_line(value, kind, text):
+def test_a_single_value_is_one_line(value, kind, text):
     view = build_output_view(value)
 
     assert (view.kind, view.text) == (kind, text)
     assert text in page(value)
 
 
-def test_numbers_are_the_same_in_every_language():
+def test_numbers_are_formatted_the_same_in_every_language():
     with translation.override("de"):
         assert "1234567.5" in page({"n": 1234567.5})
 
@@ -147,7 +147,7 @@ def test_numbers_are_the_same_in_every_language():
         ([1e-9, 2e30], ["1e-09", "2e+30"]),
     ],
 )
-def test_numbers_below_one_another_are_written_alike(numbers, shown):
+def test_numbers_in_a_column_have_the_same_format(numbers, shown):
     view = build_output_view([{"value": number} for number in numbers])
 
     assert [row[0].text for row in view.rows] == shown
@@ -157,7 +157,7 @@ TOLD = {"columns": ["name", "total"], "rows": [["Tea", 12], ["Ink", 7]], "trunca
 QUESTION = f"Shall [these] be told on? {json.dumps(TOLD)} Say yes."
 
 
-def test_rows_in_a_question_are_a_table_between_its_words():
+def test_rows_in_a_question_are_rendered_as_a_table():
     before, rows, after = split_tables(QUESTION)
 
     assert (before.text, after.text) == ("Shall [these] be told on?", "Say yes.")
@@ -178,11 +178,11 @@ def test_rows_in_a_question_are_a_table_between_its_words():
         json.dumps([{"n": n} for n in range(201)]),
     ],
 )
-def test_what_is_no_table_or_would_be_cut_is_asked_word_for_word(text):
+def test_a_question_without_a_complete_table_is_shown_literally(text):
     assert "".join(part.text for part in split_tables(text)) == text
 
 
-def test_of_what_was_found_a_few_rows_are_shown():
+def test_a_result_shows_its_first_rows():
     found = table_preview(json.dumps({"columns": ["n"], "rows": [[n] for n in range(9)]}))
 
     assert len(found.rows) == 5
@@ -190,7 +190,7 @@ def test_of_what_was_found_a_few_rows_are_shown():
     assert table_preview("42") is None
 
 
-def test_rows_that_were_cut_say_so():
+def test_truncated_rows_have_a_note():
     [rows] = split_tables(json.dumps({**TOLD, "truncated": True}))
 
     assert rows.more == "The result was truncated. More rows exist."

@@ -70,7 +70,7 @@ rows = pytest.mark.django_db(transaction=True)
 with_agent = pytest.mark.usefixtures("agent", "run_executor")
 
 
-def test_a_span_arrives_with_all_that_it_says(collector):
+def test_a_span_arrives_with_all_its_attributes(collector):
     def at(microseconds):
         return EPOCH + timedelta(microseconds=microseconds)
 
@@ -117,7 +117,7 @@ def test_a_span_arrives_with_all_that_it_says(collector):
     assert collector.resource == {"service.name": "ashiato"}
 
 
-def test_half_a_character_costs_no_batch(collector):
+def test_a_lone_surrogate_does_not_lose_a_batch(collector):
     exporter = Exporter(collector.url, {}, {})
     half = replace(span(), name="chat \ud83d", attributes={"text": "\ud83d", "all": ["\ud83d"]})
 
@@ -153,7 +153,7 @@ def test_the_standard_variables_of_opentelemetry_are_used(collector, monkeypatch
 @pytest.mark.parametrize(
     ("name", "value"), [("OTEL_SDK_DISABLED", "TRUE"), ("OTEL_TRACES_EXPORTER", "none")]
 )
-def test_the_standard_variables_of_opentelemetry_switch_it_off(monkeypatch, name, value):
+def test_the_standard_variables_of_opentelemetry_can_disable_it(monkeypatch, name, value):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     assert Environment().sends_spans
     monkeypatch.setenv(name, value)
@@ -161,7 +161,7 @@ def test_the_standard_variables_of_opentelemetry_switch_it_off(monkeypatch, name
     assert not Environment().sends_spans
 
 
-def test_without_the_exporter_a_sentence_says_what_to_install(monkeypatch, caplog):
+def test_without_the_exporter_a_message_says_what_to_install(monkeypatch, caplog):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setitem(sys.modules, OTLPSpanExporter.__module__, None)
     monkeypatch.delitem(sys.modules, "agents.observability.otlp")
@@ -171,7 +171,7 @@ def test_without_the_exporter_a_sentence_says_what_to_install(monkeypatch, caplo
     assert record.getMessage().endswith("is missing. Run: make otlp")
 
 
-def test_without_the_exporter_an_endpoint_of_ours_stops_the_start(monkeypatch):
+def test_without_the_exporter_a_configured_endpoint_stops_the_start(monkeypatch):
     monkeypatch.setattr("project.environment.find_spec", lambda name: None)
 
     with pytest.raises(ValueError, match=r"until OpenTelemetry is installed \(make otlp\)"):
@@ -203,7 +203,7 @@ async def test_a_run_arrives_at_a_collector_span_by_span(collector, listening, s
 
 @rows
 @with_agent
-async def test_spans_say_what_the_conventions_ask_for_and_no_content(
+async def test_spans_follow_the_semantic_conventions_without_content(
     collector, listening, scripted
 ):
     listening(otlp_endpoint=f"{collector.url}/v1/traces")
@@ -229,7 +229,7 @@ async def test_spans_say_what_the_conventions_ask_for_and_no_content(
 
 @rows
 @with_agent
-async def test_a_monitor_is_sent_what_it_needs_for_a_price(collector, listening, agent):
+async def test_spans_have_what_a_backend_needs_to_compute_costs(collector, listening, agent):
     """The provider's names and counts, not the label that people here see."""
     listening(otlp_endpoint=collector.url)
     used = {
@@ -321,9 +321,7 @@ def test_a_span_names_the_model_that_answered_after_a_fallback():
 
 @rows
 @with_agent
-async def test_contents_are_sent_where_that_is_wanted_without_secrets(
-    collector, listening, scripted
-):
+async def test_content_is_sent_if_enabled_without_secrets(collector, listening, scripted):
     listening(otlp_endpoint=collector.url, otlp_content=True)
     scripted(CALL, Says(answer="It is 42."))
 
@@ -344,9 +342,7 @@ async def test_contents_are_sent_where_that_is_wanted_without_secrets(
 @rows
 @with_agent
 @pytest.mark.parametrize("is_sent", [False, True])
-async def test_personal_data_is_sent_only_where_that_is_wanted(
-    collector, listening, scripted, is_sent
-):
+async def test_personal_data_is_sent_only_if_enabled(collector, listening, scripted, is_sent):
     listening(otlp_endpoint=collector.url, otlp_content=True, otlp_personal=is_sent)
     mail = "ada@example.com"
     call = Says.call("calculator", f"I ask {mail}.", input=f"{mail} + 1")
@@ -362,7 +358,7 @@ async def test_personal_data_is_sent_only_where_that_is_wanted(
 
 @rows
 @with_agent
-async def test_a_failure_is_an_error_of_its_span_and_of_the_run(collector, listening, scripted):
+async def test_a_failure_marks_its_span_and_the_run_as_errors(collector, listening, scripted):
     listening(otlp_endpoint=collector.url)
     scripted(Says.call("nothing"), ModelError("The provider refused."))
 
@@ -379,9 +375,7 @@ async def test_a_failure_is_an_error_of_its_span_and_of_the_run(collector, liste
 
 @rows
 @with_agent
-async def test_what_one_agent_does_for_another_is_below_the_call(
-    collector, listening, scripted
-):
+async def test_spans_of_a_sub_agent_are_children_of_the_call(collector, listening, scripted):
     listening(otlp_endpoint=collector.url)
     helper = await Agent.objects.aget()
     other = await Agent.objects.acreate(name="counter", model=helper.model)
@@ -408,7 +402,7 @@ class Letter:
 
 @rows
 @with_agent
-async def test_a_run_gone_on_with_by_another_process_goes_on_with_its_trace(
+async def test_a_run_resumed_by_another_process_continues_its_trace(
     collector, listening, scripted, monkeypatch, person
 ):
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Letter)
@@ -438,7 +432,7 @@ async def test_a_run_gone_on_with_by_another_process_goes_on_with_its_trace(
 
 @rows
 @with_agent
-async def test_what_did_not_fit_into_the_queue_is_read_from_the_rows(
+async def test_events_dropped_from_the_queue_are_read_from_the_database(
     collector, listening, scripted, monkeypatch
 ):
     listening(otlp_endpoint=collector.url)
@@ -461,7 +455,7 @@ async def test_what_did_not_fit_into_the_queue_is_read_from_the_rows(
     ]
 
 
-def test_a_reader_that_is_far_behind_misses_something_and_holds_up_nobody(monkeypatch):
+def test_a_slow_sink_drops_events_without_blocking(monkeypatch):
     class Slow:
         is_full, with_content = False, True
 
@@ -498,9 +492,7 @@ class Held:
     flush = close = lambda self: None
 
 
-def test_what_waits_is_bounded_by_its_size_and_what_was_missed_is_said_once(
-    monkeypatch, caplog
-):
+def test_the_queue_is_limited_by_size_and_drops_are_logged_once(monkeypatch, caplog):
     monkeypatch.setattr(telemetry, "MAX_QUEUED_BYTES", 100_000)
     sink = Held(with_content=True)
     reader = telemetry.SinkWorker(sink)
@@ -520,7 +512,7 @@ def test_what_waits_is_bounded_by_its_size_and_what_was_missed_is_said_once(
     ]
 
 
-def test_contents_that_are_not_passed_on_do_not_wait_either():
+def test_content_that_is_not_sent_is_not_queued():
     sink = Held(with_content=False)
     reader = telemetry.SinkWorker(sink)
     data = {
@@ -542,7 +534,7 @@ def span():
     return TraceSpan(trace=b"t" * 16, id=b"i" * 8, name="chat demo", began=now, ended=now)
 
 
-def test_a_monitor_that_is_busy_is_asked_again(collector):
+def test_a_busy_collector_is_retried(collector):
     collector.answers = [503, 429]
     exporter = Exporter(collector.url, {}, {})
 
@@ -553,7 +545,7 @@ def test_a_monitor_that_is_busy_is_asked_again(collector):
     assert (len(collector.spans), exporter.lost) == (1, 0)
 
 
-def test_a_monitor_that_is_away_costs_one_warning_and_is_counted(caplog, impatient):
+def test_an_unreachable_collector_is_one_warning_and_counted(caplog, impatient):
     with Collector() as collector:
         port = collector.server.server_port
     exporter = Exporter(collector.url, {}, {})
@@ -570,7 +562,7 @@ def test_a_monitor_that_is_away_costs_one_warning_and_is_counted(caplog, impatie
     assert "accepts spans again. 3 spans were lost" in caplog.text
 
 
-def test_what_a_monitor_refuses_for_good_is_not_sent_again(collector, caplog):
+def test_data_rejected_by_the_collector_is_not_sent_again(collector, caplog):
     collector.answers = [401]
     exporter = Exporter(collector.url, {}, {})
 
@@ -585,7 +577,7 @@ def test_what_a_monitor_refuses_for_good_is_not_sent_again(collector, caplog):
 @rows
 @with_agent
 @pytest.mark.usefixtures("impatient")
-async def test_a_run_is_answered_though_the_monitor_is_away(listening, scripted):
+async def test_a_run_completes_without_the_collector(listening, scripted):
     listening(otlp_endpoint="http://127.0.0.1:9")
     scripted(Says(answer="It is 42."))
 
@@ -627,7 +619,7 @@ async def test_a_file_has_a_line_for_every_start_call_and_end(listening, scripte
 
 @rows
 @with_agent
-async def test_at_debug_there_is_everything_but_words_and_no_secret(
+async def test_the_debug_level_has_everything_except_text_and_secrets(
     listening, scripted, tmp_path, capfd
 ):
     listening(trace_console="debug")
@@ -664,7 +656,7 @@ LEVELS = {
     ("level", "type", "data"),
     [(level, *event) for level, events in LEVELS.items() for event in events],
 )
-def test_events_are_told_from_the_level_at_which_they_matter(level, type, data, tmp_path):
+def test_events_are_logged_from_their_level_on(level, type, data, tmp_path):
     order = list(LEVELS)
     event = EventFactory("helper")(EventType(type), **data)
 
@@ -686,7 +678,7 @@ def test_a_failed_call_and_a_failed_run_are_errors():
     assert [log_sinks.event_level(event) for event in failed] == [logging.ERROR, logging.ERROR]
 
 
-def test_what_a_person_wrote_is_content():
+def test_user_text_counts_as_content():
     stamp = EventFactory("helper")
     event = stamp(
         EventType.APPROVAL_RESOLVED, is_approved=False, reason="Call 090-1234", step=2
@@ -696,7 +688,7 @@ def test_what_a_person_wrote_is_content():
     assert "090" in log_sinks.format_line(7, event, logging.DEBUG, with_content=True)
 
 
-def test_a_file_is_turned_over_when_it_is_large(tmp_path, monkeypatch):
+def test_a_large_file_is_rotated(tmp_path, monkeypatch):
     monkeypatch.setattr(log_sinks, "MAX_FILE_BYTES", 2000)
     sink = log_sinks.LogSink.to_file(tmp_path / "{pid}.jsonl", "info")
     event = EventFactory("helper")(EventType.RUN_PAUSED, reason="approval")
@@ -712,7 +704,7 @@ def test_a_file_is_turned_over_when_it_is_large(tmp_path, monkeypatch):
 
 @rows
 @with_agent
-async def test_what_a_run_again_repeats_is_in_the_trace_of_its_origin_only(
+async def test_replayed_steps_of_a_rerun_are_not_exported_again(
     collector, listening, scripted, person
 ):
     listening(otlp_endpoint=collector.url, otlp_content=True)
@@ -734,7 +726,7 @@ async def test_what_a_run_again_repeats_is_in_the_trace_of_its_origin_only(
     assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool"]
 
 
-def test_nobody_hears_of_anything_unless_that_is_set_up():
+def test_nothing_is_exported_by_default():
     assert not log_sinks.is_enabled(Environment())
     assert event_writer.readers == []
     for wish in ({"otlp_endpoint": "http://a"}, {"trace_console": "info"}):
@@ -742,7 +734,7 @@ def test_nobody_hears_of_anything_unless_that_is_set_up():
 
 
 @rows
-def test_the_spans_of_a_run_that_was_cut_off_end_with_it():
+def test_the_spans_of_an_interrupted_run_end_with_it():
     run = Run.objects.create(topic="chat.1", query="?", agent_name="helper")
     subject = TraceIdentity(number=run.pk, topic=run.topic, began=run.started_at)
     stamp, course = EventFactory("helper"), SpanBuilder(subject)

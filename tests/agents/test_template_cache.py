@@ -19,7 +19,7 @@ NOW = BEGAN + timedelta(seconds=83.21)
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["plan", "folded", "corrected", "correction", "copy"])
-def test_a_part_with_nothing_to_say_is_what_its_template_makes_of_it(language, name):
+def test_a_cached_empty_part_equals_its_template(language, name):
     folder = "layout" if name == "copy" else "run"
     view, template = RunView(Run(pk=7)), f"{folder}/_{name}.html"
 
@@ -54,14 +54,14 @@ def plain_steps():
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_plain_row_is_what_the_template_makes_of_it(language):
+def test_a_cached_plain_row_equals_its_template(language):
     with translation.override(language):
         for step in plain_steps():
             assert step.is_plain
             assert step_row(step) == render_step(step)
 
 
-def test_what_is_filled_in_is_not_filled_in_itself():
+def test_filled_values_are_not_expanded_again():
     step = a_step(status="running", request="\ue001 %(words)s")
     step = replace(step, words="\ue000 %(run)s <b>")
 
@@ -81,7 +81,7 @@ def test_what_is_filled_in_is_not_filled_in_itself():
         {"attempts": 2},
     ],
 )
-def test_a_row_with_more_in_it_is_drawn_as_it_is(about):
+def test_a_row_with_details_is_rendered_by_its_template(about):
     step = a_step(**about)
 
     assert not step.is_plain
@@ -91,14 +91,14 @@ def test_a_row_with_more_in_it_is_drawn_as_it_is(about):
 @pytest.mark.parametrize(
     "about", [{"place": "trace"}, {"path": ("helper", "critic")}, {"job": "planner"}]
 )
-def test_where_it_stands_makes_a_row_another_one(about):
+def test_a_nested_row_is_rendered_by_its_template(about):
     step = replace(a_step(status="done", ended_at=NOW), **about)
 
     assert not step.is_plain
     assert step_row(step) == render_step(step)
 
 
-def test_a_row_of_a_run_that_waits_is_another_one():
+def test_a_row_of_a_waiting_run_is_rendered_by_its_template():
     step = replace(a_step(), run=Run(pk=7, started_at=BEGAN, status="waiting"))
 
     assert not step.is_plain
@@ -131,7 +131,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_header_is_what_the_template_makes_of_it(language):
+def test_a_cached_header_equals_its_template(language):
     with translation.override(language):
         for run in RUNS:
             view = RunView(run, "chat", speaker=run.agent_name, now=NOW, has_asked=False)
@@ -139,7 +139,7 @@ def test_a_header_is_what_the_template_makes_of_it(language):
 
 
 @pytest.mark.parametrize("verdict", ["waiting", "approved"])
-def test_a_header_says_how_long_people_are_or_were_waited_for(verdict):
+def test_a_header_shows_the_time_spent_waiting_for_users(verdict):
     for run in RUNS:
         view = RunView(run, speaker=run.agent_name, now=NOW)
         said = None if verdict == "waiting" else NOW
@@ -148,7 +148,7 @@ def test_a_header_says_how_long_people_are_or_were_waited_for(verdict):
         assert run_header(view) == render_to_string("run/_run_head.html", {"view": view})
 
 
-def test_a_header_says_who_is_at_work_for_whom():
+def test_a_header_shows_the_path_of_the_active_sub_agent():
     step = replace(a_step(agent_name="critic"), path=("helper", "critic"))
     run = Run(pk=7, agent_name="helper", started_at=BEGAN)
     view = RunView(run, speaker="critic", now=NOW, has_asked=False)

@@ -24,11 +24,11 @@ def test_older_models_are_counted_by_their_own_tokenizer():
     assert tokens.count(text, "anthropic/claude-sonnet-5") == tokens.count(text)
 
 
-def test_a_special_token_in_the_text_is_only_text():
+def test_special_tokens_in_the_text_are_counted_as_text():
     assert tokens.count("<|endoftext|>") > 1
 
 
-def test_half_a_character_can_be_counted():
+def test_a_lone_surrogate_can_be_counted():
     assert tokens.count("\ud83d") > 0
 
 
@@ -45,7 +45,7 @@ def test_a_long_text_is_counted_in_less_than_a_second(text):
     "text",
     ["The quick brown fox jumps over the lazy dog. " * 20, "吾輩は猫である。" * 20, "😀"],
 )
-def test_an_estimate_is_rather_too_high_than_too_low(text):
+def test_an_estimate_is_too_high_rather_than_too_low(text):
     assert tokens.count(text) <= tokens.estimate(text) <= 3 * tokens.count(text) + 3
 
 

@@ -119,7 +119,7 @@ def errors(form):
 # How they have been
 
 
-def test_the_list_says_how_often_a_tool_was_used_how_often_it_failed_and_how_long_it_took(root):
+def test_the_list_shows_calls_failures_and_durations(root):
     run = Run.objects.create(topic="a", query="6 * 7", agent_name="helper")
     tool("calculator")
     for number, (status, seconds) in enumerate(
@@ -149,13 +149,13 @@ def test_a_tool_that_was_used_this_minute_says_just_now(root):
     assert "1.5秒" in japanese
 
 
-def test_a_tool_that_nobody_used_says_so(root):
+def test_an_unused_tool_says_so(root):
     tool("calculator")
 
     assert "not in the last 7 days" in root.get(page("changelist")).content.decode()
 
 
-def test_only_so_many_runs_are_looked_through(monkeypatch):
+def test_usage_counts_a_limited_number_of_runs(monkeypatch):
     monkeypatch.setattr(usage, "MAX_RUNS", 2)
     for topic in "abc":
         step(Run.objects.create(topic=topic, query="?"), 1, "done", 1)
@@ -163,7 +163,7 @@ def test_only_so_many_runs_are_looked_through(monkeypatch):
     assert usage.load_usage()["calculator"].calls == 2
 
 
-def test_what_a_run_repeats_of_another_is_counted_once():
+def test_replayed_steps_are_counted_once():
     first = Run.objects.create(topic="a", query="?")
     again = Run.objects.create(topic="b", query="?", origin=first, origin_step=2)
     for run, number in [(first, 1), (again, 1), (again, 2)]:
@@ -172,14 +172,14 @@ def test_what_a_run_repeats_of_another_is_counted_once():
     assert usage.load_usage()["calculator"].calls == 2
 
 
-def test_the_steps_are_looked_at_once_a_minute(root, django_assert_num_queries):
+def test_usage_is_cached_for_a_minute(root, django_assert_num_queries):
     first = usage.usage_cache()
 
     with django_assert_num_queries(0):
         assert usage.usage_cache() is first
 
 
-def test_a_tool_whose_server_is_out_of_order_says_so(root):
+def test_a_tool_of_a_failing_server_says_so(root):
     server = McpServer.objects.create(name="files", state="failed")
     definition = {"name": "read"}
     tool("files__read", source="mcp", server=server, definition=definition)
@@ -187,7 +187,7 @@ def test_a_tool_whose_server_is_out_of_order_says_so(root):
     assert "server failing" in root.get(page("changelist")).content.decode()
 
 
-def test_the_page_of_a_tool_says_what_it_takes_and_who_has_it(root, agent):
+def test_a_tool_page_shows_its_parameters_and_agents(root, agent):
     row = ToolRegistration.objects.get(name="calculator")
 
     html = root.get(page("change", row.pk)).content.decode()
@@ -197,7 +197,7 @@ def test_the_page_of_a_tool_says_what_it_takes_and_who_has_it(root, agent):
     assert f'{reverse("admin:agents_agent_change", args=[agent.pk])}">helper</a>' in html
 
 
-def test_a_schema_is_told_in_words():
+def test_a_schema_is_described_in_prose():
     told = {parameter.name: parameter for parameter in _read()}
 
     assert [name for name, parameter in told.items() if parameter.is_required] == [
@@ -209,7 +209,7 @@ def test_a_schema_is_told_in_words():
     assert told["unit"].limits == ["one of: C, F, null"]
 
 
-def test_what_cannot_be_seen_in_a_description_is_shown():
+def test_invisible_characters_in_a_description_are_made_visible():
     schema = {"properties": {"a": {"description": "Harmless\u200b"}}}
 
     assert schema_summary.parse_parameters(schema)[0].description == "Harmless⟨U+200B⟩"
@@ -226,7 +226,7 @@ def test_what_cannot_be_seen_in_a_description_is_shown():
         {"properties": {"a": {"enum": 3, "default": {}, "minimum": "x", "items": 4}}},
     ],
 )
-def test_a_schema_that_is_no_schema_does_no_harm(schema):
+def test_an_invalid_schema_is_ignored(schema):
     form = ArgumentsForm(schema, {})
 
     form.is_valid()
@@ -236,7 +236,7 @@ def test_a_schema_that_is_no_schema_does_no_harm(schema):
 # The form
 
 
-def test_arguments_are_given_as_the_schema_has_them():
+def test_the_form_has_fields_for_the_schema():
     form = tool_form(
         city="Oslo", days="5", rain="false", unit='"F"', hours="[1, 2]", share="0.5"
     )
@@ -252,7 +252,7 @@ def test_arguments_are_given_as_the_schema_has_them():
     }
 
 
-def test_what_is_left_empty_is_left_out_and_an_empty_list_is_not_nothing():
+def test_empty_fields_are_left_out_but_empty_lists_are_sent():
     form = tool_form(city="Oslo", days="", rain="", unit="", hours="[]", where="", share="")
 
     assert form.arguments == {"city": "Oslo", "hours": []}
@@ -276,7 +276,7 @@ def test_what_is_left_empty_is_left_out_and_an_empty_list_is_not_nothing():
         ({"where": "{}"}, "where", "'lat' is a required property"),
     ],
 )
-def test_what_does_not_fit_is_told_at_its_field(given, field, sentence):
+def test_invalid_arguments_are_errors_at_their_field(given, field, sentence):
     form = tool_form(**{"city": "Oslo", "hours": "[]"} | given)
 
     assert sentence in errors(form)[field]
@@ -308,7 +308,7 @@ def test_a_tool_is_run_and_its_result_and_time_are_shown(root, agent):
     assert " ms</p>" in html
 
 
-def test_who_ran_it_is_kept_without_the_values(root, administrator, agent):
+def test_a_tool_run_is_audited_without_argument_values(root, administrator, agent):
     row = ToolRegistration.objects.get(name="calculator")
     root.post(page("run", row.pk), {"argument_1": "6 * 7"})
 
@@ -318,7 +318,7 @@ def test_who_ran_it_is_kept_without_the_values(root, administrator, agent):
     assert entry.detail == {"name": "calculator", "arguments": ["expression"]}
 
 
-def test_looking_at_the_form_runs_nothing(root, agent):
+def test_opening_the_form_runs_nothing(root, agent):
     row = ToolRegistration.objects.get(name="calculator")
 
     html = root.get(page("run", row.pk), {"argument_1": "6 * 7"}).content.decode()
@@ -327,7 +327,7 @@ def test_looking_at_the_form_runs_nothing(root, agent):
     assert not AuditEntry.objects.filter(action="tool.run").exists()
 
 
-def test_a_failure_is_told_in_its_own_words_and_opens_no_circuit(root, agent):
+def test_a_failure_shows_its_message_and_opens_no_circuit(root, agent):
     row = ToolRegistration.objects.get(name="calculator")
 
     html = root.post(page("run", row.pk), {"argument_1": "6 *"}).content.decode()
@@ -336,7 +336,7 @@ def test_a_failure_is_told_in_its_own_words_and_opens_no_circuit(root, agent):
     assert not [state for state in CIRCUITS.state() if state.key == "tool:calculator"]
 
 
-def test_a_tool_that_works_again_is_in_order_again(root, agent):
+def test_a_successful_run_closes_the_circuit(root, agent):
     row = ToolRegistration.objects.get(name="calculator")
     for _ in range(9):
         with CIRCUITS.of("tool:calculator").attempt() as attempt:
@@ -349,7 +349,7 @@ def test_a_tool_that_works_again_is_in_order_again(root, agent):
     assert not CIRCUITS.of("tool:calculator").is_refusing
 
 
-def test_what_may_change_something_is_done_only_when_confirmed(root, plain, tmp_path):
+def test_a_tool_with_side_effects_runs_only_when_confirmed(root, plain, tmp_path):
     row = ToolRegistration.objects.get(name="plain__count")
 
     first = root.post(page("run", row.pk), {"argument_1": "one"}).content.decode()
@@ -362,7 +362,7 @@ def test_what_may_change_something_is_done_only_when_confirmed(root, plain, tmp_
     assert "two" in (tmp_path / "notes").read_text()
 
 
-def test_a_tool_of_a_real_server_is_run_with_its_limits_and_its_secrets_kept(root, plain):
+def test_a_tool_of_a_real_server_runs_with_its_timeout_and_masked_secrets(root, plain):
     never = ToolRegistration.objects.get(name="plain__never")
     ToolRegistration.objects.filter(pk=never.pk).update(timeout=1)
     dies = ToolRegistration.objects.get(name="plain__die")
@@ -375,7 +375,7 @@ def test_a_tool_of_a_real_server_is_run_with_its_limits_and_its_secrets_kept(roo
     assert "hunter2" not in dead
 
 
-def test_what_has_changed_or_is_gone_is_not_run(root, plain):
+def test_a_changed_or_removed_tool_is_not_run(root, plain):
     changed = ToolRegistration.objects.get(name="plain__add")
     ToolRegistration.objects.filter(pk=changed.pk).update(pending=changed.definition)
     gone = ToolRegistration.objects.get(name="plain__set")
@@ -388,7 +388,7 @@ def test_what_has_changed_or_is_gone_is_not_run(root, plain):
     assert not AuditEntry.objects.filter(action="tool.run").exists()
 
 
-def test_an_endpoint_is_reached_by_the_one_way_out(root):
+def test_an_http_tool_follows_the_egress_policy(root):
     row = tool(
         "inside",
         source="http",
@@ -405,7 +405,7 @@ def test_an_endpoint_is_reached_by_the_one_way_out(root):
     assert "hunter2" not in html
 
 
-def test_nothing_is_run_that_cannot_be_kept(root, agent, monkeypatch):
+def test_nothing_runs_if_the_audit_log_fails(root, agent, monkeypatch):
     def record(*args, **kwargs):
         raise audit.NotRecorded("Storage is full.")
 
@@ -416,7 +416,7 @@ def test_nothing_is_run_that_cannot_be_kept(root, agent, monkeypatch):
     assert answer.status_code == 503
 
 
-def test_a_tool_that_is_a_program_needs_the_right_to_start_one(clerk, plain):
+def test_a_program_tool_needs_the_permission_to_start_programs(clerk, plain):
     row = ToolRegistration.objects.get(name="plain__add")
 
     answers = [clerk.get(page("run", row.pk)), clerk.post(page("run", row.pk))]
@@ -425,7 +425,7 @@ def test_a_tool_that_is_a_program_needs_the_right_to_start_one(clerk, plain):
     assert page("run", row.pk) not in clerk.get(page("change", row.pk)).content.decode()
 
 
-def test_whoever_may_only_look_runs_nothing(person, agent):
+def test_users_with_view_permission_cannot_run_tools(person, agent):
     person.is_staff = True
     person.save()
     person.user_permissions.add(Permission.objects.get(codename="view_toolregistration"))
@@ -437,7 +437,7 @@ def test_whoever_may_only_look_runs_nothing(person, agent):
     assert page("run", row.pk) not in client.get(page("change", row.pk)).content.decode()
 
 
-def test_the_question_to_a_person_is_not_asked_here(root, agent):
+def test_the_ask_person_tool_cannot_be_run_here(root, agent):
     row = ToolRegistration.objects.get(name="ask_person")
 
     assert "run it here" in root.get(page("run", row.pk)).content.decode()

@@ -102,13 +102,13 @@ async def test_a_plain_approval_allows_nothing(permitted, person):
     assert (await ask(person)).status == "waiting"
 
 
-async def test_what_is_allowed_in_a_chat_is_asked_in_another(permitted, person):
+async def test_a_permission_for_one_chat_does_not_apply_to_another(permitted, person):
     await allow(person, await ask(person), "chat")
 
     assert (await ask(person, OTHER_CHAT)).status == "waiting"
 
 
-async def test_what_is_allowed_for_a_user_holds_in_all_their_chats_only(
+async def test_a_permission_for_a_user_applies_to_all_their_chats_only(
     permitted, person, stranger
 ):
     await allow(person, await ask(person), "user")
@@ -127,7 +127,7 @@ async def test_a_revoked_permission_ends_at_once(permitted, person, stranger):
     assert (await ask(person)).status == "waiting"
 
 
-async def test_a_changed_tool_is_asked_about_again(permitted, person):
+async def test_a_changed_tool_requires_approval_again(permitted, person):
     await allow(person, await ask(person))
     permitted.description = "Writes and sends money."
 
@@ -144,7 +144,9 @@ async def test_a_changed_tool_is_asked_about_again(permitted, person):
         {"pending": {"name": "calculator"}},
     ],
 )
-async def test_a_permission_does_not_outlive_what_it_was_given_for(permitted, person, change):
+async def test_a_permission_ends_when_the_tool_changes_or_is_restricted(
+    permitted, person, change
+):
     await allow(person, await ask(person))
     await Tool.objects.filter(name="calculator").aupdate(**change)
 
@@ -204,7 +206,7 @@ async def test_a_permission_is_not_used_for_a_question_of_another_member(
     assert (await ask(stranger)).status == "waiting"
 
 
-async def test_another_agent_is_asked_about(permitted, person):
+async def test_another_agent_requires_approval(permitted, person):
     await allow(person, await ask(person))
     await ToolGrant.objects.aupdate(agent_name="someone else")
 
@@ -246,7 +248,7 @@ async def test_reruns_and_tests_of_drafts_have_no_permissions(about):
     assert tool_grants.grant_check(run, "helper", {"calculator"}) is None
 
 
-async def test_an_agent_that_asks_about_every_call_uses_the_permission(permitted, person):
+async def test_an_agent_that_requires_every_approval_uses_the_permission(permitted, person):
     await Agent.objects.aupdate(auto_execute_tools=False)
     permitted.needs_approval = False
     run = await ask(person)
@@ -308,7 +310,9 @@ async def test_several_calls_are_approved_with_one_confirmation(letter, scripted
     assert second.is_waiting
 
 
-async def test_nobody_approves_calls_of_others_in_a_batch(letter, scripted, person, stranger):
+async def test_other_users_calls_cannot_be_approved_in_a_batch(
+    letter, scripted, person, stranger
+):
     scripted(WRITE, DONE)
     approval = await waiting_in(await ask(person))
     client = await client_of(stranger)

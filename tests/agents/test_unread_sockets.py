@@ -78,33 +78,33 @@ def open_unread_response(server):
     return closing(reader)
 
 
-def is_let_go(reader, seconds=0.0):
+def is_disconnected(reader, seconds=0.0):
     poll = select.poll()
     poll.register(reader, 0)  # only that it is over, not that there is something to read
     return bool(poll.poll(seconds * 1000))
 
 
-def test_who_never_reads_is_let_go_and_costs_little_memory(server):
+def test_a_client_that_never_reads_is_disconnected_and_costs_little_memory(server):
     before = resident_mb(server)
     with ExitStack() as stack:
         readers = [stack.enter_context(open_unread_socket(server)) for _ in range(20)]
-        assert all(is_let_go(reader, TIMEOUT_SECONDS) for reader in readers)
+        assert all(is_disconnected(reader, TIMEOUT_SECONDS) for reader in readers)
 
     whole = len(readers) * FRAMES * FRAME / 1e6
     assert resident_mb(server) - before < whole / 2
 
 
-def test_who_reads_a_kilobyte_a_second_is_let_go(server):
+def test_a_client_that_reads_very_slowly_is_disconnected(server):
     end = time.monotonic() + TIMEOUT_SECONDS
     with open_unread_socket(server) as reader:
-        while not is_let_go(reader) and time.monotonic() < end:
+        while not is_disconnected(reader) and time.monotonic() < end:
             reader.recv(100)
             time.sleep(0.1)
 
-        assert is_let_go(reader)
+        assert is_disconnected(reader)
 
 
-def test_who_reads_gets_everything_while_others_do_not(server):
+def test_a_reading_client_gets_everything_while_others_do_not_read(server):
     url = f"ws://127.0.0.1:{server.port}/"
     with (
         open_unread_socket(server) as deaf,
@@ -112,13 +112,13 @@ def test_who_reads_gets_everything_while_others_do_not(server):
     ):
         frames = [page.recv(TIMEOUT_SECONDS) for _ in range(FRAMES)]
 
-        assert is_let_go(deaf, TIMEOUT_SECONDS)
+        assert is_disconnected(deaf, TIMEOUT_SECONDS)
     assert [frame[:3] for frame in frames] == [f"{number:03}" for number in range(FRAMES)]
     assert {len(frame) for frame in frames} == {FRAME + 3}
 
 
 @pytest.mark.thorough
-def test_an_answer_in_pieces_waits_for_whoever_reads_it(server):
+def test_a_streamed_response_waits_for_its_reader(server):
     before = resident_mb(server)
     with open_unread_response(server) as reader:
         time.sleep(GRACE_SECONDS / 2)
@@ -132,8 +132,8 @@ def test_an_answer_in_pieces_waits_for_whoever_reads_it(server):
     assert [int(body[at : at + 3]) for at in range(0, len(body), FRAME + 3)] == [*range(FRAMES)]
 
 
-def test_who_asks_and_never_reads_is_let_go(server):
+def test_a_client_that_never_reads_its_responses_is_disconnected(server):
     with ExitStack() as stack:
         readers = [stack.enter_context(open_unread_response(server)) for _ in range(5)]
 
-        assert all(is_let_go(reader, TIMEOUT_SECONDS) for reader in readers)
+        assert all(is_disconnected(reader, TIMEOUT_SECONDS) for reader in readers)

@@ -21,7 +21,7 @@ def change(agent, **columns):
     return agent_versions.save(agent, None)
 
 
-def test_a_description_is_plain_and_has_names_only(agent):
+def test_a_version_is_plain_data_with_names_instead_of_ids(agent):
     agent.handoffs.add(Agent.objects.create(name="other"))
     agent.groups.add(Group.objects.create(name="Sales"))
     AgentTool.objects.filter(tool__name="search").update(timeout=5, approval="always")
@@ -35,7 +35,7 @@ def test_a_description_is_plain_and_has_names_only(agent):
     assert not {"id", "version"} & told.keys()
 
 
-def test_a_version_is_kept_where_something_has_changed_and_only_there(agent, administrator):
+def test_a_version_is_saved_only_when_something_changed(agent, administrator):
     first = agent_versions.save(agent, administrator, "Begun.")
     again = agent_versions.save(agent, administrator)
     second = change(agent, instructions="Be brief.")
@@ -60,7 +60,7 @@ def test_an_old_version_is_restored_with_its_tools_as_they_were(agent):
     assert agent.versions.first().note == "Restored version 1."
 
 
-def test_what_is_not_there_any_more_is_told(agent):
+def test_restoring_reports_what_no_longer_exists(agent):
     other = Agent.objects.create(name="other")
     group = Group.objects.create(name="Sales")
     agent.handoffs.add(other)
@@ -84,7 +84,7 @@ def test_what_is_not_there_any_more_is_told(agent):
     assert [tool.name for tool in agent.tools.all()] == ["calculator", "database"]
 
 
-def test_what_was_for_people_who_are_no_group_any_more_is_not_for_everybody(agent):
+def test_restoring_a_deleted_group_does_not_open_the_agent_to_everyone(agent):
     sales, finance = (Group.objects.create(name=name) for name in ("Sales", "Finance"))
     agent.groups.set([sales])
     agent_versions.save(agent, None)
@@ -96,7 +96,7 @@ def test_what_was_for_people_who_are_no_group_any_more_is_not_for_everybody(agen
     assert list(agent.groups.all()) == [finance]
 
 
-def test_whether_it_is_in_use_is_a_matter_of_now(agent):
+def test_restoring_keeps_the_current_enabled_and_default_state(agent):
     agent_versions.save(agent, None)
     Agent.objects.filter(pk=agent.pk).update(enabled=False, is_default=False)
     Agent.objects.create(name="other", is_default=True)
@@ -107,7 +107,7 @@ def test_whether_it_is_in_use_is_a_matter_of_now(agent):
     assert not Agent.objects.get(name="helper").is_default
 
 
-def test_a_copy_is_the_same_but_for_its_name_and_is_off(agent):
+def test_a_copy_has_another_name_and_is_disabled(agent):
     AgentTool.objects.filter(tool__name="search").update(timeout=5)
 
     names = [agent_versions.clone(agent, None).name for _ in range(2)]
@@ -118,7 +118,7 @@ def test_a_copy_is_the_same_but_for_its_name_and_is_off(agent):
     assert agent_spec.describe(copy)["tools"] == agent_spec.describe(agent)["tools"]
 
 
-def test_a_copy_of_a_long_name_or_of_a_copy_has_a_name_that_can_be(agent):
+def test_copies_of_long_names_and_of_copies_get_a_valid_name(agent):
     long = Agent.objects.create(name="x" * 59)
     copy = agent_versions.clone(long, None)
 
@@ -126,7 +126,7 @@ def test_a_copy_of_a_long_name_or_of_a_copy_has_a_name_that_can_be(agent):
     assert copy.name == "x" * 54 + "-copy"
 
 
-async def test_a_run_has_the_version_that_it_began_with(agent, scripted):
+async def test_a_run_has_the_version_it_started_with(agent, scripted):
     scripted(Says(answer="42"), Says(answer="43"))
     first = await run_question("6 * 7", agent=agent)
     await sync_to_async(change)(agent, instructions="Be brief.")
@@ -136,7 +136,7 @@ async def test_a_run_has_the_version_that_it_began_with(agent, scripted):
     assert (first.agent_version, second.agent_version) == (1, 2)
 
 
-async def test_a_run_that_stood_in_line_has_the_version_of_when_it_began(agent, scripted):
+async def test_a_queued_run_has_the_version_of_its_start(agent, scripted):
     scripted(Says(answer="42"))
     await sync_to_async(agent_versions.save)(agent, None)
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1", agent=agent)
@@ -149,7 +149,7 @@ async def test_a_run_that_stood_in_line_has_the_version_of_when_it_began(agent, 
     assert (await Run.objects.aget()).agent_version == 2
 
 
-async def test_a_run_that_goes_on_keeps_what_it_began_with(agent, scripted):
+async def test_a_resumed_run_keeps_its_version(agent, scripted):
     await sync_to_async(agent_versions.save)(agent, None)
     run = await Run.objects.acreate(
         query="6 * 7", topic="chat.1", agent=agent, agent_version=1, version="3fa2b1c0"
@@ -164,7 +164,7 @@ async def test_a_run_that_goes_on_keeps_what_it_began_with(agent, scripted):
     assert (await Run.objects.aget()).agent_version == 1
 
 
-def test_a_run_of_a_known_version_costs_no_query_more(agent, django_assert_num_queries):
+def test_a_run_of_a_known_version_needs_no_extra_query(agent, django_assert_num_queries):
     agent_versions.save(agent, None)
     run = Run.objects.create(query="6 * 7", agent=agent, agent_version=1)
 

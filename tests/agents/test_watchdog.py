@@ -27,7 +27,7 @@ def hold_up(seconds=0.5):
     time.sleep(seconds)
 
 
-async def test_a_loop_that_is_held_up_is_noticed_with_the_place(dog, caplog):
+async def test_a_blocked_loop_is_reported_with_its_location(dog, caplog):
     hold_up()
     await asyncio.sleep(0.05)
 
@@ -39,7 +39,7 @@ async def test_a_loop_that_is_held_up_is_noticed_with_the_place(dog, caplog):
     assert "blocked in agents/test_watchdog.py:hold_up" in caplog.text
 
 
-async def test_who_called_python_itself_is_told(dog):
+async def test_the_caller_of_library_code_is_reported(dog):
     max([0.5], key=lambda _: re.sub("a", lambda _: hold_up() or "", "a"))
     await asyncio.sleep(0.05)
 
@@ -47,7 +47,7 @@ async def test_who_called_python_itself_is_told(dog):
     assert dog.stalls.where.count("test_watchdog.py") > 2
 
 
-async def test_the_same_place_is_logged_once(dog, caplog):
+async def test_the_same_location_is_logged_once(dog, caplog):
     for _ in range(2):
         hold_up()
         await asyncio.sleep(0.15)
@@ -65,7 +65,7 @@ async def test_a_loop_that_works_in_small_pieces_is_never_late(dog):
     assert dog.stalls == Stalls()
 
 
-async def test_how_late_it_is_can_be_asked_while_it_is_held_up(dog):
+async def test_the_lag_is_available_while_the_loop_is_blocked(dog):
     asked: list[float] = []
     other = threading.Timer(0.4, lambda: asked.append(dog.lateness))
     other.start()
@@ -75,13 +75,13 @@ async def test_how_late_it_is_can_be_asked_while_it_is_held_up(dog):
     assert asked[0] > 0.1
 
 
-async def test_only_the_longest_stall_keeps_its_place():
+async def test_only_the_longest_stall_keeps_its_location():
     stalls = Stalls().with_stall(2.0, "a").with_stall(1.0, "b")
 
     assert (stalls.count, stalls.longest, stalls.where) == (2, 2.0, "a")
 
 
-def test_a_loop_that_has_nothing_to_do_is_nowhere():
+def test_an_idle_loop_has_no_location():
     async def wait():
         await asyncio.sleep(0.3)
 
@@ -109,7 +109,7 @@ def reactor():
     loop.close()
 
 
-def test_the_loop_of_a_web_process_is_seen_through_as_well(reactor):
+def test_the_loop_of_a_web_process_is_watched(reactor):
     idle = loop_watchdog.stack_summary(sys._current_frames().get(reactor.thread.ident))
     reactor.callFromThread(hold_up)
     time.sleep(0.2)

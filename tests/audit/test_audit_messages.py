@@ -11,7 +11,7 @@ from agents.models import AuditEntry
 UNLABELLED = {"name", "changes"}  # part of the sentence, and the fields' own labels
 
 
-def test_particulars_are_told_in_words():
+def test_details_have_readable_labels():
     detail = {"is_right": True, "rule": "Mail", "changes": {"message": [None, "No."]}}
 
     assert (
@@ -19,7 +19,7 @@ def test_particulars_are_told_in_words():
     )
 
 
-def test_ways_to_sign_in_are_told_in_words():
+def test_sign_in_methods_have_readable_labels():
     assert messages.detail_lines({"way": "totp"}, {}) == ["via: authenticator app"]
     assert messages.detail_lines({"what": "all"}, {}) == ["type: all except the password"]
     assert messages.detail_lines({"reason": "totp", "what": 7}, {}) == [
@@ -28,7 +28,7 @@ def test_ways_to_sign_in_are_told_in_words():
     ]
 
 
-def test_a_change_is_named_as_on_its_form():
+def test_a_changed_field_has_the_label_of_its_form():
     detail = {"changes": {"is_staff": [False, True], "max_steps": [10, 5]}}
 
     with override("ja"):

@@ -188,9 +188,7 @@ def numbers(run):
     return list(RunEvent.objects.filter(run=run).order_by("seq").values_list("seq", flat=True))
 
 
-async def test_the_words_of_an_erased_person_are_nowhere(
-    person, administrator, repeated, answered
-):
+async def test_the_text_of_an_erased_user_is_nowhere(person, administrator, repeated, answered):
     before = {run.pk: await sync_to_async(numbers)(run) for run in (repeated, answered)}
     assert len(await sync_to_async(rows_with)(MARK)) > 30
     assert len(await sync_to_async(rows_with)(ANSWER)) > 7
@@ -208,7 +206,7 @@ async def test_the_words_of_an_erased_person_are_nowhere(
         assert in_the_file(MARK) == in_the_file(ANSWER) == []
 
 
-def test_what_others_said_stays_around_it(person, administrator, repeated):
+def test_text_of_other_users_stays(person, administrator, repeated):
     call_command("erase_person", "ada", "--yes")
 
     run = Run.objects.get(pk=repeated.pk)
@@ -223,7 +221,7 @@ def test_what_others_said_stays_around_it(person, administrator, repeated):
     assert Run.objects.filter(user=run.user).count() == 2
 
 
-def test_the_report_says_what_was_found_where(person, administrator, repeated, capsys):
+def test_the_report_lists_what_was_found_where(person, administrator, repeated, capsys):
     call_command("erase_person", "ada", "--yes")
 
     said = capsys.readouterr().out
@@ -237,9 +235,7 @@ def test_the_report_says_what_was_found_where(person, administrator, repeated, c
     assert "examples (2)" in said
 
 
-def test_what_an_agent_is_told_by_its_administrator_is_reported_and_left(
-    person, agent, repeated
-):
+def test_text_in_agent_instructions_is_reported_and_kept(person, agent, repeated):
     agent.instructions = f"Be kind. {WORDS}"
     agent.save()
 
@@ -252,7 +248,7 @@ def test_what_an_agent_is_told_by_its_administrator_is_reported_and_left(
 COMMON = "What can you do for me today?"
 
 
-def test_what_somebody_else_said_in_the_same_words_is_theirs(person, stranger):
+def test_equal_text_of_another_user_is_kept(person, stranger):
     chat = conversation(stranger, COMMON)
     members.add_member(chat, "ada", "write")
     create_question(chat, person, COMMON)
@@ -265,7 +261,7 @@ def test_what_somebody_else_said_in_the_same_words_is_theirs(person, stranger):
     assert [message.text for message in Message.objects.all()] == [COMMON, COMMON]
 
 
-def test_a_short_word_goes_only_where_they_said_it(person, stranger):
+def test_short_text_is_erased_only_in_the_users_own_rows(person, stranger):
     chat = conversation(stranger, "Shall we use it?")
     members.add_member(chat, "ada", "write")
     create_question(chat, person, "user")
@@ -315,7 +311,7 @@ STAGES = [
 
 
 @pytest.mark.parametrize(("room", "stage"), STAGES)
-def test_where_it_is_cut_off_all_of_it_goes_the_next_time(
+def test_an_interrupted_erasure_is_completed_by_the_next(
     person, repeated, answered, monkeypatch, room, stage
 ):
     with monkeypatch.context() as patch:
@@ -329,7 +325,7 @@ def test_where_it_is_cut_off_all_of_it_goes_the_next_time(
 
 
 @pytest.mark.parametrize("text", ['a "b" \n c' * 6, "鎌倉の庭は秘密です。" * 5, "x\\ny" * 20])
-def test_words_are_found_as_json_has_them(text):
+def test_text_is_found_in_its_json_encoding(text):
     words = quotations.QuotationMatcher([text])
     value = json.dumps({"a": text, "b": json.dumps([text, "stays"])})
 
@@ -339,7 +335,7 @@ def test_words_are_found_as_json_has_them(text):
     assert json.loads(json.loads(left)["b"]) == ["‹…›", "stays"]
 
 
-def test_many_long_texts_are_found_in_no_time():
+def test_many_long_texts_are_found_quickly():
     texts = [
         f"{number} is the number of this sentence, {uuid4().hex}." for number in range(3000)
     ]
@@ -381,7 +377,7 @@ NO_WORDS = {
 }
 
 
-def test_every_place_that_words_get_to_is_known():
+def test_every_column_that_can_contain_text_is_known():
     """Every new column must be classified here as containing users' text or not."""
     known = {
         f"{model.__name__}.{name}"

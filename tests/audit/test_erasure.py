@@ -54,7 +54,7 @@ def together(person, stranger):
     return chat
 
 
-async def test_nothing_of_them_is_left(person, stranger, together, administrator):
+async def test_nothing_of_an_erased_user_is_left(person, stranger, together, administrator):
     from asgiref.sync import sync_to_async
 
     await sync_to_async(conversation)(person, f"{WORDS}, too")
@@ -75,7 +75,7 @@ async def test_nothing_of_them_is_left(person, stranger, together, administrator
     assert not together.is_shared
 
 
-def test_the_log_still_holds_and_knows_nobody(person, administrator):
+def test_the_audit_chain_stays_intact_and_anonymous(person, administrator):
     client_of(person, REMOTE_ADDR="203.0.113.77").post("/logout/")
     token = audit.person(person).token
 
@@ -89,7 +89,7 @@ def test_the_log_still_holds_and_knows_nobody(person, administrator):
     assert AuditEntry.objects.first().action == "person.erased"
 
 
-def test_what_was_decided_stays_and_who_decided_does_not(person, stranger):
+def test_decisions_stay_without_their_author(person, stranger):
     run = create_ended_run(stranger, "Send it?", "chat.9")
     about = {
         "run": run,
@@ -110,7 +110,7 @@ def test_what_was_decided_stays_and_who_decided_does_not(person, stranger):
     assert Approval.objects.get().verdict == "approved"
 
 
-async def test_what_runs_is_stopped_first(person, administrator, agent, scripted):
+async def test_live_runs_are_stopped_first(person, administrator, agent, scripted):
     from asgiref.sync import sync_to_async
 
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1", user=person)
@@ -120,7 +120,7 @@ async def test_what_runs_is_stopped_first(person, administrator, agent, scripted
     assert not await Run.objects.filter(pk=run.pk).aexists()
 
 
-def test_cut_off_in_the_middle_it_goes_on_to_the_end(person, administrator, monkeypatch):
+def test_an_interrupted_erasure_is_resumed(person, administrator, monkeypatch):
     conversation(person, WORDS)
     conversation(person, "more")
     with monkeypatch.context() as patch:
@@ -137,7 +137,7 @@ def test_cut_off_in_the_middle_it_goes_on_to_the_end(person, administrator, monk
     assert begun.count() == 1
 
 
-def test_beforehand_it_is_said_what_will_go(person, stranger, together, capsys):
+def test_the_confirmation_lists_what_will_be_deleted(person, stranger, together, capsys):
     run = Run.objects.filter(user=stranger).first()
     Note.objects.create(run=run, author=person, text="Odd")
 
@@ -150,14 +150,14 @@ def test_beforehand_it_is_said_what_will_go(person, stranger, together, capsys):
     assert type(person).objects.filter(pk=person.pk).exists()
 
 
-def test_nothing_is_erased_by_a_slip(person):
+def test_erasing_needs_confirmation(person):
     with pytest.raises(CommandError, match="--yes"):
         call_command("erase_person", "ada")
 
     assert type(person).objects.filter(pk=person.pk, is_active=True).exists()
 
 
-def test_the_last_administrator_stays(administrator):
+def test_the_last_administrator_cannot_be_erased(administrator):
     with pytest.raises(CommandError, match="last administrator"):
         call_command("erase_person", "root", "--yes")
 
@@ -177,7 +177,7 @@ def fresh(client):
     return client
 
 
-def test_an_administrator_erases_whom_they_have_named(person, administrator):
+def test_an_administrator_erases_the_confirmed_user(person, administrator):
     conversation(person, WORDS)
     client, page = client_of(administrator), erase_page(person)
     assert client.post(page, {"name": "ada"}).headers["Location"] == "/account/confirm/"
@@ -195,7 +195,7 @@ def test_an_administrator_erases_whom_they_have_named(person, administrator):
     assert rows_with(WORDS) == rows_with("'ada'") == []
 
 
-def test_nobody_erases_themselves_in_the_console(administrator):
+def test_an_administrator_cannot_erase_themselves_in_the_console(administrator):
     client = fresh(client_of(administrator))
 
     answer = client.post(erase_page(administrator), {"name": "root"})
@@ -203,7 +203,7 @@ def test_nobody_erases_themselves_in_the_console(administrator):
     assert answer.status_code == 422
 
 
-def test_whoever_may_not_delete_people_erases_nobody(person, stranger):
+def test_erasing_needs_the_permission_to_delete_users(person, stranger):
     stranger.is_staff = True
     stranger.save()
 
@@ -213,14 +213,14 @@ def test_whoever_may_not_delete_people_erases_nobody(person, stranger):
 # By themselves
 
 
-def test_nobody_deletes_their_account_unless_that_is_allowed(person):
+def test_users_cannot_delete_their_account_unless_allowed(person):
     client = client_of(person)
 
     assert "Delete my account" not in client.get("/account/data/").content.decode()
     assert client.post("/account/erase/", {"name": "ada"}).status_code == 404
 
 
-def test_somebody_deletes_their_account_with_their_password(django_user_model, settings):
+def test_users_delete_their_account_with_their_password(django_user_model, settings):
     settings.SELF_ERASURE = True
     django_user_model.objects.create_user("ada", password="a long walk")
     client = Client()

@@ -48,7 +48,7 @@ def belonging(person, stranger):
     return chat
 
 
-def test_it_has_what_was_said_asked_and_judged(belonging, person):
+def test_the_export_has_messages_runs_and_feedback(belonging, person):
     files = unpack_export(person)
 
     run = Run.objects.get(user=person)
@@ -64,7 +64,7 @@ def test_it_has_what_was_said_asked_and_judged(belonging, person):
     assert json.loads(files["account.json"])["username"] == "ada"
 
 
-def test_it_has_nothing_of_others(belonging, person, stranger):
+def test_the_export_has_nothing_of_other_users(belonging, person, stranger):
     for files in (unpack_export(person), unpack_export(may(person, "review_runs"))):
         assert "My own affair?" not in str(files)
 
@@ -80,7 +80,7 @@ def test_it_has_what_others_said_where_they_are_together(belonging, person, stra
     assert "parcel" not in str(unpack_export(type(stranger).objects.get(pk=stranger.pk)))
 
 
-def test_it_has_when_and_from_where_they_signed_in(person):
+def test_the_export_has_the_sign_in_history(person):
     client_of(person, REMOTE_ADDR="203.0.113.77").post("/logout/")
 
     entries = json.loads(unpack_export(person)["sign-ins.json"])
@@ -89,7 +89,7 @@ def test_it_has_when_and_from_where_they_signed_in(person):
     assert entries[0]["address"] == "203.0.113.77"
 
 
-async def test_everybody_can_take_their_own(belonging, person):
+async def test_every_user_can_export_their_own_data(belonging, person):
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
 
@@ -104,7 +104,7 @@ async def test_everybody_can_take_their_own(belonging, person):
     assert (entry.action, entry.actor_name) == ("person.exported", "ada")
 
 
-async def test_administrators_take_it_for_others(belonging, person, administrator):
+async def test_administrators_can_export_other_users_data(belonging, person, administrator):
     client = AsyncClient()
     await sync_to_async(client.force_login)(administrator)
 
@@ -116,7 +116,7 @@ async def test_administrators_take_it_for_others(belonging, person, administrato
     assert (entry.action, entry.actor_name) == ("person.exported", "root")
 
 
-def test_who_may_not_see_personal_data_takes_nobodys(person, stranger):
+def test_exporting_other_users_data_needs_the_permission(person, stranger):
     stranger.is_staff = True
     stranger.save()
     client = client_of(may(stranger, "view_user", "view_chatsession"))
@@ -135,7 +135,7 @@ def test_the_command_writes_a_file_for_its_owner_only(belonging, tmp_path, capsy
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_command_says_what_is_wrong(belonging, tmp_path):
+def test_the_command_reports_errors(belonging, tmp_path):
     with pytest.raises(CommandError, match="no user named 'bob'"):
         call_command("export_person", "bob", "-o", str(tmp_path / "x.zip"))
     with pytest.raises(CommandError, match="Can't write"):

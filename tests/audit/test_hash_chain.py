@@ -24,7 +24,7 @@ def log(db):
     return AuditEntry.objects.order_by("number")
 
 
-def test_entries_that_nobody_touched_hold(log):
+def test_an_untouched_log_is_intact(log):
     verdict = hash_chain.verify()
 
     assert (verdict.holds, verdict.checked) == (True, 5)
@@ -43,7 +43,7 @@ def test_entries_that_nobody_touched_hold(log):
         ("UPDATE agents_auditentry SET key = 'deadbeef' WHERE number = 3", "key gone", 3),
     ],
 )
-def test_what_was_done_to_the_log_is_found_where_it_was_done(log, tamper, sql, flaw, number):
+def test_tampering_is_found_at_its_entry(log, tamper, sql, flaw, number):
     tamper(sql)
 
     verdict = hash_chain.verify()
@@ -51,7 +51,7 @@ def test_what_was_done_to_the_log_is_found_where_it_was_done(log, tamper, sql, f
     assert (verdict.flaw, verdict.number) == (flaw, number)
 
 
-def test_nobody_is_passed_off_as_somebody_else(log, person, tamper):
+def test_changing_the_user_of_an_entry_is_found(log, person, tamper):
     tamper(
         "UPDATE agents_auditentry SET person_id = %s WHERE number = 2", audit.person(person).pk
     )
@@ -59,7 +59,7 @@ def test_nobody_is_passed_off_as_somebody_else(log, person, tamper):
     assert hash_chain.verify().flaw == "changed"
 
 
-def test_an_entry_that_somebody_without_the_key_put_in_is_found(log, tamper):
+def test_an_entry_forged_without_the_key_is_found(log, tamper):
     last = log[4]
     tamper(
         "INSERT INTO agents_auditentry (number, at, person_id, action, subject, detail, place,"
@@ -72,7 +72,7 @@ def test_an_entry_that_somebody_without_the_key_put_in_is_found(log, tamper):
     assert (hash_chain.verify().flaw, hash_chain.verify().number) == ("inserted", 6)
 
 
-def test_rows_are_neither_changed_nor_deleted(log):
+def test_entries_cannot_be_changed_or_deleted_through_the_orm(log):
     entry = log[0]
 
     for act in (entry.save, entry.delete, log.delete, lambda: log.update(action="nothing")):
@@ -83,14 +83,14 @@ def test_rows_are_neither_changed_nor_deleted(log):
 @pytest.mark.parametrize(
     "sql", ["UPDATE agents_auditentry SET action = 'x'", "DELETE FROM agents_auditentry"]
 )
-def test_the_database_refuses_it_too(log, sql):
+def test_entries_cannot_be_changed_or_deleted_in_the_database(log, sql):
     with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
         connection.cursor().execute(sql)
 
     assert hash_chain.verify().checked == 5
 
 
-def test_what_a_new_key_seals_goes_on_from_what_an_old_one_did(log, settings):
+def test_a_new_key_continues_the_chain_of_the_old_one(log, settings):
     settings.ENCRYPTION_KEYS = ["a new key", *settings.ENCRYPTION_KEYS]
     audit.record(None, "run.viewed", "run:6")
     assert hash_chain.verify().checked == 6
@@ -101,14 +101,14 @@ def test_what_a_new_key_seals_goes_on_from_what_an_old_one_did(log, settings):
 
 
 @pytest.mark.parametrize("value", [1e22, 0.1, 1.0, 1e-7, "half \ud800", "nul \0", float("nan")])
-def test_awkward_values_come_back_as_they_were_sealed(value, db):
+def test_unusual_values_are_verified(value, db):
     audit.record(None, "run.viewed", "run:1", value=value, more={"値": [value] * 3})
 
     assert hash_chain.verify().holds
 
 
 @pytest.mark.django_db(transaction=True)
-def test_many_who_write_at_once_write_one_after_the_other():
+def test_concurrent_writes_are_serialized():
     def write():
         for _ in range(10):
             audit.record(None, "run.viewed", "run:1")
@@ -123,7 +123,7 @@ def test_many_who_write_at_once_write_one_after_the_other():
     assert (hash_chain.verify().holds, hash_chain.verify().checked) == (True, 40)
 
 
-def test_what_is_not_kept_does_not_count(log):
+def test_rolled_back_entries_leave_no_gap(log):
     with transaction.atomic():
         audit.record(None, "run.viewed", "run:6")
         transaction.set_rollback(True)
@@ -132,7 +132,7 @@ def test_what_is_not_kept_does_not_count(log):
     assert (hash_chain.verify().holds, hash_chain.verify().checked) == (True, 6)
 
 
-def test_a_lost_end_is_found_again(log):
+def test_a_missing_head_is_rebuilt(log):
     AuditHead.objects.all().delete()
 
     audit.record(None, "run.viewed", "run:6")
@@ -140,7 +140,7 @@ def test_a_lost_end_is_found_again(log):
     assert hash_chain.verify().checked == 6
 
 
-def test_only_the_newest_can_be_looked_at(log, tamper):
+def test_verification_can_be_limited_to_the_newest_entries(log, tamper):
     tamper("UPDATE agents_auditentry SET subject = 'run:9' WHERE number = 1")
 
     verdict = hash_chain.verify(newest=3)
@@ -159,17 +159,17 @@ def verify_output(capsys, *arguments):
     return capsys.readouterr().out
 
 
-def test_the_command_says_that_all_is_well(log, capsys):
+def test_the_command_reports_an_intact_log(log, capsys):
     assert verify_output(capsys).startswith("The audit log is intact: 5 entries")
 
 
-def test_the_command_names_the_first_entry_that_is_not_as_it_was(log, tamper, capsys):
+def test_the_command_names_the_first_changed_entry(log, tamper, capsys):
     tamper("UPDATE agents_auditentry SET subject = 'run:9' WHERE number = 3")
 
     assert verify_output(capsys).startswith("Entry 3 was changed")
 
 
-def test_a_tail_that_was_cut_with_care_is_missed_by_the_anchor(log, tamper, tmp_path, capsys):
+def test_an_anchor_detects_a_truncated_log(log, tamper, tmp_path, capsys):
     anchor = tmp_path / "anchor.json"
     assert "intact" in verify_output(capsys, "--anchor", str(anchor))
     assert json.loads(anchor.read_text())["number"] == 5
@@ -182,7 +182,7 @@ def test_a_tail_that_was_cut_with_care_is_missed_by_the_anchor(log, tamper, tmp_
     assert json.loads(anchor.read_text())["number"] == 5
 
 
-def test_an_anchor_that_cannot_be_read_is_said_so(log, tmp_path, capsys):
+def test_an_unreadable_anchor_is_an_error(log, tmp_path, capsys):
     (tmp_path / "anchor.json").write_text("{")
 
     assert "Can't read the anchor" in verify_output(
@@ -193,7 +193,7 @@ def test_an_anchor_that_cannot_be_read_is_said_so(log, tmp_path, capsys):
 # Cutting
 
 
-def test_what_is_cut_leaves_a_chain_that_holds(log, capsys, tmp_path):
+def test_retention_leaves_an_intact_chain(log, capsys, tmp_path):
     anchor = str(tmp_path / "anchor.json")
     verify_output(capsys, "--anchor", anchor)
 
@@ -205,7 +205,7 @@ def test_what_is_cut_leaves_a_chain_that_holds(log, capsys, tmp_path):
     assert "intact" in verify_output(capsys, "--anchor", anchor)
 
 
-def test_more_than_what_was_cut_is_missed(log, tamper):
+def test_deleting_more_than_retention_did_is_found(log, tamper):
     audit.truncate(before=log[2].at)
     assert hash_chain.verify().holds
 

@@ -36,14 +36,14 @@ def found(client, **filters):
 
 
 @pytest.mark.parametrize("query", ["苦情", "run:7", "unmasked ada", "RUN.UNMASKED"])
-def test_an_entry_is_found_by_any_of_its_words(log, administrator, query):
+def test_an_entry_is_found_by_any_of_its_text(log, administrator, query):
     shown = found(client_of(administrator), q=query)
 
     assert "ada unmasked personal data in run 7." in shown
     assert "eve" not in shown
 
 
-def test_an_entry_is_found_by_whom_it_is_about(log, administrator, person):
+def test_an_entry_is_found_by_its_subject(log, administrator, person):
     client, token = client_of(administrator), audit.person(person).token
 
     assert "eve added a sign-in method for ada." in found(client, q="ada")
@@ -53,14 +53,14 @@ def test_an_entry_is_found_by_whom_it_is_about(log, administrator, person):
 
 
 @pytest.mark.parametrize(("query", "number"), [("苦情", "1 entry"), ("a", "6 entries")])
-def test_entries_are_counted_as_what_they_are(log, administrator, query, number):
+def test_entries_are_counted_by_kind(log, administrator, query, number):
     page = client_of(administrator).get(PAGE, {"q": query})
 
     assert number in page.content.decode().partition('class="paginator"')[2]
 
 
 @pytest.mark.parametrize("query", ["nothing\0", "half \ud800", "%", "'", "9" * 40, "()"])
-def test_any_question_has_an_answer(log, administrator, query):
+def test_any_search_returns_a_page(log, administrator, query):
     client = client_of(administrator)
 
     assert client.get(PAGE, {"q": query.encode(errors="replace")}).status_code == 200
@@ -68,7 +68,7 @@ def test_any_question_has_an_answer(log, administrator, query):
     assert answer.status_code == (400 if "\0" in query else 200)
 
 
-def test_the_chain_is_verified_by_a_click(log, administrator, tamper):
+def test_the_chain_can_be_verified_on_the_page(log, administrator, tamper):
     client = client_of(administrator)
     assert "The log hasn't been verified yet." in client.get(PAGE).content.decode()
 
@@ -81,7 +81,7 @@ def test_the_chain_is_verified_by_a_click(log, administrator, tamper):
     assert "Entry 2 was changed" in shown
 
 
-def test_an_entry_is_told_in_words_before_it_is_shown_as_it_is_kept(log, administrator, person):
+def test_an_entry_is_described_before_its_raw_data(log, administrator, person):
     entry = AuditEntry.objects.get(action="mfa.added")
 
     page = client_of(administrator).get(f"{PAGE}{entry.pk}/change/").content.decode()
@@ -102,7 +102,7 @@ async def export_log(user, form, query=""):
     return b"".join([part async for part in answer.streaming_content]).decode()
 
 
-async def test_what_is_found_can_be_taken_along(log, administrator):
+async def test_search_results_can_be_exported(log, administrator):
     lines = (await export_log(administrator, "jsonl", "q=agent:3")).splitlines()
 
     assert [json.loads(line)["sentence"] for line in lines] == ["root changed agent “=cmd()”."]
@@ -110,7 +110,7 @@ async def test_what_is_found_can_be_taken_along(log, administrator):
     assert (entry.action, entry.detail["filter"]) == ("audit.exported", "q=agent%3A3")
 
 
-async def test_a_table_of_entries_has_no_formulas(log, administrator):
+async def test_the_csv_export_has_no_formulas(log, administrator):
     await sync_to_async(audit.record)(None, "run.viewed", "=1+1")
 
     rows = list(csv.DictReader(io.StringIO(await export_log(administrator, "csv"))))
@@ -119,7 +119,7 @@ async def test_a_table_of_entries_has_no_formulas(log, administrator):
     assert rows[0]["number"] == "1"
 
 
-def test_from_where_somebody_came_is_shown_in_full_to_few(clerk, administrator, person):
+def test_full_ip_addresses_need_the_permission(clerk, administrator, person):
     client = client_of(person, REMOTE_ADDR="203.0.113.77")
     client.post("/logout/")
 
@@ -131,7 +131,7 @@ def test_from_where_somebody_came_is_shown_in_full_to_few(clerk, administrator, 
     assert "203.0.113.77" in shown
 
 
-def test_whoever_may_not_read_it_can_neither_verify_nor_export(stranger):
+def test_verifying_and_exporting_need_the_read_permission(stranger):
     stranger.is_staff = True
     stranger.save()
     client = client_of(stranger)
@@ -140,14 +140,14 @@ def test_whoever_may_not_read_it_can_neither_verify_nor_export(stranger):
         assert client.post(f"{PAGE}{way}").status_code == 403, way
 
 
-def test_nothing_is_done_by_looking(administrator):
+def test_get_requests_change_nothing(administrator):
     client = client_of(administrator)
 
     assert client.get(f"{PAGE}verify/").status_code == 405
     assert client.get(f"{PAGE}export.csv").status_code == 405
 
 
-def test_what_was_changed_is_told_in_a_line(administrator):
+def test_a_change_is_described_in_one_line(administrator):
     changes = {"max_steps": [10, 9], "groups": [[], ["a", "b"]], "key": "set", "email": []}
     audit.record(administrator, "console.changed", "agent:3", name="helper", changes=changes)
 
@@ -156,7 +156,7 @@ def test_what_was_changed_is_told_in_a_line(administrator):
     assert "email: changed, groups: — → a, b, key: set, max steps: 10 → 9" in shown
 
 
-def test_every_action_has_a_sentence_and_a_kind():
+def test_every_action_has_a_description_and_a_kind():
     named = [value for name, value in vars(audit).items() if name.isupper()]
     actions = {value for value in named if isinstance(value, str) and "." in value}
 

@@ -26,7 +26,7 @@ def ada(django_user_model):
     return django_user_model.objects.create_user("ada", password=PASSWORD)
 
 
-def away(*_):
+def fail_to_save(*_):
     raise OperationalError("server closed the connection unexpectedly")
 
 
@@ -34,7 +34,7 @@ def newest(action):
     return AuditEntry.objects.filter(action=action).first()
 
 
-def test_signing_in_and_out_is_kept_with_where_it_came_from(ada):
+def test_signing_in_and_out_is_audited_with_the_ip_address(ada):
     client = Client(headers={"user-agent": "Lynx/2.9"}, REMOTE_ADDR="203.0.113.77")
 
     client.post("/login/", {"username": "ada", "password": PASSWORD})
@@ -48,7 +48,7 @@ def test_signing_in_and_out_is_kept_with_where_it_came_from(ada):
     assert newest("signin.out").actor == ada
 
 
-def test_with_the_old_key_lost_people_still_sign_in_and_are_kept(ada, settings):
+def test_users_can_sign_in_and_are_audited_after_a_lost_key(ada, settings):
     settings.ENCRYPTION_KEYS = ["the first phrase"]
     Client(REMOTE_ADDR="203.0.113.77").post("/login/", {"username": "ada", "password": "x"})
     old = newest("signin.failed")
@@ -64,7 +64,7 @@ def test_with_the_old_key_lost_people_still_sign_in_and_are_kept(ada, settings):
     assert before.person.decrypt(before.place) == ""
 
 
-def test_a_password_typed_as_a_name_is_not_kept(ada):
+def test_a_password_entered_as_username_is_not_audited(ada):
     Client().post("/login/", {"username": "my Secret pass", "password": "x"})
     Client().post("/login/", {"username": "ada", "password": "wrong"})
 
@@ -74,8 +74,8 @@ def test_a_password_typed_as_a_name_is_not_kept(ada):
     assert "Secret" not in str(AuditEntry.objects.values())
 
 
-def test_who_cannot_be_recorded_is_not_signed_in(ada, monkeypatch):
-    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+def test_sign_in_fails_if_the_audit_log_fails(ada, monkeypatch):
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", fail_to_save)
     client = Client()
 
     refused = client.post("/login/", {"username": "ada", "password": PASSWORD})
@@ -84,7 +84,7 @@ def test_who_cannot_be_recorded_is_not_signed_in(ada, monkeypatch):
     assert client.get("/").status_code == 302
 
 
-def test_rights_are_kept_however_they_were_given(ada, administrator):
+def test_permission_changes_are_audited(ada, administrator):
     group = Group.objects.create(name="auditors")
     right = Permission.objects.get(codename="review_runs")
 
@@ -106,7 +106,7 @@ def test_rights_are_kept_however_they_were_given(ada, administrator):
     assert newest("person.changed").detail == {"changes": {"is_staff": [False, True]}}
 
 
-def test_a_name_changed_in_the_console_is_kept_without_the_name(ada, administrator):
+def test_a_changed_name_is_audited_without_the_name(ada, administrator):
     typed = {"username": "ada", "first_name": "Augusta", "role": "person", "is_active": "on"}
 
     client_of(administrator).post(f"/admin/auth/user/{ada.pk}/change/", typed)
@@ -116,7 +116,7 @@ def test_a_name_changed_in_the_console_is_kept_without_the_name(ada, administrat
     assert "Augusta" not in str(AuditEntry.objects.values())
 
 
-def test_what_is_set_up_is_kept_with_what_it_was_before(administrator):
+def test_configuration_changes_are_audited_with_old_values(administrator):
     pattern = GuardrailPattern.objects.create(name="mail", pattern="x", action="warn")
     page = f"/admin/agents/guardrailpattern/{pattern.pk}/change/"
     form = {"name": "mail", "pattern": "y", "stage": pattern.stage, "action": "warn"}
@@ -129,7 +129,7 @@ def test_what_is_set_up_is_kept_with_what_it_was_before(administrator):
     assert entry.detail == {"name": "mail", "changes": {"pattern": ["x", "y"]}}
 
 
-def test_of_a_secret_only_what_became_of_it_is_kept(administrator):
+def test_secrets_are_audited_as_set_changed_or_cleared_only(administrator):
     server = McpServer.objects.create(name="shop", transport="http", url="https://a.example/")
     page = f"/admin/agents/mcpserver/{server.pk}/change/"
     form = {"transport": "http", "url": "https://a.example/", "timeout": "5", "args": "[]"}
@@ -142,11 +142,11 @@ def test_of_a_secret_only_what_became_of_it_is_kept(administrator):
     assert "s3cret" not in str(AuditEntry.objects.values())
 
 
-def test_what_cannot_be_recorded_is_not_changed(administrator, monkeypatch):
+def test_changes_fail_if_the_audit_log_fails(administrator, monkeypatch):
     client = client_of(administrator)
     agent = Agent.objects.create(name="clerk")
 
-    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", fail_to_save)
     answer = client.post(f"/admin/agents/agent/{agent.pk}/delete/", {"post": "yes"})
 
     assert answer.status_code == 503
@@ -162,7 +162,9 @@ def test_what_cannot_be_recorded_is_not_changed(administrator, monkeypatch):
         ("guardrailpattern/sets/", {"set": "secrets"}),
     ],
 )
-def test_nor_is_what_pages_of_their_own_do(administrator, monkeypatch, page, typed):
+def test_changes_on_custom_console_pages_fail_if_the_audit_log_fails(
+    administrator, monkeypatch, page, typed
+):
     agent = Agent.objects.create(name="clerk")
     agent_versions.save(agent, None)
     Agent.objects.filter(pk=agent.pk).update(instructions="Be brief.")
@@ -170,18 +172,18 @@ def test_nor_is_what_pages_of_their_own_do(administrator, monkeypatch, page, typ
     kinds = (Agent, McpServer, GuardrailPattern)
     before = [list(kind.objects.order_by("pk").values()) for kind in kinds]
 
-    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", fail_to_save)
     answer = client_of(administrator).post(f"/admin/agents/{page.format(pk=agent.pk)}", typed)
 
     assert answer.status_code == 503
     assert [list(kind.objects.order_by("pk").values()) for kind in kinds] == before
 
 
-def test_nor_is_a_password(administrator, ada, monkeypatch):
+def test_password_changes_fail_if_the_audit_log_fails(administrator, ada, monkeypatch):
     link = client_of(administrator).post(f"/admin/auth/user/{ada.pk}/link/").context["link"]
     typed = dict.fromkeys(("new_password1", "new_password2"), "another walk on the beach")
 
-    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", fail_to_save)
     answer = Client().post(link, typed)
 
     ada.refresh_from_db()
@@ -189,7 +191,7 @@ def test_nor_is_a_password(administrator, ada, monkeypatch):
     assert ada.check_password(PASSWORD)
 
 
-def test_deleting_what_people_said_keeps_none_of_their_words(administrator, person):
+def test_deletions_are_audited_without_the_text(administrator, person):
     run = person.runs.create(topic="chat.1", query="my doctor said", status="completed")
 
     client_of(administrator).post(f"/admin/agents/run/{run.pk}/delete/", {"post": "yes"})
@@ -198,12 +200,12 @@ def test_deleting_what_people_said_keeps_none_of_their_words(administrator, pers
     assert "doctor" not in str(AuditEntry.objects.values())
 
 
-def test_addresses_are_shown_as_networks():
+def test_ip_addresses_are_shown_as_networks():
     assert request_context.mask_address("203.0.113.77") == "203.0.113.0/24"
     assert request_context.mask_address("2001:db8:1:2::3") == "2001:db8:1::/48"
 
 
-def test_a_visitor_cannot_make_up_where_they_come_from(rf, settings):
+def test_a_client_cannot_forge_its_ip_address(rf, settings):
     forged = {"HTTP_X_FORWARDED_FOR": "9.9.9.9, 203.0.113.77", "REMOTE_ADDR": "10.0.0.1"}
 
     assert request_context.client_address(rf.get("/", **forged)) == "10.0.0.1"
@@ -211,7 +213,7 @@ def test_a_visitor_cannot_make_up_where_they_come_from(rf, settings):
     assert request_context.client_address(rf.get("/", **forged)) == "203.0.113.77"
 
 
-def test_what_was_kept_of_all_this_holds(ada):
+def test_the_chain_of_these_entries_is_intact(ada):
     Client().post("/login/", {"username": "ada", "password": PASSWORD})
 
     assert hash_chain.verify().holds

@@ -25,7 +25,7 @@ def thirty_days(settings):
     settings.KEEP_RUNS_DAYS = 30
 
 
-def test_an_old_session_goes_with_all_that_came_of_it(person):
+def test_an_old_chat_is_deleted_with_everything_derived_from_it(person):
     old, young = conversation(person, "old?", days=31), conversation(person, "young?", days=29)
 
     done = retention.prune()
@@ -36,7 +36,7 @@ def test_an_old_session_goes_with_all_that_came_of_it(person):
         assert not model.objects.filter(run__topic=old.topic).exists()
 
 
-def test_without_a_limit_everything_stays(person, settings):
+def test_without_retention_everything_stays(person, settings):
     settings.KEEP_RUNS_DAYS = None
     conversation(person, "old?", days=9999)
 
@@ -44,7 +44,7 @@ def test_without_a_limit_everything_stays(person, settings):
     assert ChatSession.objects.exists()
 
 
-def test_what_somebody_still_needs_stays_however_old(person):
+def test_old_data_in_use_is_kept(person):
     live, flagged, example, judged = (
         conversation(person, f"{what}?", days=99)
         for what in ("live", "flag", "example", "done")
@@ -61,7 +61,7 @@ def test_what_somebody_still_needs_stays_however_old(person):
     assert (done.sessions, done.spared) == (1, 3)
 
 
-def test_what_a_young_run_goes_back_to_stays_with_it(person, stranger):
+def test_the_origin_of_a_recent_rerun_is_kept(person, stranger):
     chat = conversation(person, "old?", days=99)
     origin = Run.objects.get()
     again = create_ended_run(stranger, "old?", "rerun.1", origin=origin, origin_step=1)
@@ -72,7 +72,7 @@ def test_what_a_young_run_goes_back_to_stays_with_it(person, stranger):
     assert ChatSession.objects.get() == chat
 
 
-def test_runs_that_nobody_asked_in_a_session_go_too(person):
+def test_old_runs_outside_chats_are_deleted(person):
     old = create_ended_run(person, "scheduled?", "schedule.1")
     Run.objects.filter(pk=old.pk).update(started_at=timezone.now() - timedelta(days=31))
 
@@ -90,7 +90,7 @@ def test_a_dry_run_counts_and_deletes_nothing(person, capsys):
     assert not AuditEntry.objects.filter(action="retention.pruned").exists()
 
 
-def test_long_sessions_go_bit_by_bit(person, monkeypatch):
+def test_long_chats_are_deleted_in_batches(person, monkeypatch):
     monkeypatch.setattr(batched_delete, "EVENT_BATCH", 3)
     monkeypatch.setattr(batched_delete, "RUN_BATCH", 2)
     chat = conversation(person, *(f"{number}?" for number in range(5)), days=31)
@@ -104,7 +104,7 @@ def test_long_sessions_go_bit_by_bit(person, monkeypatch):
     assert not ChatSession.objects.exists()
 
 
-def test_a_session_that_is_used_meanwhile_stays(person):
+def test_a_chat_used_meanwhile_is_kept(person):
     chat = conversation(person, "old?", days=31)
     before = timezone.now() - timedelta(days=30)
     create_question(chat, person, "and now?")
@@ -114,7 +114,7 @@ def test_a_session_that_is_used_meanwhile_stays(person):
     assert Run.objects.count() == 2
 
 
-def test_the_log_is_cut_where_it_is_too_old_and_still_holds(settings, person, monkeypatch):
+def test_the_audit_log_is_truncated_and_stays_intact(settings, person, monkeypatch):
     settings.KEEP_AUDIT_DAYS = 1
     audit.record(person, "run.viewed", "run:1")
     later = timezone.now() + timedelta(days=2)
@@ -128,7 +128,7 @@ def test_the_log_is_cut_where_it_is_too_old_and_still_holds(settings, person, mo
     assert hash_chain.verify().holds
 
 
-def test_signins_that_are_over_go(person):
+def test_expired_sign_ins_are_deleted(person):
     client_of(person)
     Session.objects.update(expire_date=timezone.now() - timedelta(days=1))
 
@@ -136,7 +136,7 @@ def test_signins_that_are_over_go(person):
     assert not Session.objects.exists()
 
 
-def test_once_a_day_whichever_process_comes_first(person):
+def test_retention_runs_once_a_day_in_one_process(person):
     now = timezone.now()
 
     assert retention._claim_turn(now) == (True, False)
@@ -144,7 +144,7 @@ def test_once_a_day_whichever_process_comes_first(person):
     assert retention._claim_turn(now + timedelta(hours=25)) == (True, False)
 
 
-def test_the_server_says_what_it_did(person, administrator):
+def test_retention_is_logged(person, administrator):
     conversation(person, "old?", days=31)
 
     retention.prune()
@@ -154,7 +154,7 @@ def test_the_server_says_what_it_did(person, administrator):
     assert "1 chats, 1 runs and 0 audit log entries" in shown
 
 
-def test_an_erasure_that_was_cut_off_is_finished(person):
+def test_an_interrupted_erasure_is_finished(person):
     conversation(person, "mine?")
     erasure.begin(person, None)
     later = timezone.now() + timedelta(minutes=6)

@@ -38,7 +38,7 @@ def scopes():
     return sorted(mcp_servers.instance_folders())
 
 
-def test_a_deleted_chat_takes_its_files_along_after_the_commit(data, person):
+def test_deleting_a_chat_deletes_its_files_after_the_commit(data, person):
     chat, other = conversation(person, "one?"), conversation(person, "two?")
     for server in (1, 2):
         save_file(data, chat_scope(chat.topic), server)
@@ -66,7 +66,7 @@ def test_a_deletion_that_is_rolled_back_deletes_no_files(data, person):
     assert scopes() == [chat_scope(topic)]
 
 
-def test_an_expired_chat_takes_its_files_along(data, person, settings):
+def test_an_expired_chat_is_deleted_with_its_files(data, person, settings):
     settings.KEEP_RUNS_DAYS = 30
     old, young = conversation(person, "old?", days=31), conversation(person, "young?")
     save_file(data, chat_scope(old.topic))
@@ -79,7 +79,7 @@ def test_an_expired_chat_takes_its_files_along(data, person, settings):
     assert scopes() == [chat_scope(young.topic)]
 
 
-def test_the_daily_cleanup_finds_files_that_belong_to_nobody(data, person):
+def test_the_daily_cleanup_deletes_orphaned_files(data, person):
     chat, empty = conversation(person, "one?"), conversation(person)
     create_ended_run(person, "Scheduled?", "schedule.1")
     used = [chat_scope(topic) for topic in (chat.topic, empty.topic, "schedule.1")]
@@ -93,7 +93,7 @@ def test_the_daily_cleanup_finds_files_that_belong_to_nobody(data, person):
     assert scopes() == sorted(used)
 
 
-def test_an_erased_person_leaves_no_files(data, person, stranger):
+def test_erasing_a_user_deletes_their_files(data, person, stranger):
     own, others = conversation(person, "mine?"), conversation(stranger, "theirs?")
     members.add_member(others, "ada", "write")
     create_question(others, person, "May I?")

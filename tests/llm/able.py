@@ -1,4 +1,4 @@
-"""A model over HTTP that has the given capabilities, and rejects the rest."""
+"""A model server with only the given capabilities."""
 
 import base64
 import re

@@ -99,7 +99,7 @@ async def test_a_text_model_gets_the_image_with_the_observation(route):
     assert image["type"] == "image_url"
 
 
-async def test_a_model_that_sees_nothing_gets_text_only(route):
+async def test_a_model_without_vision_gets_text_only(route):
     body = await drawn(route, "openai/wire", OPENAI, senses=[])
 
     assert body["messages"][-1]["role"] == "tool"
@@ -133,7 +133,7 @@ async def test_gemini_gets_inline_data():
     assert sent == [{"data": IMAGE, "mime_type": "image/png"}]
 
 
-async def test_ollama_gets_images_beside_the_text():
+async def test_ollama_gets_images_next_to_the_text():
     replies = [
         ollama.reply({"tool_calls": [ollama.call("draw", text="x")]}),
         ollama.reply({"content": "Up."}),

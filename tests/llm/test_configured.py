@@ -16,7 +16,7 @@ async def collect_chunks(llm):
     return [chunk async for chunk in llm.stream(**HELLO)]
 
 
-async def test_the_provider_is_asked_by_its_own_name_for_the_model():
+async def test_the_request_uses_the_providers_model_name():
     async with WireServer([say("Hello.")]) as server:
         await collect_chunks(ConfiguredModel(DirectModel("key", server.url), "openai/gpt-4.1"))
 
@@ -26,7 +26,7 @@ async def test_the_provider_is_asked_by_its_own_name_for_the_model():
 @pytest.mark.parametrize(
     ("price", "dollars"), [(PRICE, 43.0), (Price(input=0, output=0, read=0, written=0), 0)]
 )
-async def test_a_price_of_ours_wins_over_the_table_even_if_it_is_nothing(price, dollars):
+async def test_a_configured_price_overrides_the_table_even_if_zero(price, dollars):
     async with WireServer([say("Hello.")]) as server:
         llm = ConfiguredModel(DirectModel("key", server.url), "openai/gpt-4.1", price)
         usage = next(chunk["usage"] for chunk in await collect_chunks(llm) if "usage" in chunk)
@@ -34,7 +34,7 @@ async def test_a_price_of_ours_wins_over_the_table_even_if_it_is_nothing(price, 
     assert usage["cost"] == dollars
 
 
-def test_it_shows_the_route_and_the_address_of_what_is_beneath():
+def test_it_exposes_the_route_and_url_of_the_wrapped_model():
     llm = ConfiguredModel(
         DirectModel("key", "http://here/v1", batch_seconds=0.1), "openai/gpt-4.1"
     )
@@ -42,6 +42,6 @@ def test_it_shows_the_route_and_the_address_of_what_is_beneath():
     assert (llm.route, llm.base_url, llm.batch_seconds) == ("direct", "http://here/v1", 0.1)
 
 
-async def test_a_closed_model_says_why():
+async def test_a_disabled_model_raises_with_the_reason():
     with pytest.raises(ModelError, match="is disabled"):
         await collect_chunks(UnavailableModel(ModelError("The model 'fast' is disabled.")))

@@ -41,7 +41,7 @@ from tests.wire import (
     spoil,
 )
 
-# Both are said of LiteLLM's own types and code, when it makes its first chunks.
+# LiteLLM's own types and code cause both warnings with its first chunks.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning"),
     pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
@@ -82,21 +82,21 @@ def planner(route, server, **options):
     return ReActPlanner(route(KEY, server.url), MODEL, **options)
 
 
-async def test_text_comes_as_it_was_said(route):
+async def test_text_arrives_unchanged(route):
     said = await turn(route, say("こんにちは、 world", chunks=7))
 
     assert (said.content, said.finish_reason) == ("こんにちは、 world", "stop")
     assert said.usage["total_tokens"] == USAGE["total_tokens"]
 
 
-async def test_thoughts_are_told_apart_from_the_answer(route):
+async def test_reasoning_is_separated_from_the_answer(route):
     said = await turn(route, say("Hello", reasoning="Let me see."))
 
     assert (said.content, said.reasoning) == ("Hello", "Let me see.")
     assert said.kept == {"reasoning_content": "Let me see."}
 
 
-async def test_calls_in_fragments_become_whole(route):
+async def test_fragmented_calls_are_assembled(route):
     said = await turn(route, call(("calculator", '{"sum": "1+1"}'), ("clock", "{}")))
 
     calls = [(c.id, c.name, c.input) for c in said.tool_calls]
@@ -105,13 +105,13 @@ async def test_calls_in_fragments_become_whole(route):
 
 
 @pytest.mark.parametrize("finish", ["stop", "length", "content_filter", "tired"])
-async def test_the_end_is_told_as_the_provider_told_it(route, finish):
+async def test_the_providers_finish_reason_is_kept(route, finish):
     said = await turn(route, say("ok", finish=finish))
 
     assert (said.content, said.finish_reason) == ("ok", finish)
 
 
-async def test_an_answer_that_was_not_streamed_is_an_answer(route):
+async def test_an_answer_that_was_not_streamed_is_read(route):
     message = {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."}
     choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
     whole = json.dumps({"id": "1", "choices": choices, "usage": USAGE}).encode()
@@ -122,30 +122,30 @@ async def test_an_answer_that_was_not_streamed_is_an_answer(route):
     assert said.usage["prompt_tokens"] == 11
 
 
-async def test_an_empty_answer_is_a_failure_worth_another_try(route):
+async def test_an_empty_answer_is_a_failure_that_can_be_retried(route):
     async with WireServer([say("")]) as server:
         with pytest.raises(EmptyReply):
             await planner(route, server).plan("?", AgentState(), [])
 
 
-async def test_an_answer_that_was_withheld_is_told_as_such(route):
+async def test_a_withheld_answer_is_reported_as_withheld(route):
     async with WireServer([say("", finish="content_filter")]) as server:
         with pytest.raises(ModelError, match="blocked the answer"):
             await planner(route, server).plan("?", AgentState(), [])
 
 
-async def test_the_price_is_told_where_it_is_known(route):
+async def test_the_cost_is_returned_when_the_price_is_known(route):
     async with WireServer([say("ok")]) as server:
         chunks = await ask(route(KEY, server.url), "openai/gpt-4.1-mini")
 
     assert assemble(chunks).usage["cost"] == pytest.approx(11 * 0.4e-6 + 7 * 1.6e-6)
 
 
-async def test_an_unknown_price_is_not_a_price_of_nothing(route):
+async def test_an_unknown_price_is_not_zero(route):
     assert "cost" not in (await turn(route, say("ok"))).usage
 
 
-async def test_a_price_that_the_provider_told_is_believed(route):
+async def test_a_cost_reported_by_the_provider_is_used(route):
     told = {**chunk({}), "choices": [], "usage": {**USAGE, "cost": 0.25}}
     said = await turn(route, Reply(parts=(chunk({"content": "ok"}, "stop"), told)))
 
@@ -153,7 +153,7 @@ async def test_a_price_that_the_provider_told_is_believed(route):
 
 
 @pytest.mark.parametrize("size", [1_000, pytest.param(50_000, marks=pytest.mark.thorough)])
-async def test_a_flood_of_chunks_is_read_to_its_end(route, size):
+async def test_very_many_chunks_are_read_to_the_end(route, size):
     said = await turn(route, flood(size))
 
     assert len(said.content) == size
@@ -173,7 +173,7 @@ async def test_a_flood_of_chunks_is_read_to_its_end(route, size):
         (529, "Overloaded", ProviderFailed, provider_errors.PROVIDER_ERROR),
     ],
 )
-async def test_a_refusal_says_in_words_what_it_was(route, status, words, kind, sentence):
+async def test_an_error_status_becomes_a_clear_message(route, status, words, kind, sentence):
     error = await failure(route, fail(status, words))
 
     assert type(error) is kind
@@ -181,7 +181,7 @@ async def test_a_refusal_says_in_words_what_it_was(route, status, words, kind, s
 
 
 @pytest.mark.parametrize("status", [408, 504])
-async def test_a_timeout_of_the_provider_is_told_as_such(route, status):
+async def test_a_provider_timeout_is_reported_as_a_timeout(route, status):
     error = await failure(route, fail(status, "Late"))
 
     assert type(error) is ModelTimeout
@@ -203,7 +203,7 @@ async def test_a_rate_limit_without_a_time_says_none(route):
     assert error.advice == "Try again later, or choose another model."
 
 
-async def test_an_error_in_the_middle_of_the_stream_is_told(route):
+async def test_an_error_in_mid_stream_is_reported(route):
     event = f'data: {{"error": {{"message": "boom {KEY}", "code": 503}}}}\n\n'.encode()
     error = await failure(route, spoil(say("one two", chunks=2), event, after=1))
 
@@ -222,12 +222,12 @@ async def test_a_refused_connection_names_the_address(route):
     )
 
 
-async def test_an_unknown_host_is_told_as_such(route):
+async def test_an_unknown_host_is_reported(route):
     with pytest.raises(AgentConnectionError, match="at nowhere.invalid:80: the host name"):
         await ask(route(KEY, "http://nowhere.invalid/v1"))
 
 
-async def test_a_port_that_speaks_no_tls_is_told_as_such(route):
+async def test_a_port_without_tls_is_reported(route):
     async def answer(reader, writer):
         writer.write(b"this is not TLS\r\n\r\n")
         writer.close()
@@ -239,7 +239,7 @@ async def test_a_port_that_speaks_no_tls_is_told_as_such(route):
             await ask(route(KEY, address))
 
 
-async def test_a_handshake_that_never_ends_is_a_failure_to_connect(route):
+async def test_a_hanging_handshake_is_a_connection_error(route):
     async with silent_port() as port:
         llm = route(KEY, f"https://127.0.0.1:{port}/v1", connect_timeout=0.3)
         with pytest.raises(AgentConnectionError, match="the connection timed out"):
@@ -247,26 +247,26 @@ async def test_a_handshake_that_never_ends_is_a_failure_to_connect(route):
 
 
 @pytest.mark.parametrize("after", [0, 2])
-async def test_a_cut_answer_is_a_broken_connection(route, after):
+async def test_a_truncated_answer_is_a_connection_error(route, after):
     error = await failure(route, cut(say("one two three", chunks=3), after=after))
 
     assert type(error) is AgentConnectionError
     assert str(error) == provider_errors.ANSWER_CUT_OFF.format(model=MODEL)
 
 
-async def test_an_answer_that_ends_politely_without_an_end_was_cut_off(route):
+async def test_an_answer_without_a_finish_reason_was_cut_off(route):
     error = await failure(route, Reply(parts=say("one two", chunks=2).parts[:2]))
 
     assert str(error) == provider_errors.ANSWER_CUT_OFF.format(model=MODEL)
 
 
-async def test_a_cut_after_the_finish_loses_nothing(route):
+async def test_a_disconnect_after_the_finish_reason_loses_nothing(route):
     said = await turn(route, cut(say("one two", chunks=2), after=3))
 
     assert (said.content, said.finish_reason) == ("one two", "stop")
 
 
-async def test_a_provider_that_does_not_hang_up_does_not_hold_up_the_answer(route):
+async def test_a_connection_left_open_does_not_delay_the_answer(route):
     said = await asyncio.wait_for(turn(route, hang(say("one two", chunks=2), after=5)), 30)
 
     assert said.content == "one two"
@@ -280,7 +280,7 @@ async def test_silence_ends_with_the_timeout(route, after):
     assert str(error) == provider_errors.NO_RESPONSE.format(model=MODEL)
 
 
-async def test_a_first_chunk_that_never_comes_is_given_up_and_its_provider_left(route):
+async def test_a_missing_first_chunk_times_out_and_closes_the_connection(route):
     async with WireServer([Reply(parts=(HANG,))]) as server:
         asking = planner(route, server, deadlines=Deadlines(first=0.3))
         with pytest.raises(ModelTimeout, match="sent nothing for 0.3 s"):
@@ -292,7 +292,7 @@ async def test_a_first_chunk_that_never_comes_is_given_up_and_its_provider_left(
 @pytest.mark.parametrize(
     "garbage", [b"{oops", b"[1, 2]", b'{"choices": ["x"]}', b'{"choices": [{"delta": "x"}]}']
 )
-async def test_garbage_in_the_stream_is_a_failure_of_the_model(route, garbage):
+async def test_garbage_in_the_stream_is_a_model_error(route, garbage):
     event = b"data: %b\n\n" % garbage
     error = await failure(route, spoil(say("one two", chunks=2), event, after=1))
 
@@ -300,14 +300,14 @@ async def test_garbage_in_the_stream_is_a_failure_of_the_model(route, garbage):
     assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model=MODEL)
 
 
-async def test_bytes_that_are_no_text_do_not_end_the_answer(route):
+async def test_invalid_utf8_is_replaced_without_ending_the_answer(route):
     garbage = b'data: {"choices":[{"index":0,"delta":{"content":"\xff!"}}]}\n\n'
     said = await turn(route, spoil(say("ab", chunks=2), garbage, after=1))
 
     assert said.content == "a\ufffd!b"
 
 
-async def test_what_is_no_event_is_passed_over(route):
+async def test_comments_and_other_sse_fields_are_skipped(route):
     between = b": OPENROUTER PROCESSING\r\n\r\nevent: x\r\nid: 7\r\nretry: 1\r\n\r\n"
     said = await turn(route, spoil(say("ab", chunks=2), between, after=1))
 
@@ -318,7 +318,7 @@ async def test_a_chunk_of_five_megabytes_arrives_whole(route):
     assert len((await turn(route, say("x" * 5_000_000))).content) == 5_000_000
 
 
-async def test_the_provider_is_left_when_the_stream_is_closed(route):
+async def test_closing_the_stream_closes_the_connection(route):
     async with WireServer([hang(say("one two", chunks=2), after=1)]) as server:
         chunks = route(KEY, server.url).stream(model=MODEL, messages=HELLO)
         await anext(chunks)
@@ -328,7 +328,7 @@ async def test_the_provider_is_left_when_the_stream_is_closed(route):
 
 
 @pytest.mark.parametrize("after", [0, 1])
-async def test_the_provider_is_left_when_the_run_is_cancelled(route, after):
+async def test_cancelling_the_run_closes_the_connection(route, after):
     async with WireServer([hang(say("one two", chunks=2), after=after)]) as server:
         asking = asyncio.create_task(ask(route(KEY, server.url)))
         await asyncio.wait_for(server.asked(), 30)
@@ -339,7 +339,7 @@ async def test_the_provider_is_left_when_the_run_is_cancelled(route, after):
             await asking
 
 
-async def test_a_failure_is_asked_for_once_only(route):
+async def test_a_failed_request_is_not_repeated(route):
     async with WireServer([fail(500, "Oh no"), say("ok")]) as server:
         with pytest.raises(ModelError):
             await ask(route(KEY, server.url))
@@ -347,7 +347,7 @@ async def test_a_failure_is_asked_for_once_only(route):
     assert len(server.requests) == 1
 
 
-async def test_a_key_of_the_environment_is_not_sent_to_an_address_of_ours(route, monkeypatch):
+async def test_an_environment_key_is_not_sent_to_a_custom_url(route, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     async with WireServer([say("ok")]) as server:
         await ask(route(base_url=server.url))
@@ -355,7 +355,7 @@ async def test_a_key_of_the_environment_is_not_sent_to_an_address_of_ours(route,
     assert KEY not in json.dumps(dict(server.requests[0].headers))
 
 
-def test_no_route_shows_its_key(route):
+def test_no_route_reveals_its_key(route):
     assert KEY not in repr(route(KEY, "http://x/v1"))
 
 
@@ -430,28 +430,28 @@ async def sent_request(route, model, request):
 
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
 @pytest.mark.parametrize("model", MODELS)
-async def test_both_routes_ask_the_same(model, request_):
+async def test_both_routes_send_the_same_request(model, request_):
     direct = await sent_request(DirectModel, model, request_)
     litellm = await sent_request(LiteLLMModel, model, request_)
 
     if not direct.body.get("stream"):
-        litellm.body.pop("stream_options", None)  # which means nothing there
+        litellm.body.pop("stream_options", None)  # has no effect without streaming
     assert direct.body == litellm.body
     assert direct.path == litellm.path
     assert direct.headers["authorization"] == litellm.headers["authorization"]
 
 
-async def test_every_provider_of_the_table_is_asked_by_these_tests():
+async def test_every_known_provider_is_covered_by_these_tests():
     tried = {model.partition("/")[0] for model in MODELS}
-    # LiteLLM speaks Ollama's own wire to it.
+    # LiteLLM uses Ollama's own protocol.
     spoken = {p.prefix for p in PROVIDERS if p.speaks_openai} - {"ollama", "ollama_chat"}
 
     assert tried == spoken
 
 
-async def test_addresses_and_keys_are_those_that_litellm_knows(monkeypatch):
+async def test_urls_and_key_variables_match_litellm(monkeypatch):
     litellm = await asyncio.wrap_future(warm_up())
-    # Of these it knows the address in other places, or none at all.
+    # LiteLLM has no URL for these, or has it elsewhere.
     others = {"openai", "openrouter", "lm_studio", "ollama", "ollama_chat"}
     for provider in PROVIDERS:
         if provider.speaks_openai and provider.base_url and provider.prefix not in others:
@@ -480,7 +480,7 @@ USED = [
 
 
 @pytest.mark.parametrize("usage", USED, ids=["short", "at a limit", "cached"])
-async def test_prices_are_those_that_litellm_works_out(usage):
+async def test_costs_match_litellm(usage):
     litellm = await asyncio.wrap_future(warm_up())
     total = usage["prompt_tokens"] + usage["completion_tokens"]
 

@@ -57,7 +57,7 @@ async def run_summary(agent, question):
 @pytest.mark.parametrize(
     "asked", QUESTIONS, ids=lambda a: f"{a['agent']}: {a['question'][:40]}"
 )
-async def test_a_question_of_the_list_is_answered(asked, shop):
+async def test_every_listed_question_is_answered(asked, shop):
     dialect = "react" if len(asked["question"]) % 2 else "native"
 
     did = await run_summary(seeded_agent(asked["agent"], shop, dialect), asked["question"])
@@ -78,7 +78,7 @@ def test_the_list_is_long_enough_and_in_both_languages():
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-async def test_what_the_model_and_the_chat_suggest_is_answered(language, tools):
+async def test_every_suggested_question_is_answered(language, tools):
     with translation.override(language):
         suggested = [translation.gettext(text) for text in sample_questions.BY_TOOL.values()]
     own = [words for key, words in conversation.SENTENCES.items() if key.startswith("example_")]
@@ -102,7 +102,7 @@ async def test_the_sample_agents_answer_their_example_questions(name, language, 
         assert not any(words in did["answer"] for words in FALLBACK), question
 
 
-async def test_every_question_is_answered_alike_in_both_dialects(tools):
+async def test_every_question_has_the_same_answer_in_both_dialects(tools):
     for question in [each["question"] for each in QUESTIONS if each["agent"] == "helper"][::6]:
         assert await converse(question, tools) == await converse(question, tools, "react")
 
@@ -120,7 +120,7 @@ async def test_every_question_is_answered_alike_in_both_dialects(tools):
         ("大阪の注文は何件？", "大阪の注文数は **"),
     ],
 )
-async def test_another_number_month_or_name_in_a_question_is_fine(question, said, tools):
+async def test_questions_work_with_other_numbers_months_and_names(question, said, tools):
     assert said in (await converse(question, tools))[1]
 
 
@@ -128,9 +128,7 @@ async def test_another_number_month_or_name_in_a_question_is_fine(question, said
     "question",
     ["Write a poem about the sea", "Send an e-mail to Aiko", "翻訳してください", "俳句を一句"],
 )
-async def test_anything_else_gets_one_honest_sentence_with_a_way_to_a_real_model(
-    question, tools
-):
+async def test_other_questions_get_a_hint_to_connect_a_real_model(question, tools):
     calls, answer = await converse(question, tools)
 
     assert calls == []
@@ -140,14 +138,14 @@ async def test_anything_else_gets_one_honest_sentence_with_a_way_to_a_real_model
     assert f'<a href="{ADD_MODEL}"' in render_markdown(answer)
 
 
-def test_the_way_to_a_real_model_is_the_form_for_a_new_one():
+def test_the_hint_links_to_the_form_for_a_new_model():
     from django.urls import reverse
 
     assert reverse("admin:agents_languagemodel_add") == ADD_MODEL
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
-async def test_the_real_database_tool_takes_every_kind_of_query(dialect, shop):
+async def test_the_database_tool_accepts_every_kind_of_query(dialect, shop):
     own = [DatabaseTool(f"sqlite:///{shop}"), CalculatorTool()]
 
     calls, answer = await converse("What share of revenue came from Tokyo?", own, dialect)
@@ -180,7 +178,7 @@ async def test_the_real_database_tool_takes_every_kind_of_query(dialect, shop):
         ("その15%は", "that * 15 / 100"),
     ],
 )
-def test_words_become_one_expression(text, expression):
+def test_arithmetic_in_words_becomes_an_expression(text, expression):
     assert arithmetic.find(text).expression == expression
 
 
@@ -196,11 +194,11 @@ def test_words_become_one_expression(text, expression):
         "2 + 5k",
     ],
 )
-def test_numbers_alone_are_no_calculation(text):
+def test_numbers_alone_are_not_a_calculation(text):
     assert arithmetic.find(text) is None
 
 
-async def test_citations_name_the_passages_they_come_from(tools):
+async def test_citations_list_their_sources(tools):
     _, answer = await converse("How do I stop a run?", tools)
 
     quoted, _, sources = answer.partition("Sources:\n")
@@ -218,7 +216,7 @@ async def test_only_offered_tools_are_called(tools):
     assert "rule-based demo model" in sum
 
 
-async def test_a_database_with_other_tables_is_not_asked_for_the_shop(tools):
+async def test_a_database_with_other_tables_is_not_queried_for_the_shop(tools):
     staff = Offer("database", "employees(id INT, name TEXT)", DatabaseTool.parameters)
     situation = Situation(question=Question("How many customers are there?"), tools=(staff,))
 
@@ -228,14 +226,14 @@ async def test_a_database_with_other_tables_is_not_asked_for_the_shop(tools):
     assert "rule-based demo model" in turn.answer
 
 
-async def test_what_a_tool_says_of_its_failure_is_told(tools):
+async def test_a_tool_error_is_included_in_the_answer(tools):
     calls, answer = await converse("1 / 0", tools)
 
     assert calls == [("calculator", "1 / 0")]
     assert answer == "The `calculator` tool failed: Division by zero."
 
 
-async def test_a_follow_up_takes_the_question_before_with_it(tools):
+async def test_a_follow_up_uses_the_previous_question(tools):
     history = [("user", "What was the revenue in 2025?"), ("assistant", "It was 8,608.")]
 
     calls, answer = await converse("And in 2026?", tools, history=history)
@@ -265,7 +263,7 @@ async def test_a_call_is_streamed_as_openai_streams_it(tools):
     assert len({chunk["id"] for chunk in chunks}) == 1
 
 
-async def test_the_same_conversation_gives_the_same_words_and_ids(tools):
+async def test_the_same_conversation_gives_the_same_text_and_ids(tools):
     specs = [specification(tool) for tool in tools]
     first, second = [
         await chunks_of([{"role": "user", "content": "売上合計"}], tools=specs) for _ in "12"
@@ -274,7 +272,7 @@ async def test_the_same_conversation_gives_the_same_words_and_ids(tools):
     assert [c["choices"] for c in first] == [c["choices"] for c in second]
 
 
-async def test_without_tools_it_says_honestly_that_it_is_a_demo():
+async def test_without_tools_the_answer_says_that_it_is_a_demo():
     turn = assemble(await chunks_of([{"role": "user", "content": "Who wrote Genji?"}]))
 
     assert "not AI" in turn.content
@@ -284,7 +282,7 @@ async def test_without_tools_it_says_honestly_that_it_is_a_demo():
 
 
 @pytest.mark.parametrize("offered", [False, True])
-async def test_rows_in_the_history_are_shown_when_no_plan_asked_for_them(offered, tools):
+async def test_unrequested_rows_in_the_history_are_shown_as_a_table(offered, tools):
     specs = [specification(tool) for tool in tools] if offered else None
     call = {"name": "database", "arguments": '{"sql": "SELECT 1"}'}
     messages = [
@@ -299,13 +297,13 @@ async def test_rows_in_the_history_are_shown_when_no_plan_asked_for_them(offered
 
 
 @pytest.mark.parametrize("text", ["Two  words\n\n- and more", "今年の 売上は **5** です。", ""])
-def test_the_pieces_of_a_text_make_the_text_again(text):
+def test_the_chunks_of_a_text_add_up_to_the_text(text):
     assert "".join(PIECE.findall(text)) == text
     assert all(len(piece.strip()) < 20 for piece in PIECE.findall(text))
 
 
 @pytest.mark.parametrize("messages", [[], [{"role": "system", "content": "Be brief."}]])
-async def test_a_conversation_without_a_question_is_answered_with_an_introduction(messages):
+async def test_a_conversation_without_a_question_gets_an_introduction(messages):
     turn = assemble(await chunks_of(messages))
 
     assert "demo model" in turn.content
@@ -315,7 +313,7 @@ async def test_a_conversation_without_a_question_is_answered_with_an_introductio
     "seed",
     ["(", "1+", "1と", "half of ", "% of ", "売上の", "「", "in A ", "a? ", "ask helper ,"],
 )
-def test_a_long_strange_question_is_read_in_no_time(seed, tools):
+def test_a_long_strange_question_is_read_quickly(seed, tools):
     offers = [Offer(t.name, t.description, t.parameters) for t in tools]
     task = {"type": "object", "properties": {"task": {"type": "string"}}, "required": ["task"]}
     offers.append(Offer("ask_helper", "", task))
@@ -346,7 +344,7 @@ def test_every_sentence_has_both_languages_and_the_same_fields():
 
 
 @pytest.mark.parametrize("name", intents.LIBRARY["intents"])
-def test_every_phrasing_of_an_intent_is_taken_for_it(name):
+def test_every_phrasing_is_matched_to_its_intent(name):
     for phrasing in intents.LIBRARY["intents"][name]:
         slots = intents.read(Question(phrasing), TODAY)
         assert next(intents.matches(slots), None) == name, phrasing
@@ -370,14 +368,14 @@ def test_every_phrasing_of_an_intent_is_taken_for_it(name):
         ("Explain this:", [["a", "b"]], "| a | b |"),
     ],
 )
-def test_figures_in_the_question_are_told_without_a_tool(wish, rows, answer, tools):
+def test_numbers_in_the_question_are_summarized_without_a_tool(wish, rows, answer, tools):
     given = json.dumps({"columns": ["name", "total"], "rows": rows}, ensure_ascii=False)
     situation = Situation(question=Question(f"{wish} {given}"), tools=tools)
 
     assert answer in decide(situation, TODAY).answer
 
 
-async def test_a_failed_query_leaves_what_was_found_before(tools):
+async def test_a_failed_query_keeps_earlier_results(tools):
     class Broken(CalculatorTool):
         async def execute(self, input, /):
             return ToolResult(error="It is broken.", mendable=True)

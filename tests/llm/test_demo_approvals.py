@@ -69,9 +69,7 @@ YES = {"is_approved": True}
         (SUM_JA, "答えは **42** です（`2 * 21`）。"),
     ],
 )
-async def test_a_result_is_told_with_the_expression_that_a_person_put_in(
-    careful, question, said
-):
+async def test_the_answer_uses_the_users_edited_expression(careful, question, said):
     assert await answer(careful(), question, edited(expression="2 * 21")) == said
 
 
@@ -88,13 +86,11 @@ async def test_a_result_is_told_with_the_expression_that_a_person_put_in(
         ),
     ],
 )
-async def test_a_changed_call_that_failed_is_said_so_and_not_made_otherwise(
-    careful, question, said
-):
+async def test_a_failed_edited_call_is_reported_and_not_replaced(careful, question, said):
     assert await answer(careful(), question, edited(expression="1 / 0")) == said
 
 
-async def test_no_number_is_made_up_of_the_words_of_a_failure(careful):
+async def test_no_number_is_read_from_an_error_message(careful):
     said = await answer(careful(), SUM, edited(expression="import os"))
 
     assert said.startswith("The `calculator` tool failed: ")
@@ -116,13 +112,13 @@ async def test_no_number_is_made_up_of_the_words_of_a_failure(careful):
         ),
     ],
 )
-async def test_rows_of_a_changed_query_are_not_told_as_what_was_asked(careful, question, said):
+async def test_rows_of_an_edited_query_are_labelled_as_edited(careful, question, said):
     query = edited(sql="SELECT COUNT(*) AS orders\nFROM orders")
 
     assert await answer(careful(), question, query) == said
 
 
-async def test_a_plan_goes_on_with_what_a_changed_call_found(careful):
+async def test_a_plan_continues_with_the_result_of_an_edited_call(careful):
     query = edited(sql="SELECT 8 AS orders FROM orders LIMIT 1")
 
     said = await answer(careful(), SHARE, query, YES)
@@ -145,7 +141,7 @@ async def test_a_plan_goes_on_with_what_a_changed_call_found(careful):
         ),
     ],
 )
-async def test_passages_are_judged_by_what_a_person_searched_for(
+async def test_passages_are_matched_to_the_users_edited_search(
     careful, question, begin, sources
 ):
     said = await answer(careful(), question, edited(query="how do I stop a run"))
@@ -178,11 +174,13 @@ async def test_passages_are_judged_by_what_a_person_searched_for(
         ),
     ],
 )
-async def test_a_declined_call_is_said_so_in_the_persons_words(careful, question, reason, said):
+async def test_a_rejected_call_is_reported_with_the_users_reason(
+    careful, question, reason, said
+):
     assert await answer(careful(), question, rejection(reason)) == said
 
 
-async def test_what_was_found_before_a_call_was_declined_is_told(careful):
+async def test_results_before_a_rejected_call_are_reported(careful):
     said = await answer(careful(), SHARE, YES, rejection())
 
     assert said == (
@@ -201,7 +199,7 @@ async def test_what_was_found_before_a_call_was_declined_is_told(careful):
         (edited(task="2 * 21"), "helper says: The result is **42** (`2 * 21`)."),
     ],
 )
-async def test_a_task_for_another_agent_can_be_declined_and_changed(careful, word, said):
+async def test_a_handoff_can_be_rejected_and_edited(careful, word, said):
     helper = AgentRuntime(
         ReActPlanner(demo(), "demo"),
         ToolRegistry([CalculatorTool()]),
@@ -215,7 +213,7 @@ async def test_a_task_for_another_agent_can_be_declined_and_changed(careful, wor
 
 
 class OnceCalculator(CalculatorTool):
-    """A tool whose calls must not be repeated; after an interruption a person decides."""
+    """An at-most-once tool: after an interruption, a user decides about the call."""
 
     effect = "at_most_once"
 
@@ -235,9 +233,7 @@ class OnceCalculator(CalculatorTool):
         ),
     ],
 )
-async def test_a_lost_result_is_said_so_and_no_number_is_read_into_it(
-    careful, question, reason, said
-):
+async def test_a_lost_result_is_reported_without_a_number(careful, question, reason, said):
     agent = careful([OnceCalculator()])
     events = with_decision(await collect_events(agent.stream(question)))
     done = await collect_events(agent.resume(events))
@@ -251,7 +247,7 @@ async def test_a_lost_result_is_said_so_and_no_number_is_read_into_it(
 
 @pytest.mark.parametrize("result", ["42", "Error: no.", "", "a (b)\nc"])
 @pytest.mark.parametrize("arguments", ['{"a": "(b)"}', '{"a": "1)\\n2"}'])
-def test_arguments_and_result_are_told_apart(arguments, result):
+def test_arguments_and_result_are_distinguished(arguments, result):
     told = ApprovalDecision(is_approved=True, arguments=arguments).annotate(result)
 
     for observation in (told, told.rstrip()):
@@ -261,7 +257,7 @@ def test_arguments_and_result_are_told_apart(arguments, result):
 
 
 @pytest.mark.parametrize("observation", ["42", "Error: declined.", "(A person changed it)", ""])
-def test_what_a_tool_says_is_no_decision_of_a_person(observation):
+def test_tool_output_is_not_read_as_a_users_decision(observation):
     found = conversation._finding("tool", "own", observation)
 
     assert (found.input, found.text, found.is_changed) == ("own", observation, False)

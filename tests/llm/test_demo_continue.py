@@ -43,13 +43,13 @@ def dialect(request):
         (SUM_JA, "続けて", ANSWER_JA),
     ],
 )
-async def test_what_was_found_is_not_looked_for_again(question, wish, answer, dialect, tools):
+async def test_results_are_not_fetched_again(question, wish, answer, dialect, tools):
     history = [("user", question), FOUND_SUM, *OUT]
 
     assert await converse(wish, tools, dialect, history) == ([], answer)
 
 
-async def test_only_what_is_missing_is_done(dialect, tools):
+async def test_only_missing_steps_are_run(dialect, tools):
     history = [("user", SHARE), FOUND_COUNT, *OUT]
 
     calls, answer = await converse(GO_ON, tools, dialect, history)
@@ -58,7 +58,7 @@ async def test_only_what_is_missing_is_done(dialect, tools):
     assert answer == "The number of customers is **40**. The result is **6** (`40 * 15 / 100`)."
 
 
-async def test_a_question_is_gone_on_with_as_often_as_it_takes(dialect, tools):
+async def test_a_question_can_be_continued_several_times(dialect, tools):
     sum = (CALCULATOR, '{"expression": "40 * 15 / 100"}', "6")
     history = [("user", SHARE), FOUND_COUNT, *OUT, ("user", GO_ON), sum, *OUT]
 
@@ -68,7 +68,7 @@ async def test_a_question_is_gone_on_with_as_often_as_it_takes(dialect, tools):
     assert answer == "The number of customers is **40**. The result is **6** (`40 * 15 / 100`)."
 
 
-async def test_what_was_cut_off_is_done_again(dialect, tools):
+async def test_an_interrupted_step_is_repeated(dialect, tools):
     cut = (CALCULATOR, '{"expression": "3480 * 12.5 / 100"}', INTERRUPTED)
     history = [("user", SUM), cut, *OUT]
 
@@ -78,7 +78,7 @@ async def test_what_was_cut_off_is_done_again(dialect, tools):
     )
 
 
-async def test_the_last_question_without_an_answer_is_taken_up(dialect, tools):
+async def test_the_last_unanswered_question_is_continued(dialect, tools):
     history = [
         *[("user", "6 * 7"), *OUT],
         *[("user", SUM), FOUND_SUM, *OUT],
@@ -91,7 +91,7 @@ async def test_the_last_question_without_an_answer_is_taken_up(dialect, tools):
     assert await converse(GO_ON, tools, dialect, history) == ([], ANSWER)
 
 
-async def test_where_everything_is_answered_there_is_nothing_to_go_on_with(dialect, tools):
+async def test_nothing_is_continued_when_everything_is_answered(dialect, tools):
     history = [("user", SUM), FOUND_SUM, *OUT, ("user", GO_ON), ("assistant", ANSWER)]
 
     calls, answer = await converse(GO_ON, tools, dialect, history)
@@ -101,7 +101,7 @@ async def test_where_everything_is_answered_there_is_nothing_to_go_on_with(diale
     assert "rule-based demo model" in answer
 
 
-async def test_a_follow_up_is_to_the_question_and_not_to_the_wish_to_go_on(dialect, tools):
+async def test_a_follow_up_refers_to_the_question_not_to_continue(dialect, tools):
     history = [
         *[("user", "What was the revenue in 2025?"), *OUT],
         *[("user", GO_ON), ("assistant", "It was 250.")],
@@ -113,7 +113,7 @@ async def test_a_follow_up_is_to_the_question_and_not_to_the_wish_to_go_on(diale
 
 
 @pytest.mark.parametrize("text", ["Continue the poem", "続けて注文した顧客は？", "6 * 7", ""])
-def test_a_question_of_its_own_is_no_wish_to_go_on(text):
+def test_a_new_question_is_not_read_as_continue(text):
     assert not Question(text).is_continue
 
 
@@ -121,7 +121,7 @@ def test_a_question_of_its_own_is_no_wish_to_go_on(text):
 @pytest.mark.parametrize(("question", "answer"), [(SUM, ANSWER), (SUM_JA, ANSWER_JA)])
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent", "run_executor")
-async def test_what_the_button_says_ends_in_an_answer(language, question, answer, dialect):
+async def test_the_continue_button_leads_to_an_answer(language, question, answer, dialect):
     await Agent.objects.aupdate(max_steps=1, dialect=dialect)
     stopped = await run_question(question)
     with translation.override(language):

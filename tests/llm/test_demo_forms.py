@@ -97,7 +97,7 @@ REPORTS = [
 
 @pytest.mark.parametrize(("question", "rows", "note"), REPORTS, ids=lambda v: str(v)[:30])
 @pytest.mark.parametrize("dialect", ["native", "react"])
-async def test_a_report_holds_what_was_found_in_the_language_of_the_question(
+async def test_a_report_has_the_results_in_the_questions_language(
     question, rows, note, dialect, tools
 ):
     output = await output_of(question, REPORT, tools, dialect)
@@ -106,20 +106,20 @@ async def test_a_report_holds_what_was_found_in_the_language_of_the_question(
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
-async def test_a_form_that_is_no_object_is_read_from_its_instructions(dialect, tools):
+async def test_a_schema_that_is_not_an_object_is_read_from_the_instructions(dialect, tools):
     assert await output_of("top 2 products by revenue", ROWS, tools, dialect) == BEST
     assert await output_of("6 * 7", {"type": "integer"}, tools, dialect) == 42
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
-async def test_without_tools_the_form_says_that_a_demo_cannot_know(dialect):
+async def test_without_tools_the_answer_says_that_a_demo_cannot_know(dialect):
     output = await output_of("Who wrote Genji?", REPORT, [], dialect)
 
     assert (output["title"], output["rows"]) == ("Who wrote Genji?", [])
     assert "not AI" in output["note"]
 
 
-async def test_a_form_is_written_as_plain_json_and_nothing_else():
+async def test_a_structured_answer_is_plain_json():
     form = {"type": "json_schema", "json_schema": {"schema": REPORT}}
     turn = assemble(await chunks_of([{"role": "user", "content": "Hi"}], response_format=form))
 
@@ -154,7 +154,7 @@ WINNER = ("The best country is **Japan**, with **2** customers.", "Which country
         ({"id": "integer", "country": "string"}, {"id": 1, "country": "Japan"}),
     ],
 )
-def test_rows_find_their_columns_by_name_and_then_by_kind(properties, row):
+def test_columns_are_matched_by_name_and_then_by_type(properties, row):
     item = an_object(**{name: {"type": kind} for name, kind in properties.items()})
     schema = an_object(places={"type": "array", "items": item})
 
@@ -176,13 +176,13 @@ async def test_a_large_number_keeps_all_its_digits(tools):
     assert output == 123456789012345671
 
 
-def test_a_row_with_a_cell_that_cannot_be_said_is_left_out_rather_than_invented():
+def test_a_row_with_a_missing_required_value_is_left_out():
     rows = table("name revenue", ["Tea", 5], ["Cups", None])
 
     assert fill(ROWS, tables=[rows]) == [{"name": "Tea", "value": 5}]
 
 
-def test_what_is_not_known_is_left_out_or_null():
+def test_unknown_values_are_left_out_or_null():
     maybe = {"anyOf": [{"type": "string"}, {"type": "null"}]}
     schema = an_object(best={"type": "string"}, customers={"type": "integer"}, author=maybe)
     schema["properties"]["is_large"] = {"type": "boolean"}
@@ -190,7 +190,7 @@ def test_what_is_not_known_is_left_out_or_null():
     assert fill(schema, *WINNER) == {"best": "Japan", "customers": 2, "author": None}
 
 
-def test_what_must_be_there_and_is_not_known_is_empty():
+def test_unknown_required_values_are_empty():
     schema = an_object(
         is_large={"type": "boolean"},
         price={"type": "number", "minimum": 0},
@@ -213,13 +213,13 @@ def test_what_must_be_there_and_is_not_known_is_empty():
         ("It is still in transit.", "Which?", "in_transit"),
     ],
 )
-def test_a_choice_is_a_word_that_was_said(answer, question, choice):
+def test_an_enum_value_is_taken_from_the_text(answer, question, choice):
     schema = an_object(status={"enum": ["shipped", "refunded", "in_transit", None]})
 
     assert fill(schema, answer, question) == {"status": choice}
 
 
-def test_parts_that_refer_to_others_are_followed_but_not_in_circles():
+def test_references_are_followed_without_loops():
     schema = {
         "$ref": "#/$defs/node",
         "$defs": {
@@ -237,7 +237,7 @@ def test_parts_that_refer_to_others_are_followed_but_not_in_circles():
     assert (value["answer"], value["total"]) == ("It is 42…", 42)
 
 
-def test_only_what_succeeded_is_known():
+def test_only_successful_results_are_used():
     findings = (
         Finding("calculator", "1 / 0", "Error: Division by zero."),
         Finding("calculator", "6 * 7", "42"),
@@ -317,7 +317,7 @@ CONVERSATIONS = st.sampled_from(
 
 
 @given(schema=SCHEMAS, about=CONVERSATIONS)
-def test_any_ordinary_form_is_filled_so_that_it_fits(schema, about):
+def test_any_ordinary_schema_is_filled_validly(schema, about):
     value = fill(validate_schema(schema), **about)
 
     assert violations(schema, value) == []

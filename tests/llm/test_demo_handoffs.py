@@ -66,7 +66,7 @@ def handoff_for(text, tools=COLLEAGUES):
         ("helper-2にお願いして、売上合計", "helper-2", "売上合計"),
     ],
 )
-def test_a_wish_that_names_an_agent_is_handed_to_it(wish, name, task):
+def test_a_request_that_names_an_agent_is_handed_off_to_it(wish, name, task):
     assert handoff_for(wish) == (f"ask_{name}", task)
 
 
@@ -80,19 +80,19 @@ def test_a_wish_that_names_an_agent_is_handed_to_it(wish, name, task):
         "Ask careful",
     ],
 )
-def test_without_such_a_wish_nobody_is_asked(text):
+def test_without_such_a_request_there_is_no_handoff(text):
     assert handoff_for(text) == (None, None)
 
 
 @pytest.mark.parametrize("seed", ["ask helper , ", "helper  ,  ", "helperに聞", "@helper and "])
-def test_a_long_strange_wish_is_read_in_no_time(seed):
+def test_a_long_strange_request_is_read_quickly(seed):
     begin = time.perf_counter()
     handoff_for((seed * 500)[:2_000])
 
     assert time.perf_counter() - begin < 2
 
 
-def test_an_agent_named_like_a_tool_is_not_taken_for_one():
+def test_an_agent_named_like_a_tool_is_not_called_as_one():
     question = Question("What is 6 times 7?")
     tools = (Offer("ask_calculator", "", TASK),)
     step = decide(Situation(question=question, tools=tools, dialect="native"), TODAY)
@@ -114,7 +114,7 @@ def test_an_agent_named_like_a_tool_is_not_taken_for_one():
         ),
     ],
 )
-async def test_the_answer_names_who_said_it(wish, answer, dialect):
+async def test_the_answer_names_the_agent(wish, answer, dialect):
     result = await lead(dialect).run(wish)
 
     assert result.answer == answer
@@ -130,7 +130,7 @@ async def test_the_answer_names_who_said_it(wish, answer, dialect):
         ),
     ],
 )
-async def test_a_sub_agent_that_could_not_finish_is_said_so(wish, said):
+async def test_an_unfinished_sub_agent_is_reported(wish, said):
     broken = ScriptedModel(ModelError("The provider refused."))
 
     result = await lead(careful=broken).run(wish)
@@ -139,7 +139,7 @@ async def test_a_sub_agent_that_could_not_finish_is_said_so(wish, said):
     assert result.stopped_reason == "completed"
 
 
-async def test_what_the_others_said_is_kept_where_one_could_not_finish():
+async def test_answers_of_other_agents_are_kept_when_one_fails():
     broken = ScriptedModel(ModelError("The provider refused."))
 
     result = await lead(careful=broken).run("Ask helper and careful: 6 * 7")
@@ -148,13 +148,13 @@ async def test_what_the_others_said_is_kept_where_one_could_not_finish():
     assert result.answer.endswith("careful couldn't finish: The provider refused.")
 
 
-async def test_an_agent_that_can_only_ask_others_says_how():
+async def test_an_agent_with_handoffs_only_explains_how_to_use_them():
     result = await lead().run("Hello")
 
     assert "- Ask careful: Hello\n- Ask helper: Hello" in result.answer
 
 
-async def test_an_answer_of_several_lines_stands_below_the_name():
+async def test_a_multiline_answer_is_below_the_agents_name():
     result = await lead().run("Ask helper: hello")
 
     assert result.answer.startswith("helper says:\n\nI'm Ashiato's demo model")

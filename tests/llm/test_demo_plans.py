@@ -160,7 +160,7 @@ async def test_two_best_months_are_compared_in_japanese(run):
     assert "贈り物の店なので、売上は12月に最も多くなります。 [2]" in events[-1].data["answer"]
 
 
-async def test_what_does_not_wait_for_anything_is_done_side_by_side(run):
+async def test_independent_steps_run_in_parallel(run):
     events = await run("Compare this year's revenue with last year's")
 
     (plan,) = plans(events)
@@ -188,7 +188,7 @@ async def test_what_does_not_wait_for_anything_is_done_side_by_side(run):
         ),
     ],
 )
-async def test_a_year_without_data_fails_its_check_and_another_takes_its_place(
+async def test_a_year_without_data_fails_its_check_and_is_replaced(
     run, question, kept, lost, instead, words
 ):
     events = await run(question)
@@ -225,7 +225,9 @@ WIDER = [
 
 
 @pytest.mark.parametrize(("question", "instead", "words"), WIDER, ids=lambda v: v[:20])
-async def test_where_nothing_is_found_the_next_plan_looks_wider(run, question, instead, words):
+async def test_when_nothing_is_found_the_next_plan_searches_wider(
+    run, question, instead, words
+):
     events = await run(question)
 
     first, second = plans(events)
@@ -245,7 +247,7 @@ IN_VAIN = [
 
 
 @pytest.mark.parametrize(("question", "tried", "reason"), IN_VAIN, ids=lambda v: str(v)[:20])
-async def test_where_nothing_is_left_to_try_it_is_cancelled_with_the_reason(
+async def test_when_nothing_is_left_to_try_the_run_is_cancelled_with_a_reason(
     run, question, tried, reason
 ):
     events = await run(question)
@@ -263,7 +265,7 @@ BEYOND = [
 
 
 @pytest.mark.parametrize(("question", "reason"), BEYOND, ids=lambda v: v[:20])
-async def test_what_no_tool_can_do_is_not_begun(run, question, reason):
+async def test_a_task_that_no_tool_can_do_is_not_started(run, question, reason):
     events = await run(question)
 
     assert not of(events, EventType.TOOL_CALL)
@@ -271,7 +273,7 @@ async def test_what_no_tool_can_do_is_not_begun(run, question, reason):
     assert reason in stop_reason(events)[1]
 
 
-async def test_two_questions_are_two_steps_and_answered_in_their_order(run):
+async def test_two_questions_are_two_steps_answered_in_order(run):
     events = await run("How many customers are there? Which product sold most this year?")
 
     (plan,) = plans(events)
@@ -295,7 +297,7 @@ async def test_two_questions_are_two_steps_and_answered_in_their_order(run):
         ),
     ],
 )
-async def test_a_person_is_asked_after_what_they_should_see_is_found(run, question, asked):
+async def test_approval_is_requested_after_the_needed_data_is_found(run, question, asked):
     events = await run(question)
 
     *found, last = plans(events)[0].values()
@@ -320,7 +322,7 @@ async def test_a_person_is_asked_after_what_they_should_see_is_found(run, questi
         ),
     ],
 )
-async def test_an_expert_is_asked_by_role_where_somebody_has_it(run, question, asked):
+async def test_an_expert_is_asked_when_someone_has_the_role(run, question, asked):
     events = await run(question, people={"legal", "法務"})
 
     *found, last = plans(events)[0].values()
@@ -331,7 +333,7 @@ async def test_an_expert_is_asked_by_role_where_somebody_has_it(run, question, a
     assert events[-1].type is EventType.RUN_PAUSED
 
 
-async def test_why_there_is_no_plan_is_plain_text(run):
+async def test_the_reason_for_having_no_plan_is_plain_text(run):
     reason, why = stop_reason(
         await run("Ask legal whether we may keep addresses for ten years")
     )
@@ -341,7 +343,7 @@ async def test_why_there_is_no_plan_is_plain_text(run):
     assert "](" not in why
 
 
-async def test_a_question_that_follows_another_is_planned_with_it(run):
+async def test_a_follow_up_is_planned_with_the_previous_question(run):
     state = AgentState()
     state.add_message("user", "What was the revenue this year?")
     state.add_message("assistant", "The total revenue in 2026 is **8,609.50**.")
@@ -352,7 +354,7 @@ async def test_a_question_that_follows_another_is_planned_with_it(run):
     assert events[-1].data["answer"] == "The revenue in 2025 is **8,608**."
 
 
-async def test_the_answer_can_be_asked_for_in_a_form(run):
+async def test_the_answer_can_have_an_output_schema(run):
     table = {"type": "array", "items": ROW}
     report = {"type": "object", "properties": {"title": TEXT, "rows": table, "note": TEXT}}
 
@@ -362,7 +364,7 @@ async def test_the_answer_can_be_asked_for_in_a_form(run):
     assert events[-1].data["output"]["rows"][0] == {"product": "Arita Porcelain Cup"}
 
 
-async def test_a_tool_that_fails_is_the_reason_that_is_given(run, shop):
+async def test_a_failed_tool_is_given_as_the_reason(run, shop):
     class Gone(ShopTool):
         async def execute(self, input, /):
             return ToolResult(error="The database is gone.")
@@ -374,7 +376,7 @@ async def test_a_tool_that_fails_is_the_reason_that_is_given(run, shop):
     assert "The database is gone." in stop_reason(events)[1]
 
 
-async def test_what_looks_like_a_reference_in_a_question_is_only_text(run):
+async def test_text_that_looks_like_a_reference_stays_text(run):
     events = await run("How do I write ${steps.a.output} in a plan?")
 
     assert stop_reason(events)[0] == "completed"
@@ -390,7 +392,7 @@ def offers(shop):
 
 
 @given(text=st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=6).map(" ".join))
-def test_whatever_is_asked_the_plan_can_be_carried_out(text, offers):
+def test_every_question_gets_an_executable_plan(text, offers):
     tools = "\n".join(
         f"- {offer.name}: {offer.description}\n  arguments: {json.dumps(offer.parameters)}"
         for offer in offers.values()
@@ -408,7 +410,7 @@ def test_whatever_is_asked_the_plan_can_be_carried_out(text, offers):
         assert find_problems(ExecutionPlan.from_dict(written), schemas, (), {"legal"}) == ()
 
 
-def test_the_answer_of_whoever_was_asked_is_told():
+def test_the_experts_answer_is_included():
     messages = [
         {"role": "user", "content": "ask my manager whether we grow"},
         {"role": "user", "content": results_prompt({"ask your manager": "Yes, we do."})},
@@ -467,7 +469,7 @@ EMPTY = '{"columns": ["revenue"], "rows": [[null]], "truncated": false}'
         ("A passage on tea", "Nothing.", False, "No passage was found."),
     ],
 )
-def test_a_result_is_judged_by_what_can_be_seen_of_it(expected, result, is_met, reason):
+def test_a_result_is_judged_by_its_visible_text(expected, result, is_met, reason):
     found = check_result(expected, result)
 
     assert (found["is_met"], found["reason"]) == (is_met, reason)
@@ -475,7 +477,7 @@ def test_a_result_is_judged_by_what_can_be_seen_of_it(expected, result, is_met, 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_agent_of_a_first_visit_works_by_a_plan(settings, tmp_path):
+def test_the_seeded_planning_agent_works(settings, tmp_path):
     settings.SAMPLE_DATABASE = tmp_path / "shop.sqlite3"
     sample_data.create_database(settings.SAMPLE_DATABASE, date.today())
     seed_demo.make_agents()

@@ -63,14 +63,14 @@ WHOLE = {
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "text/plain"])
 @pytest.mark.parametrize("indent", [None, 2])
-async def test_an_answer_in_one_piece_is_read_whatever_it_calls_itself(kind, indent):
+async def test_an_unstreamed_answer_is_read_with_any_content_type(kind, indent):
     body = json.dumps(WHOLE, indent=indent).encode() + b"\n"
     said = await turn(framed_reply(body, kind=kind))
 
     assert (said.content, said.usage["total_tokens"]) == ("Hello", 18)
 
 
-async def test_words_that_come_at_once_are_one_chunk_and_garbage_after_them_loses_none():
+async def test_text_that_arrives_together_is_one_chunk_even_before_garbage():
     words = b"".join(event({"content": word}) for word in ("Look", "ing ", "up"))
     reply = Reply(parts=(event({"role": "assistant"}), words + b"data: {garbage\n\n"))
     async with WireServer([reply]) as server:
@@ -82,7 +82,7 @@ async def test_words_that_come_at_once_are_one_chunk_and_garbage_after_them_lose
     assert heard[1]["choices"][0]["delta"] == {"content": "Looking up"}
 
 
-async def test_calls_in_an_answer_in_one_piece_are_calls():
+async def test_calls_in_an_unstreamed_answer_are_read():
     function = {"name": "clock", "arguments": "{}"}
     calls = [{"id": f"c{n}", "type": "function", "function": function} for n in range(2)]
     choices = [{"message": {"content": None, "tool_calls": calls}, "finish_reason": "stop"}]
@@ -91,7 +91,7 @@ async def test_calls_in_an_answer_in_one_piece_are_calls():
     assert [call.id for call in said.tool_calls] == ["c0", "c1"]
 
 
-async def test_a_packed_stream_is_unpacked():
+async def test_a_compressed_stream_is_decompressed():
     packed = gzip.compress(event({"content": "Hello"}, "stop") + DONE)
     said = await turn(Reply(parts=(packed[:9], packed[9:]), headers=SSE | GZIP))
 
@@ -101,13 +101,13 @@ async def test_a_packed_stream_is_unpacked():
 GZIP = {"Content-Encoding": "gzip"}
 
 
-async def test_a_packed_stream_that_cannot_be_unpacked_is_no_answer():
+async def test_an_invalid_compressed_stream_is_an_error():
     error = await failure(Reply(parts=(b"not packed at all",), headers=SSE | GZIP))
 
     assert isinstance(error, AgentConnectionError)
 
 
-async def test_an_answer_cut_inside_a_character_is_put_together():
+async def test_a_character_split_over_chunks_is_joined():
     whole = event({"content": "日本"}).replace(rb"\u65e5\u672c", "日本".encode())
     at = whole.index("本".encode()) + 1
     said = await turn(Reply(parts=(whole[:at], 0.02, whole[at:], event({}, "stop"), DONE)))
@@ -115,19 +115,19 @@ async def test_an_answer_cut_inside_a_character_is_put_together():
     assert said.content == "日本"
 
 
-async def test_a_header_as_long_as_gateways_write_them_is_read():
+async def test_a_long_gateway_header_is_read():
     said = await turn(framed_reply(json.dumps(WHOLE).encode(), **{"X-Policy": "x" * 30_000}))
 
     assert said.content == "Hello"
 
 
-async def test_a_page_for_people_is_not_taken_for_an_answer():
+async def test_an_html_page_is_not_an_answer():
     error = await failure(framed_reply(b"<html><title>Log in</title></html>", kind="text/html"))
 
     assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model=MODEL)
 
 
-async def test_a_line_without_an_end_is_given_up():
+async def test_an_endless_line_is_rejected():
     endless = [b"data: ", *[b"x" * 1024 * 1024] * 17]
     error = await failure(Reply(parts=tuple(endless)))
 
@@ -148,7 +148,7 @@ async def test_a_redirect_is_not_followed_with_a_key():
     [
         # OpenAI, Groq, DeepSeek, Together
         ({"error": {"message": "No.", "type": "x", "code": None}}, "No."),
-        # OpenRouter, with what the provider behind it said
+        # OpenRouter, with the error of the provider behind it
         (
             {
                 "error": {
@@ -178,11 +178,11 @@ async def test_a_redirect_is_not_followed_with_a_key():
         ({"detail": [{"msg": "One."}, {"msg": "Two."}]}, "One.; Two."),
         # Ollama, LM Studio
         ({"error": "No."}, "No."),
-        # Gemini's idea of OpenAI's wire
+        # Gemini's OpenAI-compatible API
         ([{"error": {"code": 400, "message": "No.", "status": "INVALID"}}], "No."),
     ],
 )
-async def test_every_providers_error_has_its_words(body, words):
+async def test_every_providers_error_message_is_kept(body, words):
     error = await failure(framed_reply(json.dumps(body).encode(), 400))
 
     assert str(error) == provider_errors.REQUEST_REJECTED.fill(MODEL, words)
@@ -201,11 +201,11 @@ async def test_every_providers_error_has_its_words(body, words):
         (b"null", ""),
     ],
 )
-def test_an_error_that_is_no_json_is_told_as_well_as_it_can_be(body, words):
+def test_an_error_that_is_not_json_is_quoted(body, words):
     assert error_message(body) == words
 
 
-async def test_an_error_that_never_ends_is_told_in_time(monkeypatch):
+async def test_an_endless_error_body_is_cut(monkeypatch):
     monkeypatch.setattr(http, "ERROR_TIMEOUT_SECONDS", 0.2)
     slow = Reply(parts=(b"Slow down", 60.0), status=429)
 
@@ -229,7 +229,7 @@ async def test_an_error_that_never_ends_is_told_in_time(monkeypatch):
         "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
     ],
 )
-async def test_a_conversation_that_is_too_long_is_told_as_such(error):
+async def test_an_exceeded_context_window_is_reported(error):
     told = await failure(framed_reply(json.dumps({"error": error}).encode(), 400))
 
     opening = provider_errors.CHAT_TOO_LONG.quoting.format(model=MODEL, words="")
@@ -241,7 +241,7 @@ async def test_a_conversation_that_is_too_long_is_told_as_such(error):
 
 @pytest.fixture
 async def keeping():
-    """A server with persistent connections, and how many there were."""
+    """A server with persistent connections, and their count."""
     model, connected = FakeLLM(), []
 
     async def serve(reader, writer):
@@ -264,7 +264,7 @@ async def test_a_connection_is_used_again(keeping):
     assert len(connected) == 1
 
 
-async def test_a_connection_that_was_left_is_not_used_again(keeping):
+async def test_an_abandoned_connection_is_not_used_again(keeping):
     url, connected = keeping
     name = f"openai/{Plan(tokens=500, rate=200).model}"
     chunks = DirectModel(base_url=url).stream(model=name, messages=HELLO)
@@ -275,7 +275,7 @@ async def test_a_connection_that_was_left_is_not_used_again(keeping):
     assert len(connected) == 2
 
 
-async def test_the_first_word_is_not_waited_for_as_the_others_are():
+async def test_the_first_token_is_not_batched():
     begun = chunk({"role": "assistant", "content": ""})
     said = Reply(parts=(begun, 0.05, chunk({"content": "Hello"}), 0.05, *say(" you").parts))
     async with WireServer([said]) as server, asyncio.timeout(30):
@@ -291,19 +291,17 @@ async def test_the_first_word_is_not_waited_for_as_the_others_are():
 @pytest.mark.parametrize(
     ("answers", "beat"), [(1, 0.06), (60, 0.06), (70, 0.075), (100, 0.12), (500, 0.15)]
 )
-def test_words_are_read_less_often_only_where_very_many_speak(answers, beat):
+def test_the_batch_time_grows_only_with_very_many_streams(answers, beat):
     assert http._batch_seconds(0.06, answers, late=0) == pytest.approx(beat)
 
 
-async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(
-    keeping, monkeypatch
-):
+async def test_a_lagging_event_loop_batches_more_until_it_catches_up(keeping, monkeypatch):
     url, _ = keeping
     name = f"openai/{Plan(tokens=200, rate=100).model}"
     rest, pauses = http.StreamingResponse.rest, []
 
     async def rest_while_the_loop_is_blocked(response, seconds):
-        # Lag is measured by the pause that it makes longer, so the block has to be in one.
+        # Lag is measured as an overlong pause, so the loop has to be blocked during one.
         if seconds:
             pauses.append(seconds)
             if len(pauses) == 3:
@@ -323,7 +321,7 @@ async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(
     assert http.StreamingResponse.late == 0
 
 
-async def test_many_streams_run_side_by_side(keeping):
+async def test_many_streams_run_in_parallel(keeping):
     url, connected = keeping
     name = f"openai/{Plan(tokens=500, rate=5).model}"
     streams = [DirectModel(base_url=url).stream(model=name, messages=HELLO) for _ in range(120)]
@@ -334,7 +332,7 @@ async def test_many_streams_run_side_by_side(keeping):
     assert len(connected) == 120
 
 
-def test_every_event_loop_has_its_own_connections_and_leaves_none_open():
+def test_every_event_loop_has_its_own_connections_and_closes_them():
     async def once():
         async with WireServer([say("ok")]) as server:
             return assemble(await ask(DirectModel(KEY, server.url))).content
@@ -345,7 +343,7 @@ def test_every_event_loop_has_its_own_connections_and_leaves_none_open():
 
 @pytest.fixture
 async def proxy():
-    """A proxy that answers itself, and what it was asked."""
+    """A proxy that answers requests itself and records them."""
     heads = []
 
     async def serve(reader, writer):
@@ -360,7 +358,7 @@ async def proxy():
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", heads
 
 
-async def test_a_proxy_of_the_environment_is_used(proxy, monkeypatch):
+async def test_a_proxy_from_the_environment_is_used(proxy, monkeypatch):
     address, heads = proxy
     monkeypatch.setenv("http_proxy", f"http://me:secret@{address}")
     said = assemble(await ask(DirectModel(KEY, "http://models.invalid/v1")))
@@ -370,7 +368,7 @@ async def test_a_proxy_of_the_environment_is_used(proxy, monkeypatch):
     assert base64.b64encode(b"me:secret").decode() in heads[0]
 
 
-async def test_a_proxy_is_not_asked_for_this_machine_nor_for_exceptions(proxy, monkeypatch):
+async def test_the_proxy_is_skipped_for_localhost_and_no_proxy_hosts(proxy, monkeypatch):
     address, heads = proxy
     monkeypatch.setenv("http_proxy", address)
     monkeypatch.setenv("no_proxy", "models.invalid")
@@ -382,7 +380,7 @@ async def test_a_proxy_is_not_asked_for_this_machine_nor_for_exceptions(proxy, m
     assert heads == []
 
 
-async def test_a_proxy_that_says_no_is_a_failure_to_connect(proxy, monkeypatch):
+async def test_a_proxy_that_refuses_is_a_connection_error(proxy, monkeypatch):
     address, _ = proxy
     monkeypatch.setenv("https_proxy", f"http://{address}")
     with pytest.raises(AgentError) as caught:
@@ -402,7 +400,7 @@ THOUGHTFUL = [
 ]
 
 
-async def test_mistral_is_sent_ids_of_nine_letters_and_no_thoughts():
+async def test_mistral_gets_nine_letter_ids_and_no_reasoning():
     asked = (await sent_request("mistral/large", messages=THOUGHTFUL)).body["messages"]
 
     id = asked[2]["tool_call_id"]
@@ -412,7 +410,7 @@ async def test_mistral_is_sent_ids_of_nine_letters_and_no_thoughts():
     assert "reasoning_content" not in asked[1]
 
 
-async def test_groq_is_sent_no_thoughts_and_deepseek_its_own():
+async def test_groq_gets_no_reasoning_and_deepseek_its_own():
     groq = (await sent_request("groq/llama", messages=THOUGHTFUL)).body["messages"]
     deepseek = (await sent_request("deepseek/v4", messages=THOUGHTFUL)).body["messages"]
 
@@ -423,7 +421,7 @@ async def test_groq_is_sent_no_thoughts_and_deepseek_its_own():
     assert deepseek[1]["reasoning_content"] == "Hm."
 
 
-async def test_groq_is_asked_for_a_form_in_one_piece():
+async def test_groq_structured_output_is_not_streamed():
     async with WireServer([framed_reply(json.dumps(WHOLE).encode())]) as server:
         llm = DirectModel(KEY, server.url)
         said = assemble(await ask(llm, "groq/x", response_format={"type": "json_object"}))
@@ -432,14 +430,14 @@ async def test_groq_is_asked_for_a_form_in_one_piece():
     assert {"stream", "stream_options"}.isdisjoint(server.requests[0].body)
 
 
-async def test_a_model_that_thinks_is_given_its_limit_under_its_other_name():
+async def test_a_reasoning_model_gets_max_completion_tokens():
     asked = (await sent_request("openai/o3", max_tokens=9, temperature=0.5)).body
 
     assert asked["max_completion_tokens"] == 9
     assert {"max_tokens", "temperature"}.isdisjoint(asked)
 
 
-async def test_a_keyword_that_is_refused_may_still_be_the_name_of_a_property():
+async def test_an_unsupported_keyword_can_be_a_property_name():
     schema = {"$id": "x", "type": "object", "properties": {"$id": {"$id": "y", "type": "null"}}}
     tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
     asked = (await sent_request("mistral/large", tools=tools)).body["tools"]
@@ -448,7 +446,7 @@ async def test_a_keyword_that_is_refused_may_still_be_the_name_of_a_property():
     assert asked[0]["function"]["parameters"] == bare
 
 
-async def test_a_key_is_sent_where_there_is_one_and_nothing_where_there_is_none():
+async def test_the_authorization_header_is_sent_only_with_a_key():
     assert (await sent_request(MODEL)).headers["authorization"] == f"Bearer {KEY}"
     async with WireServer([say("ok")]) as server:
         await ask(DirectModel(base_url=server.url))
@@ -456,7 +454,7 @@ async def test_a_key_is_sent_where_there_is_one_and_nothing_where_there_is_none(
     assert "authorization" not in server.requests[0].headers
 
 
-async def test_half_a_character_in_the_conversation_does_not_stop_it():
+async def test_a_lone_surrogate_in_the_conversation_is_sent():
     asked = await sent_request(MODEL, messages=[{"role": "user", "content": "half \ud83d"}])
 
     assert asked.body["messages"][0]["content"] == "half \ud83d"
@@ -468,7 +466,7 @@ async def test_a_long_conversation_is_sent_whole():
     assert (await sent_request(MODEL, messages=long)).body["messages"] == long
 
 
-async def test_the_environment_gives_the_address_and_the_key():
+async def test_url_and_key_come_from_the_environment():
     async with WireServer([say("ok")]) as server:
         environ = {"GROQ_API_BASE": server.url, "GROQ_API_KEY": KEY}
         await ask(DirectModel(environ=environ), "groq/llama")
@@ -476,12 +474,12 @@ async def test_the_environment_gives_the_address_and_the_key():
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-async def test_a_missing_key_is_told_before_anyone_is_asked():
+async def test_a_missing_key_is_an_error_before_any_request():
     with pytest.raises(ModelError, match="has no API key"):
         await ask(DirectModel(environ={}), "groq/llama")
 
 
-# What it cost
+# Usage and cost
 
 
 def usage(**more):
@@ -489,7 +487,7 @@ def usage(**more):
     return Reply(parts=(chunk({"content": "ok"}, "stop"), told, DONE))
 
 
-async def test_xai_counts_thoughts_beside_the_answer_and_tells_the_cost_in_ticks():
+async def test_xai_reports_reasoning_tokens_separately_and_cost_in_ticks():
     thoughts = {"completion_tokens_details": {"reasoning_tokens": 4}, "total_tokens": 22}
     reply = usage(**thoughts, cost_in_usd_ticks=25_000_000)
     said = await turn(reply, "xai/grok-4.7")
@@ -513,14 +511,14 @@ async def test_tokens_from_the_providers_cache_cost_less():
         {"prompt_tokens": [], "cost": "cheap", "completion_tokens_details": [1]},
     ],
 )
-async def test_a_usage_that_makes_no_sense_does_not_spoil_the_answer(odd):
+async def test_invalid_usage_does_not_lose_the_answer(odd):
     said = await turn(usage(**odd), "openai/gpt-4.1-mini")
 
     assert said.content == "ok"
     assert "cost" not in said.usage
 
 
-async def test_details_that_make_no_sense_are_passed_over():
+async def test_invalid_usage_details_are_ignored():
     said = await turn(usage(prompt_tokens_details=[1]), "openai/gpt-4.1-mini")
 
     assert said.usage["cost"] == pytest.approx(11 * 0.4e-6 + 7 * 1.6e-6)

@@ -1,4 +1,4 @@
-"""What providers and model servers really send when they refuse, and what we make of it."""
+"""Real error responses of providers and model servers, and our messages and advice."""
 
 import json
 
@@ -51,7 +51,7 @@ def google_error(message, quota, delay="34s"):
 
 
 def proxied(inner, code):
-    """What a LiteLLM proxy makes of an error of the provider behind it."""
+    """Return a provider's error as a LiteLLM proxy passes it on."""
     note = ". Received Model Group=fast\nAvailable Model Group Fallbacks=None"
     return {"error": {"message": inner + note, "type": None, "param": None, "code": code}}
 
@@ -72,7 +72,7 @@ ANTHROPIC_CREDIT = (
 VLLM_TOOLS = (
     '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
 )
-# Name: (model, status, body, error, words in the sentence, advice)
+# Name: (model, status, body, error, words in the message, advice)
 ROWS = {
     "OpenAI, no quota": (
         "openai/gpt-4.1",
@@ -594,14 +594,14 @@ async def test_advice_fits_the_cause(row, route):
 
 
 @pytest.mark.parametrize("row", ROWS)
-async def test_only_what_passes_is_asked_again(row):
+async def test_only_temporary_errors_are_retried(row):
     _, _, _, (kind, _), _ = ROWS[row]
 
     waits = RetryPolicy().wait(kind(), 1) is not None
     assert waits == (kind in (RateLimited, ProviderFailed, ModelLoading))
 
 
-async def test_a_model_that_loads_is_waited_for_as_long_as_its_server_says():
+async def test_a_loading_model_is_retried_after_the_servers_time():
     model, status, body, *_ = ROWS["llama.cpp, loading"]
     unsaid = await refusal(DirectModel, model, answer(status, body))
     told = {"error": "Model x/y is currently loading", "estimated_time": 20.5}
@@ -610,7 +610,7 @@ async def test_a_model_that_loads_is_waited_for_as_long_as_its_server_says():
     assert (RetryPolicy().wait(unsaid, 1), RetryPolicy().wait(said, 1)) == (10, 20.5)
 
 
-async def test_a_quota_that_ends_in_mid_stream_is_no_rate_limit():
+async def test_an_exhausted_quota_in_mid_stream_is_not_a_rate_limit():
     body = openai_error(OPENAI_QUOTA, type="insufficient_quota", code="insufficient_quota")
     error = await refusal(
         DirectModel, "openai/some", Reply(parts=(chunk({"content": "Half"}), body))
@@ -619,7 +619,7 @@ async def test_a_quota_that_ends_in_mid_stream_is_no_rate_limit():
     assert type(error) is QuotaExhausted
 
 
-async def test_what_a_person_wrote_is_not_taken_for_the_cause():
+async def test_the_users_text_is_not_read_as_the_cause():
     """Some servers repeat the request in their error."""
     loc = ["body", "messages", 0]
     detail = [{"loc": loc, "msg": "Field required", "input": "insufficient_quota? --jinja!"}]

@@ -1,4 +1,4 @@
-"""Lists of models, as servers send them, and what they say about a key."""
+"""Model lists in each server's format, and what they say about the key."""
 
 import asyncio
 
@@ -57,7 +57,7 @@ ROUTER = {"data": [{"id": "x-ai/grok-4", "name": "xAI: Grok 4", "context_length"
 PROXY = {
     "data": [{"model_name": "fast", "litellm_params": {"model": "openai/gpt-4.1"}}],
 }
-# Prefix: (end of the address, pages, header of the key, models, what is said about the key)
+# Prefix: (path, pages, header of the key, models, message about the key)
 ROWS = {
     "openai": ("/v1", {"/v1/models": OPENAI_LIST}, "authorization", found("gpt-4.1")),
     "hosted_vllm": ("/v1", {"/v1/models": OPENAI_LIST}, "authorization", found("gpt-4.1")),
@@ -126,7 +126,7 @@ async def test_models_are_listed_and_the_key_is_checked(prefix):
 
 
 @pytest.mark.parametrize("prefix", ROWS)
-async def test_a_key_that_is_refused_is_told_as_such(prefix):
+async def test_a_rejected_key_is_reported(prefix):
     end, pages, _, _ = ROWS[prefix]
     pages = {path: fail(401, f"Bad key {KEY}") for path in pages}
     pages["/v1/models"] = fail(401, f"Bad key {KEY}")
@@ -137,14 +137,14 @@ async def test_a_key_that_is_refused_is_told_as_such(prefix):
     assert (caught.value.advice, KEY in str(caught.value)) == (CHECK_KEY_ADVICE, False)
 
 
-async def test_openrouters_list_is_public_so_its_key_is_asked_about_apart():
+async def test_the_openrouter_key_is_checked_separately():
     pages = {"/api/v1/models": ROUTER, "/api/v1/key": fail(401, "No auth credentials found")}
     async with WireServer(pages=pages) as server:
         with pytest.raises(ModelError, match="rejected the API key"):
             await list_models(settings("openrouter", server, "/api/v1"), {})
 
 
-async def test_without_a_key_nothing_is_said_about_one():
+async def test_without_a_key_there_is_no_message_about_one():
     async with WireServer(pages={"/api/tags": TAGS}) as server:
         listed = await list_models(settings("ollama", server, "", key=None), {})
 
@@ -160,19 +160,19 @@ async def test_without_a_key_nothing_is_said_about_one():
         {"/v1/models": fail(405, "Not allowed")},
     ],
 )
-async def test_a_server_without_a_list_says_so(pages):
+async def test_a_server_without_a_model_list_is_reported(pages):
     async with WireServer(pages=pages) as server:
         with pytest.raises(ModelsNotListed):
             await list_models(settings("openai", server), {})
 
 
 @pytest.mark.parametrize("model", ["bedrock/x", "vertex_ai/x", "fireworks_ai/x", "x"])
-async def test_a_provider_without_a_list_is_not_asked(model):
+async def test_a_provider_without_a_model_list_gets_no_request(model):
     with pytest.raises(ModelsNotListed):
         await list_models(ModelSettings(model=model, api_key=KEY), {})
 
 
-async def test_a_list_that_does_not_come_is_given_up(monkeypatch):
+async def test_a_hanging_model_list_times_out(monkeypatch):
     monkeypatch.setattr(model_list, "DEADLINE_SECONDS", 0.2)
     async with WireServer(pages={"/v1/models": Reply(parts=(HANG,))}) as server:
         with pytest.raises(ModelTimeout):
@@ -180,21 +180,21 @@ async def test_a_list_that_does_not_come_is_given_up(monkeypatch):
                 await list_models(settings("openai", server), {})
 
 
-async def test_a_server_that_is_away_is_told_with_its_address():
+async def test_an_unreachable_server_is_reported_with_its_url():
     url = f"http://127.0.0.1:{closed_port()}/v1"
     with pytest.raises(AgentConnectionError, match="the connection was refused"):
         await list_models(ModelSettings(model="openai/x", base_url=url), {})
 
 
 @pytest.mark.parametrize("body", [b"<html>Log in</html>", b"{oops", b"\xff"])
-async def test_garbage_is_no_list(body):
+async def test_garbage_is_not_a_model_list(body):
     page = Reply(parts=(body,), headers={"Content-Length": str(len(body))})
     async with WireServer(pages={"/v1/models": page}) as server:
         with pytest.raises(AgentError):
             await list_models(settings("openai", server), {})
 
 
-async def test_a_key_of_the_environment_is_not_sent_to_another_address():
+async def test_an_environment_key_is_not_sent_to_another_url():
     environ = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
     pages = {"/v1/models?limit=1000": ANTHROPIC, "/v1/models": OPENAI_LIST}
     async with WireServer(pages=pages) as server:

@@ -1,4 +1,4 @@
-"""Testing a model by asking it."""
+"""Probing a model's capabilities with requests."""
 
 import pytest
 
@@ -23,7 +23,7 @@ async def probe_model(script, make=DirectModel):
 
 
 @pytest.mark.parametrize("make", [DirectModel, LiteLLMModel])
-async def test_an_able_model_is_found_able(make):
+async def test_all_capabilities_of_a_model_are_found(make):
     words, results, server = await probe_model(able(*PARTS), make)
 
     assert words == "Good morning to you."
@@ -36,7 +36,7 @@ async def test_an_able_model_is_found_able(make):
 
 
 @pytest.mark.parametrize("missing", PARTS)
-async def test_what_a_model_cannot_do_is_found_out(missing):
+async def test_missing_capabilities_are_found(missing):
     others = [part for part in PARTS if part != missing]
     _, results, _ = await probe_model(able(*others))
 
@@ -44,7 +44,7 @@ async def test_what_a_model_cannot_do_is_found_out(missing):
     assert f"does not support {missing}" in str(results[missing].error)
 
 
-async def test_words_where_more_was_asked_for_are_not_enough():
+async def test_a_text_reply_does_not_count_as_a_tool_call_or_json():
     _, results, _ = await probe_model(lambda request: say("I would rather talk."))
 
     assert [part for part, result in results.items() if result.works] == ["reply"]
@@ -60,7 +60,7 @@ async def test_words_where_more_was_asked_for_are_not_enough():
     ],
     ids=["bad key", "unknown model", "cut"],
 )
-async def test_a_model_that_does_not_answer_is_asked_nothing_more(reply):
+async def test_a_model_that_does_not_answer_is_not_probed_further(reply):
     _, results, server = await probe_model([reply])
 
     assert list(results) == ["reply"]

@@ -67,7 +67,7 @@ def ollama_image(body):
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """One server: what it sends in each case, and the path it is asked at."""
+    """A server's replies in each case, and the path of its requests."""
 
     model: str
     tools: tuple[Any, ...]
@@ -78,7 +78,7 @@ class Server:
     headers: Any = field(default_factory=lambda: SSE)
     image: Callable[[Any], str] = openai_image
     address: Callable[[WireServer], str] = lambda server: server.url
-    is_direct_only: bool = False  # LiteLLM asks it at another path
+    is_direct_only: bool = False  # LiteLLM uses another path
 
     def reply(self, parts):
         return Reply(parts=parts, headers=self.headers)
@@ -327,7 +327,7 @@ async def test_tools_are_offered_and_their_calls_arrive_whole(server, route):
 
 
 @pytest.mark.parametrize(("server", "route"), ROADS)
-async def test_reasoning_is_told_apart_from_the_answer(server, route):
+async def test_reasoning_is_separated_from_the_answer(server, route):
     turn, _ = await ask(server, route, server.reasoning)
 
     assert (turn.reasoning, turn.content) == ("Let me see.", "Hello")
@@ -335,7 +335,7 @@ async def test_reasoning_is_told_apart_from_the_answer(server, route):
 
 
 @pytest.mark.parametrize(("server", "route"), ROADS)
-async def test_usage_is_read_where_the_server_puts_it(server, route):
+async def test_usage_is_read_in_the_servers_format(server, route):
     turn, _ = await ask(server, route, server.reasoning)
 
     usage = turn.usage or {}
@@ -346,7 +346,7 @@ async def test_usage_is_read_where_the_server_puts_it(server, route):
 
 
 @pytest.mark.parametrize(("server", "route"), ROADS)
-async def test_a_failure_in_mid_stream_is_told_in_the_servers_words(server, route):
+async def test_a_failure_in_mid_stream_has_the_servers_message(server, route):
     with pytest.raises(AgentError) as caught:
         await ask(server, route, server.failure)
 
@@ -355,7 +355,7 @@ async def test_a_failure_in_mid_stream_is_told_in_the_servers_words(server, rout
 
 
 @pytest.mark.parametrize(("server", "route"), ROADS)
-async def test_an_image_is_sent_as_the_server_wants_it(server, route):
+async def test_an_image_is_sent_in_the_servers_format(server, route):
     image = [{"role": "user", "content": LOOK}]
     _, body = await ask(server, route, server.reasoning, messages=image)
 
@@ -363,14 +363,14 @@ async def test_an_image_is_sent_as_the_server_wants_it(server, route):
 
 
 @pytest.mark.parametrize("route", [DirectModel, LiteLLMModel], ids=["direct", "litellm"])
-async def test_a_server_that_counts_nothing_is_no_failure(route):
+async def test_missing_usage_is_not_a_failure(route):
     silent = Server(model="lm_studio/wire", tools=(), reasoning=say("Hi").parts[:2], failure=())
     turn, _ = await ask(silent, route, silent.reasoning)
 
     assert (turn.content, turn.usage) == ("Hi", None)
 
 
-async def test_ollama_gets_its_history_and_settings_in_its_own_form():
+async def test_ollama_gets_history_and_settings_in_its_own_format():
     function = {"name": "calculator", "arguments": '{"sum": "1+1"}'}
     history = [
         {"role": "user", "content": "hello"},
@@ -420,7 +420,7 @@ async def test_ollama_gets_its_history_and_settings_in_its_own_form():
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_ollamas_lines_may_come_in_pieces_of_any_size(size):
+async def test_ollama_lines_can_be_split_anywhere(size):
     lines = b"".join(json.dumps(part).encode() + b"\n" for part in OLLAMA.reasoning)
     pieces = tuple(lines[at : at + size] for at in range(0, len(lines), size))
     turn, _ = await ask(OLLAMA, DirectModel, pieces)
@@ -428,6 +428,6 @@ async def test_ollamas_lines_may_come_in_pieces_of_any_size(size):
     assert (turn.reasoning, turn.content, turn.usage) == ("Let me see.", "Hello", COUNTS)
 
 
-async def test_an_answer_of_ollama_without_its_end_was_cut_off():
+async def test_an_ollama_answer_without_done_was_cut_off():
     with pytest.raises(AgentError, match="was cut off"):
         await ask(OLLAMA, DirectModel, OLLAMA.reasoning[:-1])

@@ -1,6 +1,6 @@
 """One call is one HTTP request on every route, whatever the provider answers.
 
-The engine retries and shows it; a client that retries by itself costs money that nobody sees.
+The engine retries and reports it; a client that retries silently causes hidden costs.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ pytestmark = [
 ]
 
 HELLO = [{"role": "user", "content": "hello"}]
-# Those that are called at any address. LiteLLM asks some for more than an address.
+# Providers that accept any URL. LiteLLM needs more than a URL for the others.
 OPTIONS = {"azure": {"api_version": "2024-10-21"}, "azure_ai": {"api_version": "2024-10-21"}}
 PREFIXES = [p.prefix for p in PROVIDERS if p.prefix not in AWS_PREFIXES | {"vertex_ai"}]
 DIRECT_PREFIXES = [p.prefix for p in PROVIDERS if p.speaks_openai]
 # One of each kind of client; the others run with the thorough tests.
 SAMPLES = {"openai", "anthropic", "gemini", "groq", "baseten", "ollama"}
-RETRIED = (409, 429, 500, 503)  # statuses after which OpenAI's client would ask again
+RETRIED = (409, 429, 500, 503)  # statuses that OpenAI's client would retry
 
 
 def sampled(prefixes):
@@ -37,7 +37,7 @@ def sampled(prefixes):
 
 
 class Failing(WireServer):
-    """Answers every request to any path with this status, or hangs up for None."""
+    """A server that answers every request with this status, or disconnects if it is None."""
 
     def __init__(self, status: int | None) -> None:
         super().__init__()

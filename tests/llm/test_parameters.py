@@ -1,4 +1,4 @@
-"""Which names and values may reach a provider, and where a secret may go."""
+"""Which settings are passed to a provider, and where secrets are sent."""
 
 import asyncio
 import json
@@ -67,7 +67,7 @@ FOREIGN = [
 
 @pytest.mark.parametrize("name", FOREIGN)
 @pytest.mark.parametrize("model", ["openai/x", "bedrock/anthropic.x", "azure/x", "gemini/x"])
-def test_a_name_that_is_not_listed_is_refused_with_those_that_are(name, model):
+def test_an_unknown_parameter_is_rejected_with_the_known_ones(name, model):
     said = rejection(model, options={name: "x"})
 
     assert said.startswith(f"{name} isn't allowed for ")
@@ -84,7 +84,7 @@ FILES = ["/etc/passwd", "~/.aws/credentials", "../x", "./x", "C:\\x", "\\\\host\
 
 
 @pytest.mark.parametrize("value", [*REFERENCES, *FILES])
-def test_a_value_that_would_be_looked_up_is_refused_wherever_it_stands(value):
+def test_references_to_environment_variables_or_files_are_rejected_anywhere(value):
     for options in [
         {"user": value},
         {"chat_template_kwargs": {"a": value}},
@@ -102,7 +102,7 @@ def test_a_value_that_would_be_looked_up_is_refused_wherever_it_stands(value):
 
 
 @pytest.mark.parametrize("value", REFERENCES)
-def test_no_key_is_a_reference(value):
+def test_a_key_that_is_a_reference_is_rejected(value):
     assert "Enter the value itself" in rejection(api_key=value)
     assert "Enter the value itself" in rejection(
         "bedrock/anthropic.x", secrets={"aws_secret_access_key": value}
@@ -111,7 +111,7 @@ def test_no_key_is_a_reference(value):
     assert rejection(f"openai/{value}")
 
 
-def test_a_path_may_begin_a_key_of_amazon_and_a_stop():
+def test_aws_keys_and_stop_sequences_may_start_with_a_slash():
     check(ModelSettings(model="bedrock/x", secrets={"aws_secret_access_key": "/a+b/c"}))
     check(ModelSettings(model="openai/x"), {"stop": ["/end", "\n"], "max_tokens": 10})
     check(ModelSettings(model="openai//models/llama-3", base_url="http://127.0.0.1:8000/v1"))
@@ -136,14 +136,14 @@ MISSHAPEN = [
 
 
 @pytest.mark.parametrize(("options", "words"), MISSHAPEN)
-def test_a_value_of_another_shape_is_refused_and_not_repeated(options, words):
+def test_a_value_of_the_wrong_type_is_rejected_without_quoting_it(options, words):
     said = rejection(options=options)
 
     assert words in said
     assert "evil" not in said
 
 
-def test_nothing_about_a_value_is_said_that_could_be_a_secret():
+def test_error_messages_do_not_quote_secrets():
     said = rejection("bedrock/x", secrets={"aws_secret_access_key": f"two words {KEY}"})
 
     assert KEY not in said
@@ -168,7 +168,7 @@ def test_nothing_about_a_value_is_said_that_could_be_a_secret():
         "http://metadata.google.internal/v1",
     ],
 )
-def test_an_address_is_checked_alike_wherever_it_is_typed(address):
+def test_urls_are_checked_the_same_in_every_setting(address):
     keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "s"}
     place = {"aws_bedrock_runtime_endpoint": address}
 
@@ -188,7 +188,7 @@ def test_an_address_is_checked_alike_wherever_it_is_typed(address):
         "eu-central-1/",
     ],
 )
-def test_a_region_is_no_way_to_another_host(region):
+def test_a_region_cannot_change_the_host(region):
     assert rejection("bedrock/anthropic.x", region=region)
     assert rejection("bedrock/anthropic.x", options={"aws_region_name": region})
     assert rejection("vertex_ai/gemini-x", options={"vertex_location": region})
@@ -211,7 +211,7 @@ def test_a_region_is_no_way_to_another_host(region):
         f"openai/{'x' * 200}",
     ],
 )
-def test_a_name_of_a_model_is_no_way_to_another_host(model):
+def test_a_model_name_cannot_change_the_host(model):
     assert "provider/model" in rejection(model)
 
 
@@ -230,20 +230,20 @@ def test_a_name_of_a_model_is_no_way_to_another_host(model):
         "claude-sonnet-4-5",
     ],
 )
-def test_names_as_providers_write_them_are_taken(model):
+def test_real_model_names_are_accepted(model):
     check(ModelSettings(model=model))
 
 
 @pytest.mark.parametrize(
     "model", ["nobody/knows", "x/y", "huggingface/x", "gigachat/x", "/", ""]
 )
-def test_a_provider_that_is_not_listed_is_refused(model):
+def test_an_unknown_provider_is_rejected(model):
     with pytest.raises(UnknownProvider):
         check(ModelSettings(model=model))
 
 
 @pytest.mark.thorough
-async def test_every_provider_that_is_listed_is_one_that_litellm_knows():
+async def test_every_listed_provider_is_known_to_litellm():
     litellm = await asyncio.wrap_future(warm_up())
     assert set(PROVIDERS_BY_PREFIX) <= {
         str(getattr(p, "value", p)) for p in litellm.provider_list
@@ -255,7 +255,7 @@ def account(**changes):
     return json.dumps({**told, "token_uri": value_rules.GOOGLE_TOKEN_URL, **changes})
 
 
-def test_vertex_takes_the_key_of_a_service_account_and_no_other_credentials():
+def test_vertex_accepts_only_service_account_keys():
     check(ModelSettings(model="vertex_ai/x", secrets={"vertex_credentials": account()}))
     for wrong in [
         "/etc/passwd",
@@ -270,7 +270,7 @@ def test_vertex_takes_the_key_of_a_service_account_and_no_other_credentials():
         assert rejection("vertex_ai/x", secrets={"vertex_credentials": wrong})
 
 
-def test_an_endpoint_of_bedrock_needs_keys_of_its_own():
+def test_a_bedrock_endpoint_needs_its_own_keys():
     place = {"aws_bedrock_runtime_endpoint": "https://vpce.example"}
     pair = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "s"}
 
@@ -294,13 +294,13 @@ ENGINES = "vertex_ai/agent_engine/projects"
         ("baseten/openai/x", "baseten/openai/y", True),
     ],
 )
-def test_a_name_may_lead_to_another_account(here, there, is_same):
+def test_a_model_name_with_an_account_changes_the_destination(here, there, is_same):
     one, other = (destination(ModelSettings(model=model)) for model in (here, there))
 
     assert (one == other) is is_same
 
 
-def test_whatever_changes_the_way_changes_the_destination():
+def test_every_setting_that_changes_the_route_changes_the_destination():
     here = ModelSettings(model="bedrock/x", region="eu-central-1", options={"temperature": 1})
     elsewhere = [
         ModelSettings(model="openai/x", region="eu-central-1"),

@@ -82,7 +82,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("wire", ANSWERS)
-async def test_words_and_thoughts_are_told_apart(wire):
+async def test_text_and_reasoning_are_separated(wire):
     made = await plan(wire, ANSWERS[wire])
 
     assert (made.final_answer, made.thought) == ("Hello", "Let me see.")
@@ -108,7 +108,7 @@ CALLED = {
 
 
 @pytest.mark.parametrize("wire", CALLED)
-async def test_calls_of_one_turn_arrive_whole_and_apart(wire):
+async def test_parallel_calls_are_assembled_separately(wire):
     made = await plan(wire, CALLED[wire])
 
     assert calls(made) == [("calculator", WHOLE), ("clock", {})]
@@ -162,7 +162,7 @@ async def test_gemini_gets_its_signatures_back_where_they_were():
     assert "__thought__" not in json.dumps(body)
 
 
-async def test_ollama_gets_its_thoughts_back():
+async def test_ollama_gets_its_reasoning_back():
     thoughtful = ollama.reply(
         {"thinking": "Hm."}, {"tool_calls": [ollama.call("calculator", sum="1+1")]}
     )
@@ -198,9 +198,7 @@ async def test_openrouter_gets_its_details_back_whole():
         ("groq/strict", "reasoning", None),
     ],
 )
-async def test_thoughts_go_back_to_those_who_want_them_and_not_to_those_who_refuse_them(
-    name, field, kept
-):
+async def test_reasoning_is_returned_only_to_providers_that_accept_it(name, field, kept):
     call = {"index": 0, "id": "a", "function": {"name": "calculator", "arguments": "{}"}}
     thoughtful = Reply(parts=(chunk({field: "Hm."}), chunk({"tool_calls": [call]}, "stop")))
 
@@ -221,7 +219,7 @@ WITHHELD = {
 
 
 @pytest.mark.parametrize("name", WITHHELD)
-async def test_an_answer_that_was_withheld_is_told_as_such(name):
+async def test_a_withheld_answer_is_reported_as_withheld(name):
     error = await failure(*WITHHELD[name])
 
     assert str(error) == "The model's provider blocked the answer."
@@ -238,14 +236,14 @@ async def test_an_answer_that_was_withheld_is_told_as_such(name):
         (gemini, gemini.reply([gemini.text("I would")], stop="SAFETY")),
     ],
 )
-async def test_an_answer_that_a_filter_stopped_says_so(wire, reply):
+async def test_an_answer_stopped_by_a_content_filter_has_a_caveat(wire, reply):
     made = await plan(wire, reply)
 
     assert made.final_answer == "I would"
     assert "filter" in made.turn.caveat
 
 
-async def test_a_refusal_of_openai_is_its_answer_with_a_mark():
+async def test_an_openai_refusal_is_an_answer_with_a_caveat():
     refusal = Reply(parts=(chunk({"refusal": "I can"}), chunk({"refusal": "not."}, "stop")))
 
     made = await plan(OpenAI("openai/wire"), refusal)
@@ -299,11 +297,11 @@ async def test_half_a_call_without_its_end_was_cut_off(end):
         (anthropic, Reply()),
     ],
 )
-async def test_a_turn_without_a_word_is_never_an_answer(wire, reply):
+async def test_an_empty_turn_is_never_an_answer(wire, reply):
     assert type(await failure(wire, reply)) is EmptyReply
 
 
-async def test_a_call_that_gemini_could_not_read_goes_back_to_be_fixed():
+async def test_a_malformed_gemini_call_is_sent_back_to_be_fixed():
     malformed = gemini.reply([gemini.text("I look.")], [], stop="MALFORMED_FUNCTION_CALL")
 
     error = await failure(gemini, malformed)
@@ -312,7 +310,7 @@ async def test_a_call_that_gemini_could_not_read_goes_back_to_be_fixed():
     assert "Call the tool again" in str(error)
 
 
-async def test_the_end_that_gemini_told_is_not_forgotten_when_its_usage_follows():
+async def test_gemini_finish_reason_is_kept_when_usage_follows():
     told = gemini.reply([gemini.text("Hello")], [], stop="STOP")
 
     made = await plan(gemini, Reply(parts=(*told.parts, {"usageMetadata": gemini.USED})))
@@ -322,7 +320,7 @@ async def test_the_end_that_gemini_told_is_not_forgotten_when_its_usage_follows(
 
 @pytest.mark.parametrize("reason", ["error", "insufficient_system_resource", "network_error"])
 @pytest.mark.parametrize("name", ["deepseek/deepseek-chat", "openai/wire"])
-async def test_an_answer_that_its_provider_broke_off_is_a_failure(name, reason):
+async def test_an_answer_aborted_by_the_provider_is_a_failure(name, reason):
     error = await failure(OpenAI(name), say("Half an", finish=reason))
 
     assert type(error) is ProviderFailed
@@ -336,7 +334,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-async def test_an_error_in_the_middle_of_an_answer_is_told_in_its_words(name):
+async def test_an_error_in_mid_answer_has_the_providers_message(name):
     wire, event = BROKEN[name]
     whole = ANSWERS[wire]
     error = await failure(wire, Reply(parts=(*whole.parts[:2], event), headers=whole.headers))
@@ -358,7 +356,7 @@ async def test_an_error_in_the_middle_of_an_answer_is_told_in_its_words(name):
     ],
 )
 @pytest.mark.parametrize("before", [0, 1])
-async def test_an_error_in_an_answer_that_began_well_is_told(event, kind, before):
+async def test_an_error_after_a_good_start_is_reported(event, kind, before):
     parts = (*say("Half an").parts[:before], event)
 
     error = await failure(OpenAI("openai/wire"), Reply(parts=parts))
@@ -367,7 +365,7 @@ async def test_an_error_in_an_answer_that_began_well_is_told(event, kind, before
     assert str(error).endswith(": Oh no")
 
 
-async def test_an_answer_that_is_not_streamed_is_read_all_the_same():
+async def test_an_unstreamed_answer_is_read():
     whole = {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}
 
     made = await plan(OpenAI("openai/wire"), Reply(parts=(json.dumps(whole).encode(),)))
@@ -376,7 +374,7 @@ async def test_an_answer_that_is_not_streamed_is_read_all_the_same():
 
 
 @pytest.mark.parametrize("wire", ANSWERS)
-async def test_a_limit_says_how_long_to_wait_on_every_wire(wire):
+async def test_rate_limits_say_how_long_to_wait_for_every_provider(wire):
     error = await failure(wire, fail(429, "Slow down", Retry_After="7"))
 
     assert isinstance(error, RateLimited)
@@ -384,14 +382,14 @@ async def test_a_limit_says_how_long_to_wait_on_every_wire(wire):
 
 
 @pytest.mark.parametrize("wire", ANSWERS)
-async def test_a_refused_request_is_told_in_the_providers_words(wire):
+async def test_a_rejected_request_has_the_providers_message(wire):
     error = await failure(wire, fail(400, "Bad tools"))
 
     assert str(error) == provider_errors.REQUEST_REJECTED.fill(wire.MODEL, "Bad tools")
 
 
 @pytest.mark.parametrize("wire", [anthropic, gemini])
-async def test_garbage_never_passes_for_an_answer(wire):
+async def test_garbage_is_never_an_answer(wire):
     whole = ANSWERS[wire]
     parts = (*whole.parts[:2], b"data: {oops\n\n", *whole.parts[2:])
 
@@ -399,13 +397,13 @@ async def test_garbage_never_passes_for_an_answer(wire):
 
 
 @pytest.mark.thorough
-async def test_a_flood_of_fifty_thousand_chunks_is_one_answer():
+async def test_fifty_thousand_chunks_are_one_answer():
     made = await plan(OpenAI("openai/wire"), flood(50_000))
 
     assert len(made.final_answer or "") == 50_000
 
 
-async def test_half_a_call_before_an_end_without_a_reason_is_not_made():
+async def test_an_incomplete_call_without_a_finish_reason_is_not_made():
     half = {"index": 0, "id": "a", "function": {"name": "calculator", "arguments": HALF}}
 
     error = await failure(OpenAI("openai/wire"), Reply(parts=(chunk({"tool_calls": [half]}),)))
@@ -413,7 +411,7 @@ async def test_half_a_call_before_an_end_without_a_reason_is_not_made():
     assert type(error) is AgentConnectionError
 
 
-async def test_nothing_but_the_question_is_asked_of_ollama():
+async def test_ollama_gets_one_request_per_question():
     with serve_in_thread([ANSWERS[ollama]]) as server:
         await planner(ollama, server).plan("?", AgentState(), [])
         await asyncio.sleep(0.1)

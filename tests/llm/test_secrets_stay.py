@@ -81,7 +81,7 @@ def marks(requests):
 
 
 @pytest.mark.parametrize("prefix", sorted(PROVIDERS_BY_PREFIX))
-async def test_an_address_that_was_typed_gets_no_secret_of_the_environment(prefix, sent):
+async def test_a_custom_url_gets_no_secret_from_the_environment(prefix, sent):
     error = await ask(LiteLLMModel(base_url="http://typed.invalid/v1"), f"{prefix}/some-model")
 
     assert marks(sent) == set()
@@ -90,7 +90,7 @@ async def test_an_address_that_was_typed_gets_no_secret_of_the_environment(prefi
 
 
 @pytest.mark.parametrize("prefix", sorted(PROVIDERS_BY_PREFIX))
-async def test_a_providers_own_address_gets_its_own_key_alone(prefix, sent):
+async def test_a_provider_url_gets_only_that_providers_key(prefix, sent):
     await ask(LiteLLMModel(), f"{prefix}/some-model")
 
     provider = PROVIDERS_BY_PREFIX[prefix]
@@ -105,7 +105,7 @@ async def test_a_providers_own_address_gets_its_own_key_alone(prefix, sent):
 
 TOKEN = {"secrets": {"azure_ad_token": "token-of-this-row"}}
 GATEWAY = "https://gateway.ai.cloudflare.com/v1/mine"
-# Names and addresses for which LiteLLM takes another way than for its providers' usual ones.
+# Model names and URLs that LiteLLM handles in a special way.
 DETOURS = [
     ("azure/x", "http://typed.invalid", TOKEN),
     ("azure/responses/x", "http://typed.invalid", TOKEN),
@@ -121,7 +121,7 @@ DETOURS = [
 
 
 @pytest.mark.parametrize(("model", "address", "given"), DETOURS)
-async def test_nor_by_a_name_that_takes_another_way(model, address, given, sent):
+async def test_special_model_names_send_no_secret_to_a_custom_url(model, address, given, sent):
     error = await ask(LiteLLMModel(base_url=address, **given), model)
 
     assert sent, error
@@ -131,7 +131,9 @@ async def test_nor_by_a_name_that_takes_another_way(model, address, given, sent)
 
 @pytest.mark.parametrize("prefix", ["litellm_proxy", "hosted_vllm", "azure", "azure_ai"])
 @pytest.mark.parametrize("name", ["x", "mistral-large-latest"])
-async def test_the_key_of_an_own_server_goes_nowhere_else(prefix, name, sent, monkeypatch):
+async def test_the_key_of_a_self_hosted_server_is_sent_only_there(
+    prefix, name, sent, monkeypatch
+):
     (variable,) = PROVIDERS_BY_PREFIX[prefix].addresses
     monkeypatch.delenv(variable, raising=False)
     error = await ask(LiteLLMModel(api_key="sk-of-this-row"), f"{prefix}/{name}")
@@ -143,8 +145,8 @@ async def test_the_key_of_an_own_server_goes_nowhere_else(prefix, name, sent, mo
     assert {request.url.host for request in sent} == {"named.invalid"}
 
 
-async def test_nobody_follows_a_provider_elsewhere():
-    """Some of LiteLLM's clients would: with the question, and with headers that hold a key."""
+async def test_redirects_of_providers_are_not_followed():
+    """Some of LiteLLM's clients would, including the question and headers with the key."""
     async with WireServer() as elsewhere:
         there = {"Location": f"{elsewhere.url}/chat/completions"}
         async with WireServer(lambda request: Reply(status=307, headers=there)) as server:
@@ -153,9 +155,7 @@ async def test_nobody_follows_a_provider_elsewhere():
             ):
                 await ask(LiteLLMModel("sk-of-this-row", server.url), f"{prefix}/some-model")
 
-    assert (
-        len(server.requests) >= len(PROVIDERS_BY_PREFIX) - 4
-    )  # Vertex AI has no address to type
+    assert len(server.requests) >= len(PROVIDERS_BY_PREFIX) - 4  # Vertex AI has no custom URL
     assert elsewhere.requests == []
 
 
@@ -230,7 +230,9 @@ def fill_address(value, address):
 
 
 @pytest.mark.parametrize(("model", "options"), ATTACKS.values(), ids=ATTACKS)
-async def test_nobody_is_asked_where_a_setting_leads_elsewhere(model, options, monkeypatch):
+async def test_settings_that_change_the_host_are_rejected_before_any_request(
+    model, options, monkeypatch
+):
     for name in ("ASHIATO_SECRET_KEY", "DATABASE_URL", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, f"mark-{name}")
     async with WireServer(lambda request: fail(400, "no")) as server:
@@ -242,7 +244,7 @@ async def test_nobody_is_asked_where_a_setting_leads_elsewhere(model, options, m
     assert server.requests == []
 
 
-async def test_an_endpoint_of_bedrock_is_asked_with_the_keys_of_the_row_alone(monkeypatch):
+async def test_a_bedrock_endpoint_gets_only_its_own_keys(monkeypatch):
     for name in ("AWS_BEARER_TOKEN_BEDROCK", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID"):
         monkeypatch.setenv(name, f"mark-{name}")
     async with WireServer() as server:
@@ -261,7 +263,7 @@ async def test_an_endpoint_of_bedrock_is_asked_with_the_keys_of_the_row_alone(mo
 @pytest.mark.parametrize(
     "name", ["AWS_ROLE_NAME", "AWS_PROFILE_NAME", "AWS_WEB_IDENTITY_TOKEN"]
 )
-async def test_an_identity_of_the_environment_goes_to_no_endpoint_of_bedrock(name, monkeypatch):
+async def test_a_bedrock_endpoint_gets_no_identity_from_the_environment(name, monkeypatch):
     monkeypatch.setenv(name, "of-the-environment")
     async with WireServer() as server:
         place = {"aws_bedrock_runtime_endpoint": server.url.removesuffix("/v1")}

@@ -17,7 +17,7 @@ def read(*pieces):
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_every_end_of_a_line_ends_it(end):
+def test_every_kind_of_line_ending_is_accepted(end):
     stream = end.join([b"data: 1", b"", b"data: 2", b"", b""])
 
     assert read(stream) == [b"1", b"2"]
@@ -39,15 +39,15 @@ def test_every_end_of_a_line_ends_it(end):
         (b"", []),
     ],
 )
-def test_events_are_read_as_the_standard_says(stream, data):
+def test_events_follow_the_sse_standard(stream, data):
     assert read(stream) == data
 
 
-def test_an_end_of_a_line_that_comes_in_two_pieces_is_one():
+def test_a_crlf_split_over_two_chunks_is_one_line_ending():
     assert read(b"data: {\r", b"\ndata: 1}\r\n\r", b"\n") == [b"{\n1}"]
 
 
-def test_events_with_no_empty_line_between_them_are_two():
+def test_events_without_an_empty_line_between_them_are_separate():
     assert read(b'data: {"a": 1}\ndata: {"b": 2}\ndata: [DONE]\n\n') == [
         b'{"a": 1}',
         b'{"b": 2}',
@@ -62,32 +62,32 @@ def test_an_object_that_was_not_streamed_is_one_event(indent):
     assert [json.loads(data) for data in read(whole.encode())] == [json.loads(whole)]
 
 
-def test_objects_a_line_each_are_events():
+def test_json_lines_are_events():
     assert read(b'{"a": 1}\n{"b": 2}\n') == [b'{"a": 1}', b'{"b": 2}']
 
 
-def test_a_bare_object_between_events_is_one():
+def test_a_bare_object_between_events_is_an_event():
     assert read(b'data: 1\n\n{"error": "boom"}\n') == [b"1", b'{"error": "boom"}']
 
 
-def test_a_page_for_people_is_no_stream():
+def test_an_html_page_is_not_a_stream():
     with pytest.raises(StreamGarbled):
         read(b"<!DOCTYPE html>\n<title>Log in</title>\n")
 
 
-def test_an_event_without_an_end_is_refused_before_it_fills_the_memory():
+def test_an_endless_event_is_rejected():
     pieces = [b"data: ", *[b"x" * 1024 * 1024] * (sse.MAX_EVENT_BYTES // 1024 // 1024)]
     with pytest.raises(StreamGarbled):
         read(*pieces)
 
 
-def test_many_lines_of_one_event_are_refused_as_well():
+def test_an_event_with_too_many_lines_is_rejected():
     lines = b"data: %b\n" % (b"x" * 1000) * 1000
     with pytest.raises(StreamGarbled):
         read(*[lines] * 20)
 
 
-def test_a_stream_may_be_longer_than_the_longest_event():
+def test_a_stream_can_be_longer_than_the_event_limit():
     reader = EventReader()
     event = b"data: %b\n\n" % (b"x" * 1024 * 1024)
     split = [event[-9:] + event[:-9]] * 20
@@ -118,7 +118,7 @@ def streams(draw):
 
 
 @given(streams())
-def test_any_cut_gives_the_same_chunks(case):
+def test_any_chunking_gives_the_same_events(case):
     chunks, pieces = case
     *events, done = read(*pieces)
 
@@ -127,7 +127,7 @@ def test_any_cut_gives_the_same_chunks(case):
 
 
 @given(st.binary(max_size=300), st.integers(1, 7))
-def test_no_bytes_at_all_break_the_reader(noise, size):
+def test_any_bytes_are_read_without_an_exception(noise, size):
     def attempt(*pieces):
         try:
             return read(*pieces)
@@ -146,22 +146,22 @@ def test_no_bytes_at_all_break_the_reader(noise, size):
         ('"日本"'.encode(), "日本"),
     ],
 )
-def test_json_is_read_also_where_a_strict_reader_refuses_it(data, value):
+def test_lenient_json_is_read(data, value):
     assert json_codec.decode(data) == value
 
 
 @pytest.mark.parametrize("data", [b"", b"{oops", b"[" * 100_000])
-def test_what_is_no_json_is_garbled(data):
+def test_invalid_json_raises_garbled(data):
     with pytest.raises(StreamGarbled):
         json_codec.decode(data)
 
 
 @pytest.mark.parametrize("text", ["日本", "half \ud83d", "\x00"])
-def test_whatever_a_conversation_holds_can_be_sent(text):
+def test_any_conversation_can_be_encoded(text):
     assert json.loads(json_codec.encode({"a": text, "n": 2**80})) == {"a": text, "n": 2**80}
 
 
-def test_several_values_are_read_as_one_list():
+def test_several_values_are_decoded_at_once():
     assert json_codec.decode_all([b'{"a": 1}', b'"\xff"', b"null"]) == [
         {"a": 1},
         "\ufffd",
@@ -172,5 +172,5 @@ def test_several_values_are_read_as_one_list():
 @pytest.mark.parametrize(
     "several", [[b"1", b"{oops"], [b"[1", b"2]"], [b"1, 2", b"3"], [b"1", b""]]
 )
-def test_what_is_not_one_value_each_is_not_read_as_a_list(several):
+def test_values_that_cannot_be_decoded_at_once_return_none(several):
     assert json_codec.decode_all(several) is None

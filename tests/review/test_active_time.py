@@ -81,13 +81,13 @@ def test_a_run_that_ends_saves_how_long_it_waited(sent):
     assert (sent.seconds, sent.waited, sent.active) == (45, 40, 5)
 
 
-def test_its_header_says_both(sent):
+def test_the_header_shows_active_and_waiting_time(sent):
     words = " ".join(re.sub("<[^>]+>", " ", run_header(RunView(sent))).split())
 
     assert "5.00 s waited 40.0 s" in words
 
 
-def test_a_run_that_waits_counts_how_long(run):
+def test_a_waiting_run_counts_its_waiting_time(run):
     told = Told(run)
     told(0, EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={})
     asks(told, 2, 2, "a")
@@ -100,7 +100,7 @@ def test_a_run_that_waits_counts_how_long(run):
     assert 'data-elapsed-ms="60000">1 min 00 s' in head
 
 
-def test_the_time_of_a_run_that_waits_stands_still_however_slowly_it_is_drawn(run, monkeypatch):
+def test_the_active_time_of_a_waiting_run_does_not_grow(run, monkeypatch):
     told = Told(run)
     told(0, EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={})
     asks(told, 2, 2, "a")
@@ -111,7 +111,7 @@ def test_the_time_of_a_run_that_waits_stands_still_however_slowly_it_is_drawn(ru
     assert ">2.00 s<" in run_header(RunView(Run.objects.get(pk=run.pk)))
 
 
-def test_the_list_its_filter_and_its_chart_know_active_time(sent, person):
+def test_list_filter_and_chart_use_active_time(sent, person):
     def found(query):
         page = listing.page(person, parse(query, is_reviewer=False), listing.Cursor())
         return [run.active for run in page.found]
@@ -121,7 +121,7 @@ def test_the_list_its_filter_and_its_chart_know_active_time(sent, person):
     assert p95(listing.page(person, parse("", is_reviewer=False), listing.Cursor()).found) == 5
 
 
-def test_the_list_hatches_what_was_waiting(sent, client, person):
+def test_the_list_hatches_waiting_time(sent, client, person):
     client.force_login(person)
 
     html = client.get("/traces/").content.decode()
@@ -130,7 +130,7 @@ def test_the_list_hatches_what_was_waiting(sent, client, person):
     assert "excluding time waiting for users" in html
 
 
-def test_bars_in_a_chat_hatch_what_was_waiting(sent):
+def test_bars_in_a_chat_hatch_waiting_time(sent):
     rows = {step.number: step for step in RunView(sent).steps}
 
     [(start, width)] = rows[2].bar_waits
@@ -138,7 +138,7 @@ def test_bars_in_a_chat_hatch_what_was_waiting(sent):
     assert rows[1].bar_waits == []
 
 
-def test_a_task_is_as_long_as_it_was_worked_on():
+def test_a_tasks_duration_is_its_active_time():
     step = AgentStep(number=1, kind="task", started_at=at(0), ended_at=at(50))
     waits = ((at(-5), at(10)), (at(5), at(20)), (at(40), None), (at(60), at(70)))
 

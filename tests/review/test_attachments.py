@@ -38,7 +38,7 @@ def url(row, run=None):
     return f"/traces/{row.run_id}/attachments/{row.digest}/"
 
 
-def test_an_image_is_displayed_and_can_do_nothing(picture, person):
+def test_an_image_is_served_inert(picture, person):
     answer = client_of(person).get(url(picture))
 
     assert (answer.status_code, answer.content) == (200, png())
@@ -81,7 +81,7 @@ def test_an_unchanged_file_is_not_sent_again(picture, person, stranger):
         ("lines=1", 200, (0, None)),
     ],
 )
-def test_a_part_of_a_sound_can_be_requested(personal_run, person, asked, status, found):
+def test_a_range_of_an_audio_file_can_be_requested(personal_run, person, asked, status, found):
     row = attach(personal_run, wav(), "audio/wav", "a.wav")
 
     answer = client_of(person).get(url(row), headers={"Range": asked})
@@ -129,7 +129,7 @@ def test_the_step_shows_an_image_a_player_and_a_file(picture, personal_run, pers
     assert "<b>report.pdf" not in page
 
 
-def test_what_could_not_be_saved_is_explained(personal_run, person):
+def test_an_attachment_that_could_not_be_saved_is_explained(personal_run, person):
     about = {"digest": "", "mime_type": "image/png", "size": 6_000_000, "name": "big.png"}
     ref = about | {"kind": "image", "problem": "too large to save (limit 5.0 MB)"}
     AgentStep.objects.update(attachments=[ref])
@@ -140,7 +140,7 @@ def test_what_could_not_be_saved_is_explained(personal_run, person):
     assert "<img" not in page
 
 
-def test_exports_list_files_and_a_persons_export_contains_them(picture, person):
+def test_run_exports_list_files_and_data_exports_contain_them(picture, person):
     exported = json.loads("".join(exports.as_json(picture.run, is_masked=False)))
     masked = "".join(exports.as_json(picture.run, is_masked=True))
     archive = zipfile.ZipFile(io.BytesIO(b"".join(data_export.archive(person))))

@@ -29,9 +29,7 @@ def audit_entries():
     ]
 
 
-def test_a_look_at_another_persons_run_is_kept_once_an_hour(
-    personal_run, reviewer, monkeypatch
-):
+def test_viewing_another_users_run_is_audited_once_an_hour(personal_run, reviewer, monkeypatch):
     client, page = client_of(reviewer), f"/traces/{personal_run.pk}/"
 
     for _ in range(3):
@@ -44,7 +42,7 @@ def test_a_look_at_another_persons_run_is_kept_once_an_hour(
     assert audit_entries() == [seen, seen]
 
 
-async def test_every_door_is_kept(personal_run, reviewer):
+async def test_every_way_to_read_a_run_is_audited(personal_run, reviewer):
     client = AsyncClient()
     await sync_to_async(client.force_login)(reviewer)
     pk = personal_run.pk
@@ -59,7 +57,7 @@ async def test_every_door_is_kept(personal_run, reviewer):
     assert doors == [{"door": "api"}, {"door": "socket"}, {"door": "export"}, {"form": "json"}]
 
 
-def test_what_is_read_in_the_queue_is_kept_once(personal_run, reviewer):
+def test_reading_in_the_queue_is_audited_once(personal_run, reviewer):
     Review.objects.create(run=personal_run)
 
     for _ in range(2):
@@ -70,18 +68,18 @@ def test_what_is_read_in_the_queue_is_kept_once(personal_run, reviewer):
     ]
 
 
-def test_ones_own_runs_are_ones_own_affair(personal_run, person):
+def test_viewing_own_runs_is_not_audited(personal_run, person):
     client_of(person).get(f"/traces/{personal_run.pk}/")
 
     assert audit_entries() == []
 
 
-def test_a_look_that_was_refused_is_none(personal_run, stranger):
+def test_a_rejected_request_is_not_audited(personal_run, stranger):
     assert client_of(stranger).get(f"/traces/{personal_run.pk}/").status_code == 404
     assert audit_entries() == []
 
 
-def test_an_entry_outlives_whoever_it_is_about(personal_run, reviewer):
+def test_an_entry_survives_the_deletion_of_its_user(personal_run, reviewer):
     audit.record(reviewer, "run.exported", personal_run, form="json")
 
     reviewer.delete()
@@ -91,13 +89,13 @@ def test_an_entry_outlives_whoever_it_is_about(personal_run, reviewer):
     assert (entry.actor, entry.actor_name) == (None, "rei")
 
 
-def test_what_nobody_did_is_kept_without_a_name():
+def test_system_actions_have_no_user():
     entry = audit.record(AnonymousUser(), "share.opened", "run:7", link=3)
 
     assert (entry.actor, entry.actor_name, entry.subject) == (None, "", "run:7")
 
 
-def test_the_log_can_be_read_by_administrators_and_changed_by_nobody(administrator):
+def test_administrators_can_read_the_log_and_no_one_can_change_it(administrator):
     entry = audit.record(administrator, "run.unmasked", "run:7", reason="苦情の確認")
     client = client_of(administrator)
 
@@ -109,7 +107,7 @@ def test_the_log_can_be_read_by_administrators_and_changed_by_nobody(administrat
     assert AuditEntry.objects.get(number=entry.number).action == "run.unmasked"
 
 
-def test_the_administration_shows_others_runs_masked_too(personal_run, administrator, person):
+def test_the_console_masks_other_users_runs(personal_run, administrator, person):
     client, rows = client_of(administrator), ("run", "agentstep", "runevent", "approval")
     models = {name: apps.get_model("agents", name) for name in rows}
 
@@ -124,7 +122,7 @@ def test_the_administration_shows_others_runs_masked_too(personal_run, administr
     assert [detail for *_, detail in audit_entries()] == [{"door": "admin"}]
 
 
-def test_an_administrator_gives_a_reviewer_their_scope(administrator, reviewer):
+def test_an_administrator_sets_a_reviewers_scope(administrator, reviewer):
     clerk = Agent.objects.create(name="clerk")
     form = {"user": reviewer.pk, "agents": [clerk.pk]}
 
@@ -136,7 +134,7 @@ def test_an_administrator_gives_a_reviewer_their_scope(administrator, reviewer):
     assert "clerk" in shown
 
 
-def test_a_reviewer_can_decide_nothing(personal_run, auditor):
+def test_a_reviewer_cannot_decide_approvals(personal_run, auditor):
     Approval.objects.update(verdict="waiting")
     approval = Approval.objects.get()
     form = {"verdict": "approve", f"digest-{approval.pk}": approval.digest}
@@ -158,7 +156,7 @@ def test_a_reviewer_out_of_scope_sees_nothing(personal_run, reviewer):
 
 
 @pytest.mark.parametrize("door", ["/traces/{}/", "/traces/{}/replay/", "/traces/{}/steps/1/"])
-def test_what_cannot_be_recorded_is_not_shown_to_others(
+def test_a_run_is_not_shown_if_the_audit_log_fails(
     door, personal_run, reviewer, person, unwritable
 ):
     own, others, page = client_of(person), client_of(reviewer), door.format(personal_run.pk)
@@ -172,17 +170,17 @@ def test_what_cannot_be_recorded_is_not_shown_to_others(
     assert own.get(page).status_code == 200
 
 
-async def test_a_socket_that_cannot_be_recorded_shows_nothing_and_is_tried_again(
+async def test_a_socket_shows_nothing_if_the_audit_log_fails_and_retries(
     personal_run, reviewer, monkeypatch
 ):
     bulk_create = AuditEntry.objects.bulk_create
 
-    def away(entries):
+    def fail_to_save(entries):
         if entries[0].action == audit.VIEWED:
             raise OperationalError("server closed the connection unexpectedly")
         return bulk_create(entries)
 
-    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", fail_to_save)
 
     async with tab(reviewer, f"/ws/runs/{personal_run.pk}/") as page:
         closed = await page.receive_output()
@@ -197,7 +195,7 @@ def message(personal_run, person):
     return Message.objects.create(session=chat, text=f"Who is {MAIL}?", **about)
 
 
-def test_the_administration_shows_others_words_masked_and_keeps_who_looked(
+def test_the_console_masks_other_users_messages_and_audits_views(
     message, administrator, person
 ):
     chat, client = message.session, client_of(administrator)
@@ -217,7 +215,7 @@ def test_the_administration_shows_others_words_masked_and_keeps_who_looked(
     assert looked == [("root", f"message:{message.pk}"), ("root", f"chatsession:{chat.pk}")]
 
 
-def test_the_administration_finds_no_words_that_it_masks(message, person):
+def test_the_console_search_does_not_find_masked_text(message, person):
     other = type(person).objects.create_user("stan", is_staff=True)
     client = client_of(may(other, "view_message", "view_chatsession"))
 

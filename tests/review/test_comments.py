@@ -41,9 +41,7 @@ def comment(user, run, text, step=1):
     return client_of(user).post(f"/traces/{run.pk}/comments/", sent)
 
 
-def test_a_reader_comments_and_it_is_read_in_the_chat_and_in_the_trace(
-    run, chat, reader, person
-):
+def test_a_readers_comment_is_in_the_chat_and_in_the_trace(run, chat, reader, person):
     answer = comment(reader, run, "Are you\nsure?")
 
     assert answer.status_code == 302
@@ -55,14 +53,14 @@ def test_a_reader_comments_and_it_is_read_in_the_chat_and_in_the_trace(
         assert f'id="comments-{run.pk}-0"' in shown
 
 
-def test_nobody_comments_in_a_deleted_chat(run, chat, reader):
+def test_a_deleted_chat_takes_no_comments(run, chat, reader):
     HiddenTopic.objects.create(topic=chat.topic)
 
     assert comment(reader, run, "Too late?").status_code == 404
     assert not Comment.objects.exists()
 
 
-async def test_a_comment_is_seen_at_once_by_whoever_looks(run, chat, reader, person):
+async def test_a_comment_appears_live_on_open_pages(run, chat, reader, person):
     async with (
         tab(person, f"/ws/chat/{chat.pk}/", query=b"after=99") as talk,
         tab(person, f"/ws/runs/{run.pk}/") as trace,
@@ -81,9 +79,7 @@ async def test_a_comment_is_seen_at_once_by_whoever_looks(run, chat, reader, per
 
 
 @pytest.mark.parametrize("query", ["after=99&away=900", "over&away=900"])
-async def test_a_page_that_was_away_is_shown_what_was_said_meanwhile(
-    query, run, chat, reader, person
-):
+async def test_a_reconnected_page_gets_missed_comments(query, run, chat, reader, person):
     await sync_to_async(comments.add)(reader, run, 1, "Sure?")
     path = f"/ws/runs/{run.pk}/" if "over" in query else f"/ws/chat/{chat.pk}/"
 
@@ -93,7 +89,7 @@ async def test_a_page_that_was_away_is_shown_what_was_said_meanwhile(
     assert f'id="comments-{run.pk}-1-said"' in frame
 
 
-async def test_a_page_that_was_open_before_it_was_shared_can_be_talked_about(
+async def test_a_page_opened_before_sharing_can_be_commented(
     personal_run, chat, person, stranger
 ):
     await Run.objects.aupdate(topic=chat.topic)
@@ -107,7 +103,7 @@ async def test_a_page_that_was_open_before_it_was_shared_can_be_talked_about(
         await frames_until(page, f'id="comments-{personal_run.pk}-1"')
 
 
-def test_only_its_author_takes_a_comment_back(run, reader, person):
+def test_only_the_author_can_delete_a_comment(run, reader, person):
     comment(reader, run, "Sure?")
     path = f"/traces/{run.pk}/comments/{Comment.objects.get().pk}/delete/"
 
@@ -117,7 +113,7 @@ def test_only_its_author_takes_a_comment_back(run, reader, person):
     assert not Comment.objects.exists()
 
 
-def test_reviewers_and_whoever_was_shown_out_read_no_comments(run, chat, reader, reviewer):
+def test_reviewers_and_removed_members_read_no_comments(run, chat, reader, reviewer):
     comment(reader, run, "Between us")
     members.remove_member(chat, reader.pk)
 
@@ -129,7 +125,7 @@ def test_reviewers_and_whoever_was_shown_out_read_no_comments(run, chat, reader,
     assert not Comment.objects.for_user(reader).exists()
 
 
-def test_where_nothing_is_shared_nobody_is_asked_to_comment(personal_run, person):
+def test_an_unshared_chat_has_no_comment_form(personal_run, person):
     shown = client_of(person).get(f"/traces/{personal_run.pk}/").content.decode()
 
     assert 'class="comments"' not in shown
@@ -137,7 +133,7 @@ def test_where_nothing_is_shared_nobody_is_asked_to_comment(personal_run, person
 
 
 @pytest.mark.parametrize(("text", "step"), [("", 1), (" \0 ", 1), ("x" * 10_001, 1), ("hm", 9)])
-def test_what_cannot_be_kept_is_said_and_not_lost(text, step, run, reader):
+def test_a_rejected_comment_has_an_error_and_keeps_its_text(text, step, run, reader):
     answer = comment(reader, run, text, step)
 
     assert answer.status_code == 422

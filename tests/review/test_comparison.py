@@ -41,7 +41,7 @@ def compare_texts(one, other):
 
 
 @given(STEPS, STEPS)
-def test_every_step_stands_in_exactly_one_row_and_in_its_order(ours, theirs):
+def test_every_step_is_in_exactly_one_row_in_order(ours, theirs):
     pairs = align(ours, theirs, equal)
 
     assert [a for a, _ in pairs if a is not None] == ours
@@ -50,17 +50,17 @@ def test_every_step_stands_in_exactly_one_row_and_in_its_order(ours, theirs):
 
 
 @given(STEPS)
-def test_a_run_beside_itself_has_no_gap(steps):
+def test_a_run_compared_with_itself_has_no_gap(steps):
     assert align(steps, steps, equal) == list(zip(steps, steps, strict=True))
 
 
-def test_a_step_that_only_one_run_has_moves_no_other_out_of_its_row():
+def test_an_extra_step_does_not_shift_other_rows():
     pairs = align("abxcd", "abcd", equal)
 
     assert pairs == [("a", "a"), ("b", "b"), ("x", None), ("c", "c"), ("d", "d")]
 
 
-def test_two_hundred_steps_beside_two_hundred_are_aligned_in_no_time():
+def test_two_hundred_steps_are_aligned_quickly():
     ours, theirs = list(range(200)), list(range(100, 300))
     began = time.perf_counter()
 
@@ -71,7 +71,7 @@ def test_two_hundred_steps_beside_two_hundred_are_aligned_in_no_time():
 
 
 @given(st.text(), st.text())
-def test_nothing_of_either_text_is_lost(one, other):
+def test_a_diff_loses_no_text(one, other):
     difference = compare_texts(one, other)
 
     assert "".join(piece.text for piece in difference.left) == one
@@ -88,34 +88,34 @@ def test_english_is_compared_by_words():
     assert right(difference) == "The total is [1,240.00] dollars."
 
 
-def test_japanese_is_compared_by_the_pieces_in_which_it_is_written():
+def test_japanese_is_compared_by_script_runs():
     difference = compare_texts("東京の売上は増えました。", "大阪の売上は減りました。")
 
     assert left(difference) == "[東京]の売上は[増え]ました。"
     assert right(difference) == "[大阪]の売上は[減り]ました。"
 
 
-def test_a_changed_ending_is_all_that_is_marked_of_a_japanese_word():
+def test_only_the_changed_ending_of_a_japanese_word_is_marked():
     difference = compare_texts("在庫を確認しました", "在庫を確認しません")
 
     assert right(difference) == "在庫を確認しま[せん]"
 
 
-def test_little_that_is_the_same_between_much_that_is_not_is_no_help():
+def test_short_common_parts_are_not_aligned():
     difference = compare_texts("The result is forty-two.", "The first account is made at once.")
 
     assert left(difference) == "The [result is forty-two]."
     assert right(difference) == "The [first account is made at once]."
 
 
-def test_lines_that_are_left_out_are_marked_as_whole_lines():
+def test_removed_lines_are_marked_as_whole_lines():
     difference = compare_texts("5 rows\n| a | 1 |\n| b | 2 |\nEnd", "3 rows\n| a | 1 |\nEnd")
 
     assert left(difference) == "[5] rows\n| a | 1 |[\n| b | 2 |]\nEnd"
 
 
 @pytest.mark.parametrize("text", ["don't stop", "売上高2026年", "a\n\n  b", "😀 ok", "x_1=2;"])
-def test_words_put_together_are_the_text(text):
+def test_the_tokens_add_up_to_the_text(text):
     assert "".join(split_words(text)) == text
 
 
@@ -130,7 +130,7 @@ def test_long_texts_are_compared_by_lines_first_and_then_within_them():
     assert "\n77 [was] a number\n" in right(difference)
 
 
-def test_what_would_take_too_long_to_compare_is_shown_whole():
+def test_texts_that_take_too_long_to_compare_are_shown_whole():
     began = time.perf_counter()
 
     difference = compare_texts("0 1 " * 50_000, "1 0 0 " * 50_000)
@@ -139,7 +139,7 @@ def test_what_would_take_too_long_to_compare_is_shown_whole():
     assert time.perf_counter() - began < 5
 
 
-def test_a_page_with_many_long_texts_ends():
+def test_a_page_with_many_long_texts_is_rendered():
     reader, began = TextDiffer(), time.perf_counter()
 
     for n in range(200):
@@ -181,7 +181,7 @@ real = [
 class TestRuns:
     pytestmark = real
 
-    async def test_runs_that_did_the_same_part_nowhere(self, runs_of):
+    async def test_equal_runs_have_no_divergence(self, runs_of):
         pair = await runs_of([ADD, Says(answer="2")], [ADD, Says(answer="2")])
 
         comparison, rows, setup, answer = await side_by_side(*pair)
@@ -199,7 +199,7 @@ class TestRuns:
             ([], "only"),
         ],
     )
-    async def test_the_first_divergence_says_why(self, runs_of, script, why):
+    async def test_the_first_divergence_has_a_reason(self, runs_of, script, why):
         pair = await runs_of([ADD, Says(answer="2")], [*script, Says(answer="2")])
 
         comparison, *_ = await side_by_side(*pair)
@@ -207,7 +207,7 @@ class TestRuns:
         assert comparison.first.why == why
         assert comparison.first.at == (2 if why in {"arguments", "tool"} else 1)
 
-    async def test_another_observation_is_a_divergence_of_its_own(self, runs_of):
+    async def test_a_different_observation_is_a_divergence(self, runs_of):
         pair = await runs_of([ADD, Says(answer="2")], [ADD, Says(answer="2")])
         await pair[1].steps.filter(kind="tool").aupdate(observation="3")
 
@@ -215,7 +215,7 @@ class TestRuns:
 
         assert (comparison.first.at, comparison.first.why) == (2, "observation")
 
-    async def test_a_run_that_goes_on_where_the_other_ended_is_said_to(self, runs_of):
+    async def test_a_longer_run_is_reported(self, runs_of):
         more = [ADD, Says.call("search", "I look.", query="x"), Says("Done.", answer="2")]
         pair = await runs_of([ADD, Says(answer="2")], more)
 
@@ -224,7 +224,7 @@ class TestRuns:
         assert [bool(row.left) for row in rows].count(False) == 2
         assert [row.right.number for row in rows] == [1, 2, 3, 4, 5]
 
-    async def test_what_a_live_run_has_not_come_to_yet_is_no_difference(self, runs_of):
+    async def test_missing_steps_of_a_live_run_are_no_difference(self, runs_of):
         pair = await runs_of([ADD, Says(answer="2")], [ADD, Says(answer="2")])
         await pair[1].steps.filter(number=3).adelete()
         await pair[1].steps.filter(number=2).aupdate(status="running", observation="")
@@ -241,7 +241,7 @@ class TestRuns:
         assert not rows[1].texts
         assert (comparison.first, comparison.answers_differ) == (None, False)
 
-    async def test_runs_of_two_agents_are_aligned_by_what_they_do(self, runs_of, scripted):
+    async def test_runs_of_two_agents_are_aligned_by_their_actions(self, runs_of, scripted):
         (one,) = await runs_of([ADD, Says(answer="2")])
         other = await Agent.objects.acreate(name="other")
         await other.tools.aadd(await ToolRegistration.objects.aget(name="calculator"))
@@ -254,7 +254,7 @@ class TestRuns:
         assert [row.why for row in rows] == ["", "", ""]
         assert "Agent" in [text.label for text in setup]
 
-    async def test_what_was_set_up_differently_is_listed_word_by_word(self, runs_of, scripted):
+    async def test_setting_differences_are_listed_with_a_diff(self, runs_of, scripted):
         (one,) = await runs_of([Says(answer="2")])
         await Agent.objects.aupdate(instructions="Be brief.", max_steps=3)
         await (await Agent.objects.aget()).tools.filter(name="search").adelete()
@@ -269,7 +269,7 @@ class TestRuns:
         assert changed["Tool search"] == ("available", "[not ]available")
         assert "[Be" in changed["Instructions"][1]
 
-    async def test_the_page_shows_both_runs_and_where_they_part(self, runs_of, person):
+    async def test_the_page_shows_both_runs_and_the_divergence(self, runs_of, person):
         pair = await runs_of(
             [ADD, Says(answer="It is 2.")],
             [Says.call("calculator", "I add.", expression="1 + 2"), Says(answer="It is 3.")],
@@ -287,7 +287,7 @@ class TestRuns:
         assert "It is <ins>3</ins>." in html
 
     @pytest.mark.parametrize("typed", ["", "x", "\0", "9" * 40, "²", "-1", "#99999"])
-    async def test_a_number_that_is_none_is_said_to_be(self, typed, runs_of, person):
+    async def test_an_invalid_run_number_is_an_error(self, typed, runs_of, person):
         (run,) = await runs_of([Says(answer="2")])
         await Run.objects.aupdate(user=person)
         client = Client()
@@ -298,9 +298,7 @@ class TestRuns:
         assert page.status_code == 422
         assert "No run has this number." in page.content.decode()
 
-    async def test_what_is_worth_a_comparison_is_offered_and_nothing_of_others(
-        self, runs_of, person, stranger
-    ):
+    async def test_comparable_own_runs_are_suggested(self, runs_of, person, stranger):
         one, same = await runs_of([Says(answer="2")], [Says(answer="2")])
         (foreign,) = await runs_of([Says(answer="2")])
         (other,) = await runs_of([Says(answer="2")], question="Anything else?")
@@ -318,7 +316,7 @@ class TestRuns:
         address = f"/traces/{one.pk}/compare/{foreign.pk}/"
         assert (await sync_to_async(client.get)(address)).status_code == 404
 
-    async def test_what_others_said_is_masked_and_that_it_was_read_is_kept(
+    async def test_other_users_text_is_masked_and_the_view_audited(
         self, runs_of, person, stranger
     ):
         pair = await runs_of(

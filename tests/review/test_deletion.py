@@ -31,7 +31,7 @@ def copies(personal_run, reviewer):
     return once, twice
 
 
-def test_nothing_made_of_a_conversation_outlives_it(personal_run, person, copies):
+def test_everything_derived_from_a_chat_is_deleted_with_it(personal_run, person, copies):
     chat = person.chat_sessions.create(title="Who?")
     Message.objects.create(session=chat, author=person, run=personal_run, text="Who?")
 
@@ -41,14 +41,14 @@ def test_nothing_made_of_a_conversation_outlives_it(personal_run, person, copies
     assert not Example.objects.exists()
 
 
-def test_nothing_made_of_what_somebody_asked_outlives_their_account(person, copies):
+def test_everything_derived_from_a_users_runs_is_deleted_with_the_account(person, copies):
     person.delete()
 
     assert not Run.objects.exists()
     assert not Example.objects.exists()
 
 
-def test_what_a_reviewer_ran_again_goes_with_them_and_its_origin_stays(
+def test_a_reviewers_reruns_are_deleted_with_them_and_the_origin_stays(
     personal_run, reviewer, copies
 ):
     reviewer.delete()

@@ -38,7 +38,7 @@ async def details(run, number):
     return StepDetails(await Run.objects.aget(pk=run.pk), step)
 
 
-async def test_the_whole_prompt_is_put_together_from_what_was_new_each_time(scripted):
+async def test_the_prompt_is_rebuilt_from_the_new_messages_of_each_turn(scripted):
     model = scripted(CALL, Says(answer="42"))
     run = await run_question("What is 6 * 7?")
 
@@ -51,7 +51,7 @@ async def test_the_whole_prompt_is_put_together_from_what_was_new_each_time(scri
     assert prompt.trimmed == []
 
 
-async def test_the_request_is_exactly_what_was_sent(scripted):
+async def test_the_request_tab_equals_the_sent_request(scripted):
     model = scripted(Says(answer="42"))
     run = await run_question("What is 6 * 7?")
 
@@ -76,7 +76,7 @@ async def test_every_tab_of_every_step_can_be_read(tab, number, scripted, person
     assert 'aria-current="page"' in part
 
 
-async def test_a_guardrail_is_found_at_the_turn_it_spoke_in(scripted):
+async def test_a_guardrail_finding_is_on_its_turn(scripted):
     await GuardrailPattern.objects.acreate(
         name="Hush", pattern="hush", stage="output", action="warn"
     )
@@ -88,7 +88,7 @@ async def test_a_guardrail_is_found_at_the_turn_it_spoke_in(scripted):
     assert [guard.action for guard in guards] == ["warn"]
 
 
-async def test_a_long_result_is_cut_on_the_page_and_whole_in_the_file(person, page):
+async def test_a_long_result_is_truncated_on_the_page_and_complete_in_the_file(person, page):
     long = "a" * HEAD_CHARS + "needle" * 1000 + "z" * TAIL_CHARS
     run = await Run.objects.acreate(user=person, topic="t", query="q", status="failed")
     await AgentStep.objects.acreate(
@@ -103,7 +103,7 @@ async def test_a_long_result_is_cut_on_the_page_and_whole_in_the_file(person, pa
     assert file == long
 
 
-async def test_a_long_run_begins_with_a_hundred_rows_and_the_rest_follow(person, page):
+async def test_a_long_run_starts_with_a_hundred_rows_and_loads_the_rest(person, page):
     run = await Run.objects.acreate(user=person, topic="t", query="q", status="failed")
     await Run.objects.filter(pk=run.pk).aupdate(ended_at=run.started_at)
     rows = [
@@ -123,7 +123,7 @@ async def test_a_long_run_begins_with_a_hundred_rows_and_the_rest_follow(person,
 
 
 @pytest.mark.parametrize("path", ["steps/9/", "steps/1/nothing/", "steps/0/"])
-async def test_what_is_not_there_is_not_found(path, scripted, person):
+async def test_missing_steps_return_404(path, scripted, person):
     scripted(Says(answer="42"))
     run = await run_question("What is it?", user=person)
     client = AsyncClient()

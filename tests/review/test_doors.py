@@ -65,7 +65,7 @@ async def page(reviewer):
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_a_reviewer_reads_no_address_by_this_door(door, runs, page):
+async def test_a_reviewer_sees_masked_text_on_every_route(door, runs, page):
     run, other = runs
 
     shown = await page(door.format(run=run.pk, other=other.pk))
@@ -85,7 +85,7 @@ async def test_every_page_that_masks_something_says_so(door, runs, page):
 
 
 @pytest.mark.parametrize("door", [d for d in DOORS if "{run}" in d and "review" not in d])
-async def test_whoever_asked_reads_it_as_it_is(door, runs, person):
+async def test_the_owner_reads_the_original_text(door, runs, person):
     run, other = runs
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
@@ -97,7 +97,7 @@ async def test_whoever_asked_reads_it_as_it_is(door, runs, person):
     assert "lovelace" in b"".join(parts).decode()
 
 
-async def test_running_it_again_makes_its_words_nobody_elses(runs, page, reviewer):
+async def test_a_rerun_keeps_the_text_of_its_origin_masked(runs, page, reviewer):
     run, _other = runs
     again = await Run.objects.acreate(
         user=reviewer, topic="again", query=run.query, origin=run, origin_step=3
@@ -109,7 +109,7 @@ async def test_running_it_again_makes_its_words_nobody_elses(runs, page, reviewe
     assert "lovelace" not in await page(f"/traces/{again.pk}/")
 
 
-async def test_nobody_agrees_to_a_call_that_is_shown_masked(runs, page, reviewer):
+async def test_a_masked_call_cannot_be_approved(runs, page, reviewer):
     run, _other = runs
     again = await Run.objects.acreate(
         user=reviewer, topic="again", query="q", origin=run, origin_step=1, status="waiting"

@@ -28,7 +28,7 @@ def facts(**known):
 
 
 @pytest.mark.parametrize("kind", StatusKind)
-def test_every_status_kind_has_a_sentence(kind):
+def test_every_status_kind_has_a_message(kind):
     assert status_text.note_sentence(facts(kind=kind))
 
 
@@ -46,7 +46,7 @@ def emitted_kinds(path):
 
 
 @pytest.mark.parametrize("type", sorted(TIMELINE_TYPES))
-def test_every_event_has_a_sentence_on_the_timeline(type):
+def test_every_event_has_a_message_on_the_timeline(type):
     common = {"function": {"name": "x"}, "status": "done", "description": "x", "message": "x"}
     variants = [facts(**common, reason="x", kind=kind) for kind in ("tool", "task", "resumed")]
 

@@ -28,7 +28,7 @@ async def save_example(reviewer, run, name="The sum", expected=None):
     return await sync_to_async(examples.save)(reviewer, run, name, expected)
 
 
-async def test_saving_anothers_run_leaves_an_entry_and_saving_ones_own_does_not(
+async def test_saving_another_users_run_is_audited_and_saving_an_own_one_is_not(
     reviewer, person
 ):
     theirs = await run_question("6 * 7?", user=person)
@@ -42,7 +42,7 @@ async def test_saving_anothers_run_leaves_an_entry_and_saving_ones_own_does_not(
     assert entry.detail == {"example": example.pk}
 
 
-async def test_a_run_is_kept_with_what_its_tools_said(scripted, reviewer):
+async def test_an_example_is_saved_with_its_tool_results(scripted, reviewer):
     scripted(SUM, Says(answer="It is 42."))
 
     example = await save_example(reviewer, await run_question("6 * 7?", history=[]))
@@ -58,7 +58,7 @@ async def test_a_run_is_kept_with_what_its_tools_said(scripted, reviewer):
     ]
 
 
-async def test_asked_again_it_scores_and_leaves_no_run_behind(reviewer):
+async def test_evaluating_an_example_scores_it_and_leaves_no_run(reviewer):
     run = await run_question("What is 12.5% of 3480?")
     example = await save_example(reviewer, run)
 
@@ -69,7 +69,7 @@ async def test_asked_again_it_scores_and_leaves_no_run_behind(reviewer):
     assert await Run.objects.acount() == 1
 
 
-async def test_tools_answer_from_the_recording_and_touch_nothing(scripted, reviewer):
+async def test_tools_are_answered_from_the_recording(scripted, reviewer):
     scripted(SUM, Says(answer="It is 42."))
     example = await save_example(reviewer, await run_question("6 * 7?"))
     example.observations[0]["observation"] = "forty-two, as recorded"
@@ -81,9 +81,7 @@ async def test_tools_answer_from_the_recording_and_touch_nothing(scripted, revie
     assert trial.score == 1.0
 
 
-async def test_a_call_that_was_not_recorded_is_told_so_and_counts_against_it(
-    scripted, reviewer
-):
+async def test_an_unrecorded_call_is_an_error_and_lowers_the_score(scripted, reviewer):
     scripted(SUM, Says(answer="It is 42."))
     example = await save_example(reviewer, await run_question("6 * 7?"))
     model = scripted(Says.call("calculator", expression="1"), SUM, Says(answer="It is 42."))
@@ -96,7 +94,7 @@ async def test_a_call_that_was_not_recorded_is_told_so_and_counts_against_it(
     assert trial.score == pytest.approx((2 / 3 + 1) / 2)
 
 
-async def test_a_call_made_twice_is_answered_as_it_was_each_time(scripted):
+async def test_repeated_calls_get_their_recorded_results_in_order(scripted):
     rows = [("one", False), ("Error: two", True)]
     tape = examples.RecordedCalls(
         {"tool": "t", "arguments": {"b": 1, "a": 2}, "observation": text, "is_error": wrong}
@@ -109,7 +107,7 @@ async def test_a_call_made_twice_is_answered_as_it_was_each_time(scripted):
     assert tape.not_recorded == ()
 
 
-async def test_an_agent_that_asks_first_need_not_ask_in_a_trial(scripted, reviewer):
+async def test_an_evaluation_needs_no_approval(scripted, reviewer):
     scripted(SUM, Says(answer="It is 42."))
     example = await save_example(reviewer, await run_question("6 * 7?"))
     await Agent.objects.aupdate(auto_execute_tools=False)
@@ -121,7 +119,7 @@ async def test_an_agent_that_asks_first_need_not_ask_in_a_trial(scripted, review
     assert trial.score == 1.0
 
 
-async def test_a_plan_is_not_shown_in_a_trial(scripted, reviewer):
+async def test_an_evaluation_needs_no_plan_approval(scripted, reviewer):
     await Agent.objects.aupdate(mode="plan")
     said = plan_reply(sum_of("sum", "6 * 7")), Says(answer="It is 42.")
     scripted(*said)
@@ -152,7 +150,7 @@ async def agreed(scripted, reviewer, person):
     return await save_example(reviewer, run)
 
 
-async def test_a_person_says_again_what_they_said(agreed, scripted):
+async def test_recorded_user_answers_are_repeated(agreed, scripted):
     model = scripted(plan_reply(ASK), Says(answer="We may."))
 
     trial = await examples.evaluate(agreed, await Agent.objects.aget())
@@ -163,7 +161,7 @@ async def test_a_person_says_again_what_they_said(agreed, scripted):
     assert await Approval.objects.acount() == 1
 
 
-async def test_who_writes_a_plan_in_a_trial_is_told_of_people_as_ever(agreed, scripted):
+async def test_the_planner_of_an_evaluation_knows_the_experts(agreed, scripted):
     model = scripted(plan_reply(ASK), Says(answer="We may."))
 
     await examples.evaluate(agreed, await Agent.objects.aget())
@@ -171,7 +169,7 @@ async def test_who_writes_a_plan_in_a_trial_is_told_of_people_as_ever(agreed, sc
     assert "ask_person" not in str(model.requests[0])
 
 
-async def test_a_question_that_nobody_was_asked_is_told_so(agreed, scripted):
+async def test_an_unrecorded_question_is_an_error(agreed, scripted):
     await Agent.objects.aupdate(max_replans=0)
     scripted(plan_reply({**ASK, "ask": "Really?"}))
 
@@ -181,7 +179,7 @@ async def test_a_question_that_nobody_was_asked_is_told_so(agreed, scripted):
     assert "wasn't recorded" in trial.problem
 
 
-async def test_a_trial_that_waits_for_somebody_says_so(agreed, scripted, monkeypatch):
+async def test_an_evaluation_that_would_wait_is_reported(agreed, scripted, monkeypatch):
     monkeypatch.setattr(examples.RecordedPerson, "waits", True)
     scripted(plan_reply(ASK))
 
@@ -190,7 +188,7 @@ async def test_a_trial_that_waits_for_somebody_says_so(agreed, scripted, monkeyp
     assert (trial.score, trial.problem) == (0.0, examples.NEEDS_PERSON)
 
 
-async def test_sub_agents_are_asked_and_their_tools_are_recorded(reviewer):
+async def test_sub_agents_run_with_their_recorded_tools(reviewer):
     helper = await Agent.objects.aget()
     lead = await Agent.objects.acreate(name="lead")
     await lead.handoffs.aadd(helper)
@@ -204,7 +202,7 @@ async def test_sub_agents_are_asked_and_their_tools_are_recorded(reviewer):
     assert (trial.score, trial.not_recorded) == (1.0, ())
 
 
-async def test_a_run_that_fails_scores_nothing_and_says_why(scripted, reviewer):
+async def test_a_failed_evaluation_scores_zero_with_a_reason(scripted, reviewer):
     scripted(SUM, Says(answer="It is 42."))
     example = await save_example(reviewer, await run_question("6 * 7?"))
     scripted(*(Says.call("calculator", expression="6 * 7") for _ in range(3)))
@@ -230,12 +228,12 @@ async def test_a_run_that_fails_scores_nothing_and_says_why(scripted, reviewer):
         ("word " * 4_000, "word " * 3_999 + "end", 0.99, 0.9999),
     ],
 )
-def test_answers_are_as_alike_as_people_would_say(one, other, least, most):
+def test_the_similarity_of_answers_matches_human_judgement(one, other, least, most):
     assert least <= text_similarity(one, other) <= most
     assert text_similarity(one, other) == pytest.approx(text_similarity(other, one), abs=0.1)
 
 
-def test_the_scores_are_in_the_administration(administrator):
+def test_the_scores_are_in_the_console(administrator):
     Example.objects.create(name="Sum", agent_name="helper", question="6 * 7", score=0.5)
     client = Client()
     client.force_login(administrator)

@@ -26,7 +26,7 @@ def create_example(reviewer, name, question, expected=None):
     return examples.save(reviewer, run, name, run.answer if expected is None else expected)
 
 
-def test_the_command_prints_a_table_and_keeps_the_score(reviewer):
+def test_the_command_prints_a_table_and_saves_the_score(reviewer):
     create_example(reviewer, "Percent", "What is 12.5% of 3480?")
     create_example(reviewer, "計算", "6 * 7", expected="まったく別の答え")
 
@@ -41,7 +41,7 @@ def test_the_command_prints_a_table_and_keeps_the_score(reviewer):
     assert "0.50" in manage("list")
 
 
-def test_under_the_bar_the_command_fails_and_names_them(reviewer):
+def test_below_the_threshold_the_command_fails_and_names_the_examples(reviewer):
     create_example(reviewer, "Off", "6 * 7", expected="Nothing of the kind")
     create_example(reviewer, "Fine", "6 * 7")
 
@@ -50,7 +50,7 @@ def test_under_the_bar_the_command_fails_and_names_them(reviewer):
     manage("run", "Fine", "--fail-under", "0.8")
 
 
-def test_results_are_told_as_json_and_of_another_model_not_kept(reviewer):
+def test_results_are_printed_as_json_and_not_saved_for_another_model(reviewer):
     create_example(reviewer, "Sum", "6 * 7")
     Agent.objects.update(model="nobody/nothing")
 
@@ -61,7 +61,7 @@ def test_results_are_told_as_json_and_of_another_model_not_kept(reviewer):
     assert Example.objects.get().score is None
 
 
-def test_an_example_without_an_agent_says_what_to_do(reviewer):
+def test_an_example_without_an_agent_has_advice(reviewer):
     create_example(reviewer, "Sum", "6 * 7")
     Agent.objects.all().delete()
     Agent.objects.create(name="other")

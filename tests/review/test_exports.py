@@ -40,7 +40,7 @@ def validate_export(text):
 
 
 @pytest.mark.usefixtures("agent", "run_executor")
-async def test_a_real_run_is_exported_whole_and_as_documented(person, scripted):
+async def test_a_real_run_export_matches_the_schema(person, scripted):
     scripted(Says.call("calculator", expression="6 * 7"), Says(answer="It is **42**."))
     run = await run_question("6 * 7?", user=person)
 
@@ -62,7 +62,7 @@ async def test_a_real_run_is_exported_whole_and_as_documented(person, scripted):
     assert not {"delta", "thought_delta"} & set(kinds)
 
 
-async def test_anothers_run_is_exported_masked(personal_run, reviewer):
+async def test_another_users_run_is_exported_masked(personal_run, reviewer):
     for form in ("json", "md"):
         _, text, _ = await fetch(reviewer, f"/traces/{personal_run.pk}/export.{form}")
 
@@ -72,7 +72,7 @@ async def test_anothers_run_is_exported_masked(personal_run, reviewer):
     assert sorted(forms) == ["json", "markdown"]
 
 
-async def test_what_is_masked_is_as_documented_too(personal_run, reviewer, person):
+async def test_a_masked_export_matches_the_schema(personal_run, reviewer, person):
     _, text, _ = await fetch(reviewer, f"/traces/{personal_run.pk}/export.json")
     trace = validate_export(text)
 
@@ -82,7 +82,7 @@ async def test_what_is_masked_is_as_documented_too(personal_run, reviewer, perso
     assert MAIL in validate_export(text)["run"]["question"]
 
 
-async def test_who_decided_is_told_to_whoever_asked_and_not_where_it_is_masked(
+async def test_the_approver_is_in_the_owners_export_but_not_in_a_masked_one(
     personal_run, reviewer, person
 ):
     await personal_run.approvals.aupdate(decided_by=person)
@@ -99,7 +99,7 @@ async def test_who_decided_is_told_to_whoever_asked_and_not_where_it_is_masked(
         assert ("by" in trace["events"][-1]["data"]) == (name is not None)
 
 
-async def test_a_run_again_says_so_even_if_its_origin_is_gone(personal_run, person):
+async def test_a_rerun_export_says_so_even_without_its_origin(personal_run, person):
     personal_run.origin_step = 3
     await personal_run.asave()
 
@@ -108,7 +108,7 @@ async def test_a_run_again_says_so_even_if_its_origin_is_gone(personal_run, pers
     assert validate_export(text)["run"]["origin"]["step"] == 3
 
 
-async def test_a_long_run_comes_in_pieces(personal_run, person):
+async def test_a_long_run_is_streamed_in_chunks(personal_run, person):
     when = timezone.now()
     await AgentStep.objects.abulk_create(
         AgentStep(run=personal_run, number=n, kind="thought", status="done", started_at=when)
@@ -128,7 +128,7 @@ async def test_a_long_run_comes_in_pieces(personal_run, person):
 
 
 @pytest.mark.usefixtures("agent", "run_executor")
-async def test_a_run_reads_well_as_a_document(person, scripted):
+async def test_a_run_is_exported_as_a_readable_document(person, scripted):
     scripted(Says.call("calculator", expression="6 * 7"), Says(answer="It is **42**."))
     run = await run_question("What is 6 * 7?", user=person)
 
@@ -141,7 +141,7 @@ async def test_a_run_reads_well_as_a_document(person, scripted):
     assert "\nObservation:\n\n```\n42\n```\n" in text
 
 
-async def test_nothing_that_was_said_can_be_taken_for_the_document_itself(person):
+async def test_message_text_cannot_imitate_the_document_markup(person):
     run = await Run.objects.acreate(
         user=person, topic="a", query="# One\n\n## Two", answer="```", status="completed"
     )
@@ -172,7 +172,7 @@ async def test_the_document_is_in_the_readers_language(personal_run, person):
     assert "- **状態**: " in text
 
 
-def test_the_schema_is_the_one_that_is_documented():
+def test_the_schema_matches_the_documentation():
     page = (DOCS / "trace-schema.md").read_text()
 
     assert exports.SCHEMA in page
@@ -182,7 +182,7 @@ def test_the_schema_is_the_one_that_is_documented():
             assert f"`{name}`" in page, f"{part}.{name}"
 
 
-async def test_when_a_page_was_away_is_in_both_files(person):
+async def test_disconnections_are_in_both_exports(person):
     run = await Run.objects.acreate(topic="a", query="?", agent_name="helper", user=person)
     left, back = (run.started_at + timedelta(seconds=at) for at in (1.5, 4))
     await Absence.objects.acreate(run=run, page="one", left_at=left, came_back_at=back)

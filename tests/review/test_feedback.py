@@ -76,7 +76,7 @@ async def abrowser(user):
 # Thumbs
 
 
-def test_a_thumb_is_given_changed_and_taken_back(run, person):
+def test_a_rating_is_given_changed_and_removed(run, person):
     client, path = browser(person), f"/traces/{run.pk}/rating/"
 
     client.post(path, {"rating": "bad"})
@@ -92,7 +92,7 @@ def test_a_thumb_is_given_changed_and_taken_back(run, person):
     assert not Rating.objects.exists()
 
 
-def test_a_reason_pressed_again_is_taken_back_and_the_words_stay(run, person):
+def test_toggling_a_reason_off_keeps_the_comment(run, person):
     client, path = browser(person), f"/traces/{run.pk}/rating/"
     said = {"reason": "slow", f"comment-{run.pk}": "A minute!"}
 
@@ -103,7 +103,7 @@ def test_a_reason_pressed_again_is_taken_back_and_the_words_stay(run, person):
     assert (rating.is_good, rating.reason, rating.comment) == (False, "", "A minute!")
 
 
-def test_the_reply_to_a_thumb_shows_what_is_kept(run, person):
+def test_the_response_to_a_rating_shows_what_was_saved(run, person):
     path = f"/traces/{run.pk}/rating/"
 
     shown = browser(person).post(path, {"rating": "bad"}, headers=HTMX).content.decode()
@@ -114,7 +114,7 @@ def test_the_reply_to_a_thumb_shows_what_is_kept(run, person):
     assert "Didn&#x27;t follow my instructions" in shown
 
 
-def test_without_htmx_a_thumb_leads_back_to_the_answer(run, person, chat):
+def test_without_htmx_a_rating_redirects_to_the_answer(run, person, chat):
     referer = {"Referer": f"http://testserver/chat/{chat.pk}/?before=9"}
 
     answer = browser(person).post(
@@ -137,7 +137,7 @@ def test_without_htmx_a_thumb_leads_back_to_the_answer(run, person, chat):
         "\0",
     ],
 )
-def test_a_form_from_elsewhere_leads_to_the_run(run, person, page):
+def test_a_form_without_a_safe_referrer_redirects_to_the_run(run, person, page):
     referer = {"Referer": page}
 
     answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "x"}, headers=referer)
@@ -145,7 +145,7 @@ def test_a_form_from_elsewhere_leads_to_the_run(run, person, page):
     assert answer.headers["Location"] == f"/traces/{run.pk}/#judge-{run.pk}"
 
 
-def test_after_a_form_that_was_fixed_one_comes_to_the_run(run, reviewer):
+def test_a_corrected_form_redirects_to_the_run(run, reviewer):
     referer = {"Referer": f"http://testserver/traces/{run.pk}/notes/"}
 
     answer = browser(reviewer).post(
@@ -155,7 +155,7 @@ def test_after_a_form_that_was_fixed_one_comes_to_the_run(run, reviewer):
     assert answer.headers["Location"] == f"/traces/{run.pk}/#judge-{run.pk}"
 
 
-def test_a_run_that_goes_on_is_not_rated(run, person):
+def test_a_live_run_cannot_be_rated(run, person):
     Run.objects.update(status="running")
 
     answer = browser(person).post(f"/traces/{run.pk}/rating/", {"rating": "good"})
@@ -168,7 +168,7 @@ def test_a_run_that_goes_on_is_not_rated(run, person):
     assert not Rating.objects.exists()
 
 
-def test_whoever_asked_can_have_it_looked_at_with_a_thumb(run, person):
+def test_the_owner_can_flag_an_answer_with_a_rating(run, person):
     said = {"rating": "flag", f"comment-{run.pk}": "It is 42."}
 
     shown = browser(person).post(f"/traces/{run.pk}/rating/", said, headers=HTMX)
@@ -178,14 +178,14 @@ def test_whoever_asked_can_have_it_looked_at_with_a_thumb(run, person):
     assert "A reviewer will look at this." in shown.content.decode()
 
 
-def test_only_whoever_asked_gives_a_thumb(run, reviewer):
+def test_only_the_owner_can_rate(run, reviewer):
     answer = browser(reviewer).post(f"/traces/{run.pk}/rating/", {"rating": "good"})
 
     assert answer.status_code == 404
     assert not Rating.objects.exists()
 
 
-def test_a_conversation_shows_its_thumbs_without_asking_more(
+def test_a_chat_shows_ratings_without_extra_queries(
     run, person, chat, django_assert_max_num_queries
 ):
     last = chat.messages.last()
@@ -208,7 +208,7 @@ def test_a_conversation_shows_its_thumbs_without_asking_more(
     assert page.count('class="signed"') == 20
 
 
-async def test_a_thumb_is_seen_in_the_other_tab(run, person, chat):
+async def test_a_rating_appears_in_another_tab(run, person, chat):
     client = await abrowser(person)
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
@@ -229,7 +229,7 @@ def hit(run):
     return run.hits.create(pattern=pattern, step=1, **about)
 
 
-def test_whether_a_guardrail_was_right_is_said_where_it_is_shown(run, hit, reviewer):
+def test_a_guardrail_hit_is_rated_where_it_is_shown(run, hit, reviewer):
     client, path = browser(reviewer), f"/traces/{run.pk}/hits/{hit.pk}/"
     page = client.get(f"/traces/{run.pk}/steps/1/review/", headers=HTMX).content.decode()
     assert path in page
@@ -242,7 +242,7 @@ def test_whether_a_guardrail_was_right_is_said_where_it_is_shown(run, hit, revie
     assert not GuardrailVerdict.objects.exists()
 
 
-def test_a_step_in_which_no_pattern_fired_asks_nothing_of_one(run, hit, reviewer):
+def test_a_step_without_a_guardrail_hit_has_no_rating_form(run, hit, reviewer):
     run.steps.create(number=2, kind="tool", status="done", started_at=run.started_at)
 
     page = browser(reviewer).get(f"/traces/{run.pk}/steps/2/review/", headers=HTMX)
@@ -250,7 +250,7 @@ def test_a_step_in_which_no_pattern_fired_asks_nothing_of_one(run, hit, reviewer
     assert "/hits/" not in page.content.decode()
 
 
-def test_a_hit_of_another_run_is_no_hit_of_this_one(run, hit, reviewer):
+def test_a_hit_of_another_run_returns_404(run, hit, reviewer):
     other = Run.objects.create(user=run.user, agent_name="helper", topic="t", query="q")
 
     client = browser(reviewer)
@@ -265,7 +265,7 @@ def test_a_hit_of_another_run_is_no_hit_of_this_one(run, hit, reviewer):
 # Notes and labels
 
 
-def test_a_note_is_changed_and_deleted_by_its_author_alone(run, reviewer, other):
+def test_only_the_author_can_change_and_delete_a_note(run, reviewer, other):
     mine = feedback.add_note(reviewer, run, "Off by one.")
     path = f"/traces/{run.pk}/notes/{mine.pk}/"
 
@@ -292,7 +292,7 @@ def test_a_note_on_a_step_is_shown_there_and_on_the_run(run, reviewer):
     assert client.get(f"/traces/{run.pk}/steps/2/review/").status_code == 404
 
 
-def test_a_note_of_nothing_or_on_no_step_is_refused_in_words(run, reviewer):
+def test_an_empty_note_or_unknown_step_is_rejected_with_a_message(run, reviewer):
     client, path = browser(reviewer), f"/traces/{run.pk}/notes/"
 
     nothing = client.post(path, {"text": " \0 "}, headers=HTMX).content.decode()
@@ -311,7 +311,7 @@ def test_a_note_of_nothing_or_on_no_step_is_refused_in_words(run, reviewer):
         ("ｶﾅ 計算", "カナ 計算"),
     ],
 )
-def test_a_label_is_one_however_it_is_typed(typed, kept, run, reviewer):
+def test_labels_are_normalized(typed, kept, run, reviewer):
     client, path = browser(reviewer), f"/traces/{run.pk}/labels/"
 
     for name in (typed, kept):
@@ -322,7 +322,7 @@ def test_a_label_is_one_however_it_is_typed(typed, kept, run, reviewer):
     assert not Label.objects.exists()
 
 
-def test_a_label_that_is_too_long_is_refused_in_words(run, reviewer):
+def test_a_label_that_is_too_long_is_rejected_with_a_message(run, reviewer):
     answer = browser(reviewer).post(
         f"/traces/{run.pk}/labels/", {"label": "㍿" * 20}, headers=HTMX
     )
@@ -351,7 +351,7 @@ def flag_several(person, count):
     return runs
 
 
-def test_those_that_have_waited_longest_come_first(reviewer, person):
+def test_the_longest_waiting_runs_come_first(reviewer, person):
     flag_several(person, 3)
     first = Review.objects.order_by("pk").first()
     feedback.decide(reviewer, first.run, "wrong", "")
@@ -364,9 +364,7 @@ def test_those_that_have_waited_longest_come_first(reviewer, person):
     assert shown["mine"] == []
 
 
-def test_a_page_of_the_queue_goes_on_where_it_ended_whatever_was_decided(
-    reviewer, person, monkeypatch
-):
+def test_queue_pages_continue_correctly_after_decisions(reviewer, person, monkeypatch):
     monkeypatch.setattr(run_page, "PAGE_SIZE", 2)
     flag_several(person, 5)
     page, more = run_page.queue_page(request_by(reviewer), "open")
@@ -381,9 +379,7 @@ def test_a_page_of_the_queue_goes_on_where_it_ended_whatever_was_decided(
     ] == ["q4"]
 
 
-def test_the_queue_asks_the_database_little(
-    reviewer, person, agent, django_assert_max_num_queries
-):
+def test_the_queue_needs_few_queries(reviewer, person, agent, django_assert_max_num_queries):
     for run in flag_several(person, 20):
         feedback.add_note(reviewer, run, "Hm.")
         feedback.add_label(reviewer, run, "sum")
@@ -397,7 +393,7 @@ def test_the_queue_asks_the_database_little(
     assert page.count('class="case"') == 20
 
 
-def test_others_are_judged_masked_and_every_look_is_kept(run, reviewer, person):
+def test_the_queue_masks_other_users_runs_and_audits_views(run, reviewer, person):
     private = "ada@example.com"
     Run.objects.update(query=f"Write to {private}", answer=f"Sent to {private}.")
     feedback.rate(person, run, feedback.RatingInput(is_good=False, comment=f"Not {private}!"))
@@ -414,7 +410,7 @@ def test_others_are_judged_masked_and_every_look_is_kept(run, reviewer, person):
     assert private not in panel.content.decode()
 
 
-def test_a_verdict_is_given_once_and_the_second_reviewer_is_told(run, reviewer, other):
+def test_a_decision_counts_once_and_the_second_reviewer_is_told(run, reviewer, other):
     feedback.flag(reviewer, run, "Look.")
     path, typed = f"/traces/{run.pk}/verdict/", {"verdict": "partly", "seen": ""}
 
@@ -429,7 +425,7 @@ def test_a_verdict_is_given_once_and_the_second_reviewer_is_told(run, reviewer, 
     assert (Review.objects.get().verdict, Review.objects.get().decided_by) == ("partly", other)
 
 
-def test_of_many_reviewers_at_once_one_is_taken(run, reviewer):
+def test_only_one_of_many_concurrent_decisions_counts(run, reviewer):
     def decide(verdict):
         try:
             feedback.decide(reviewer, run, verdict, "")
@@ -449,13 +445,13 @@ def test_of_many_reviewers_at_once_one_is_taken(run, reviewer):
 @pytest.mark.parametrize(
     "query", ["after=" + "9" * 30, "after=-1", "show=%00", "after=%E2%91%A1"]
 )
-def test_a_queue_asked_for_in_odd_ways_is_still_the_queue(query, run, reviewer):
+def test_invalid_queue_parameters_are_ignored(query, run, reviewer):
     feedback.flag(reviewer, run, "Look.")
 
     assert "6 * 7" in browser(reviewer).get(f"/review/?{query}").content.decode()
 
 
-async def test_a_correction_that_came_too_late_is_not_lost(run, reviewer, other):
+async def test_a_late_correction_keeps_its_text(run, reviewer, other):
     await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
     client = await abrowser(other)
 
@@ -469,7 +465,7 @@ async def test_a_correction_that_came_too_late_is_not_lost(run, reviewer, other)
     assert (await Review.objects.aget()).correction == "It is 42."
 
 
-def test_a_run_is_given_to_whoever_may_judge_it(run, reviewer, other, stranger):
+def test_a_run_can_be_assigned_to_a_reviewer(run, reviewer, other, stranger):
     feedback.flag(reviewer, run, "Look.")
     client, path = browser(reviewer), f"/traces/{run.pk}/assignee/"
 
@@ -487,7 +483,7 @@ def test_a_run_is_given_to_whoever_may_judge_it(run, reviewer, other, stranger):
     assert Review.objects.get().assignee is None
 
 
-def test_a_decided_run_that_is_flagged_again_is_open_and_says_both(run, reviewer, person):
+def test_flagging_a_decided_run_reopens_it_with_its_history(run, reviewer, person):
     feedback.flag(person, run, "It is 42.")
     feedback.decide(reviewer, run, "correct", "")
 
@@ -498,7 +494,7 @@ def test_a_decided_run_that_is_flagged_again_is_open_and_says_both(run, reviewer
     assert AuditEntry.objects.filter(detail__verdict="correct").exists()
 
 
-def test_a_run_that_nobody_flagged_is_judged_without_a_flag(run, reviewer):
+def test_an_unflagged_run_can_be_reviewed(run, reviewer):
     feedback.decide(reviewer, run, "correct", "")
     shown = browser(reviewer).get("/review/?show=decided").content.decode()
 
@@ -507,7 +503,7 @@ def test_a_run_that_nobody_flagged_is_judged_without_a_flag(run, reviewer):
     assert "rei" in shown
 
 
-def test_reviewers_see_how_many_wait_and_others_see_nothing(run, reviewer, person):
+def test_only_reviewers_see_the_queue_count(run, reviewer, person):
     feedback.flag(person, run, "Look.")
 
     theirs = browser(reviewer).get("/review/open/").content.decode()
@@ -521,7 +517,7 @@ def test_reviewers_see_how_many_wait_and_others_see_nothing(run, reviewer, perso
     assert 'class="badge"></span>' in browser(reviewer).get("/review/open/").content.decode()
 
 
-def test_the_chat_leads_reviewers_to_what_waits_for_them(run, reviewer, person):
+def test_the_chat_links_reviewers_to_the_queue(run, reviewer, person):
     feedback.flag(person, run, "Look.")
 
     page = browser(reviewer).get("/").content.decode()
@@ -536,7 +532,7 @@ OF_REVIEWERS = ["notes/", "labels/", "assignee/", "verdict/", "correction/", "ex
 
 
 @pytest.mark.parametrize("route", OF_REVIEWERS)
-async def test_whoever_asked_may_not_judge(route, run, person):
+async def test_the_owner_cannot_review_the_run(route, run, person):
     client = await abrowser(person)
     said = {"text": "x", "label": "x", "verdict": "correct", "correction": "x", "name": "x"}
 
@@ -546,7 +542,7 @@ async def test_whoever_asked_may_not_judge(route, run, person):
 
 
 @pytest.mark.parametrize("route", [*OF_REVIEWERS, "flag/", "rating/"])
-async def test_a_run_out_of_scope_is_no_other_than_none(route, run, reviewer):
+async def test_a_run_out_of_scope_returns_404(route, run, reviewer):
     scope = await ReviewScope.objects.acreate(user=reviewer)
     await scope.agents.aadd(await Agent.objects.acreate(name="else"))
     client = await abrowser(reviewer)
@@ -560,7 +556,7 @@ NASTY = {"\0": "NUL", "\ud800": "half", "x" * 100_001: "long", "<script>alert(":
 @pytest.mark.both_databases
 @pytest.mark.parametrize("text", NASTY, ids=NASTY.values())
 @pytest.mark.parametrize("remove", [{}, {"remove": "x"}])
-async def test_whatever_is_typed_there_is_a_sentence_or_it_is_kept(text, remove, run, reviewer):
+async def test_any_input_is_saved_or_has_an_error_message(text, remove, run, reviewer):
     client = await abrowser(reviewer)
     fields = ["text", "label", "why", "correction", "name", "expected", "to", "reason"]
     said = dict.fromkeys([*fields, *remove], text) | {"verdict": "wrong", "seen": ""}
@@ -580,7 +576,7 @@ async def test_whatever_is_typed_there_is_a_sentence_or_it_is_kept(text, remove,
 # Corrections in the chat
 
 
-async def test_a_correction_comes_to_the_chat_live_and_stays(run, reviewer, person, chat):
+async def test_a_correction_appears_live_in_the_chat_and_stays(run, reviewer, person, chat):
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         await sync_to_async(feedback.correct)(reviewer, run, "It is **42**. <b>x</b>", "")
@@ -594,9 +590,7 @@ async def test_a_correction_comes_to_the_chat_live_and_stays(run, reviewer, pers
     assert "<strong>42</strong>" in reloaded
 
 
-async def test_a_page_that_was_away_is_shown_the_correction_when_it_is_back(
-    run, reviewer, person, chat
-):
+async def test_a_reconnected_page_gets_the_correction(run, reviewer, person, chat):
     await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
     last = await chat.messages.acreate(
         author=person,
@@ -611,7 +605,7 @@ async def test_a_page_that_was_away_is_shown_the_correction_when_it_is_back(
     assert "Corrected by rei" in "".join(frames)
 
 
-async def test_a_correction_is_taken_back(run, reviewer, person, chat):
+async def test_a_correction_can_be_removed(run, reviewer, person, chat):
     review = await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
 
     client = await abrowser(reviewer)
@@ -623,7 +617,7 @@ async def test_a_correction_is_taken_back(run, reviewer, person, chat):
     assert (await Review.objects.aget()).verdict == "wrong"
 
 
-async def test_the_page_of_another_run_is_not_told_of_a_correction(run, reviewer, chat, person):
+async def test_pages_of_other_runs_get_no_correction(run, reviewer, chat, person):
     mine = await Run.objects.acreate(user=person, topic=chat.topic, query="?", status="failed")
     async with tab(person, f"/ws/runs/{mine.pk}/") as page:
         await frames_until(page, f"run-{mine.pk}")
@@ -632,12 +626,12 @@ async def test_the_page_of_another_run_is_not_told_of_a_correction(run, reviewer
         assert await page.receive_nothing(0.3)
 
 
-async def test_the_answer_as_it_was_given_is_no_correction(run, reviewer):
+async def test_an_unchanged_answer_is_not_a_correction(run, reviewer):
     with pytest.raises(feedback.FeedbackRejected, match="the same as the original answer"):
         await sync_to_async(feedback.correct)(reviewer, run, " It is **41**.\r\n", "")
 
 
-def test_the_masked_answer_is_no_correction(run, reviewer):
+def test_the_masked_answer_is_not_a_correction(run, reviewer):
     run.answer = f"Ask {MAIL}."
 
     with pytest.raises(feedback.FeedbackRejected, match="the user would see the masks"):
@@ -650,7 +644,7 @@ def written_fields(page):
     return re.findall(r'name="(?:correction|expected)"[^>]*>([^<]*)<', page)
 
 
-def test_no_form_begins_with_a_masked_answer(run, reviewer, auditor):
+def test_the_correction_form_does_not_start_with_a_masked_answer(run, reviewer, auditor):
     feedback.flag(reviewer, run, "Look.")
     plain = browser(reviewer).get("/review/").content.decode()
     Run.objects.update(answer=f"Ask {MAIL}.")
@@ -668,7 +662,7 @@ def test_no_form_begins_with_a_masked_answer(run, reviewer, auditor):
     assert ("is masked." in page, "is masked." in unmasked) == (True, False)
 
 
-def test_nor_with_a_masked_correction(run, reviewer, other):
+def test_the_correction_form_does_not_start_with_a_masked_correction(run, reviewer, other):
     feedback.correct(other, run, f"Ask {MAIL}.", "")
 
     page = browser(reviewer).get("/review/?show=decided").content.decode()
@@ -677,7 +671,7 @@ def test_nor_with_a_masked_correction(run, reviewer, other):
     assert "Ask ‹email›." in page
 
 
-def test_a_note_is_masked_but_for_whoever_wrote_it(run, reviewer, other):
+def test_a_note_is_masked_except_for_its_author(run, reviewer, other):
     feedback.add_note(reviewer, run, f"I asked {MAIL}.")
     feedback.flag(reviewer, run, "Look.")
 
@@ -689,7 +683,7 @@ def test_a_note_is_masked_but_for_whoever_wrote_it(run, reviewer, other):
     assert "I asked ‹email›." in theirs
 
 
-def test_what_is_judged_is_in_the_audit_log(run, reviewer):
+def test_reviews_are_audited(run, reviewer):
     feedback.flag(reviewer, run, "Look.")
     feedback.decide(reviewer, run, "unsafe", "")
 
@@ -716,7 +710,7 @@ async def test_the_corrected_answer_is_what_an_example_expects(run, reviewer):
     assert (example.question, example.saved_by_id) == ("6 * 7", reviewer.pk)
 
 
-def test_a_name_is_used_once_and_what_was_typed_is_not_lost(run, reviewer):
+def test_a_duplicate_example_name_is_rejected_and_keeps_the_input(run, reviewer):
     Example.objects.create(name="Sum")
     said = {"name": "Sum", "expected": "Forty-two"}
 
@@ -728,7 +722,7 @@ def test_a_name_is_used_once_and_what_was_typed_is_not_lost(run, reviewer):
 
 
 @pytest.mark.parametrize("headers", [HTMX, {}])
-def test_whoever_asked_reads_no_note_of_a_step(headers, run, reviewer, person):
+def test_the_owner_does_not_see_step_notes(headers, run, reviewer, person):
     feedback.add_note(reviewer, run, "Between us: a rough customer.", step=1)
     too_long = "x" * (feedback.MAX_TEXT_CHARS + 1)
 
@@ -738,7 +732,7 @@ def test_whoever_asked_reads_no_note_of_a_step(headers, run, reviewer, person):
         assert b"rough customer" not in answer.content
 
 
-def test_the_log_keeps_how_much_was_written_and_not_what(run, reviewer, person):
+def test_the_audit_log_has_the_length_of_text_but_not_the_text(run, reviewer, person):
     feedback.flag(person, run, "Call me: 090-1234-5678.")
     review = feedback.correct(reviewer, run, "It is 42.", "")
     feedback.correct(reviewer, run, "", review.stamp)
@@ -751,7 +745,7 @@ def test_the_log_keeps_how_much_was_written_and_not_what(run, reviewer, person):
     ]
 
 
-def test_reasons_have_an_end_all_together(run, person):
+def test_the_total_length_of_reasons_is_limited(run, person):
     feedback.flag(person, run, "x" * (feedback.MAX_TEXT_CHARS - 10))
 
     answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "y" * 20}, headers=HTMX)
@@ -761,7 +755,7 @@ def test_reasons_have_an_end_all_together(run, person):
 
 
 @pytest.mark.parametrize("said", [{"correction": "  "}, {"withdraw": "1"}])
-def test_there_is_nothing_to_take_back_of_an_answer_nobody_corrected(said, run, reviewer):
+def test_an_uncorrected_answer_has_no_correction_to_remove(said, run, reviewer):
     answer = browser(reviewer).post(f"/traces/{run.pk}/correction/", said, headers=HTMX)
 
     assert "Enter the corrected answer first." in answer.content.decode()
@@ -778,9 +772,7 @@ def test_there_is_nothing_to_take_back_of_an_answer_nobody_corrected(said, run, 
         ("flag", "flag", {"why": "Look."}),
     ],
 )
-def test_a_run_deleted_before_it_is_judged_is_not_found(
-    route, act, said, run, reviewer, monkeypatch
-):
+def test_reviewing_a_deleted_run_returns_404(route, act, said, run, reviewer, monkeypatch):
     Run.objects.update(user=reviewer)
     real = getattr(feedback, act)
 
@@ -795,7 +787,7 @@ def test_a_run_deleted_before_it_is_judged_is_not_found(
     assert answer.status_code == 404
 
 
-def test_a_run_deleted_before_it_is_shown_is_not_found(run, reviewer, monkeypatch):
+def test_showing_a_deleted_run_returns_404(run, reviewer, monkeypatch):
     monkeypatch.setattr(feedback, "add_note", lambda user, run, *about: run.delete())
 
     answer = browser(reviewer).post(f"/traces/{run.pk}/notes/", {"text": "x"}, headers=HTMX)

@@ -57,11 +57,11 @@ def sentences(text, is_reviewer=True):
         ("時間：すぐ", [("", "時間：すぐ")]),
     ],
 )
-def test_a_filter_is_read(text, read):
+def test_filters_are_parsed(text, read):
     assert terms(text) == read
 
 
-def test_a_term_knows_its_place_and_can_be_taken_out():
+def test_a_term_has_a_position_and_can_be_removed():
     asked = parse(' status:failed  -agent:a,b "x  y"', is_reviewer=True)
     first, second, third = asked.terms
 
@@ -91,34 +91,34 @@ def test_a_term_knows_its_place_and_can_be_taken_out():
         ('"never closed', "The closing quotation mark is missing.", '"never closed"'),
     ],
 )
-def test_what_cannot_be_read_gets_a_sentence(text, sentence, mended):
+def test_invalid_terms_have_an_error_message(text, sentence, mended):
     asked = parse(text, is_reviewer=True)
 
     assert sentence in asked.problems[0].sentence
     assert asked.with_suggestion(asked.problems[0]) == mended
 
 
-def test_the_rest_of_a_filter_is_looked_for_all_the_same():
+def test_valid_terms_apply_despite_invalid_ones():
     asked = parse("staus:x status:failed,nonsense words", is_reviewer=True)
 
     assert [(t.field, *t.values) for t in asked.terms] == [("status", "failed"), ("", "words")]
     assert len(asked.problems) == 2
 
 
-def test_only_reviewers_look_for_people():
+def test_only_reviewers_can_filter_by_user():
     assert terms("user:ada") == [("user", NamePattern(text="ada"))]
     assert "Only reviewers" in sentences("user:ada", is_reviewer=False)[0]
     assert "“usr”. To search" in sentences("usr:ada", is_reviewer=False)[0]
 
 
-def test_what_reviewers_write_for_each_other_is_found_by_reviewers_alone():
+def test_labels_and_notes_are_searchable_only_for_reviewers():
     assert parse("has:note has:label label:x", is_reviewer=False).terms == ()
     said = sentences("label:x has:note", is_reviewer=False)
     assert said[0] == "Only reviewers can filter by label."
     assert said[1].startswith("has can't be “note”. Use one of: error, answer, rating")
 
 
-def test_a_filter_has_an_end():
+def test_the_length_of_a_filter_is_limited():
     asked = parse(" ".join("x" * 400), is_reviewer=True)
 
     assert len(asked.terms) == MAX_TERMS
@@ -139,7 +139,7 @@ TERMS = st.builds(
 @example("on:9999-12-31", True)
 @example("on:0001-01-01..", True)
 @example("after:2026-11-01T10:00+99:00", True)
-def test_whatever_is_typed_is_read(text, is_reviewer):
+def test_any_text_is_parsed(text, is_reviewer):
     asked = parse(text, is_reviewer=is_reviewer)
 
     for part in (*asked.terms, *asked.problems):
@@ -261,7 +261,7 @@ def test_a_filter_finds_its_runs(runs, text, found):
 
 
 @pytest.mark.django_db
-def test_a_run_again_is_found_as_one_even_if_its_origin_is_gone(runs):
+def test_a_rerun_is_found_as_one_even_without_its_origin(runs):
     pk = next(iter(runs))
     Run.objects.filter(pk=pk).update(origin=None, origin_step=2)
 
@@ -270,7 +270,7 @@ def test_a_run_again_is_found_as_one_even_if_its_origin_is_gone(runs):
     assert pk in asked.apply(Run.objects.all()).values_list("pk", flat=True)
 
 
-def test_a_term_has_so_many_alternatives():
+def test_the_number_of_alternatives_is_limited():
     asked = parse(f"id:{','.join(map(str, range(12)))} x", is_reviewer=True)
 
     assert [len(term.values) for term in asked.terms] == [10, 1]
@@ -280,7 +280,7 @@ def test_a_term_has_so_many_alternatives():
 
 
 @pytest.mark.django_db
-def test_an_agent_is_found_however_its_name_is_spelt(runs):
+def test_agent_names_match_in_any_case(runs):
     Agent.objects.create(name="helper")
 
     rows = parse("agent:HELPER", is_reviewer=True).apply(Run.objects.order_by("pk"))
@@ -299,5 +299,5 @@ def test_a_run_is_found_by_its_number(runs):
 
 @pytest.mark.django_db
 @given(st.lists(st.one_of(TERMS, NOISE), min_size=1, max_size=3).map(" ".join))
-def test_every_database_takes_what_was_typed(text):
+def test_any_filter_is_a_valid_query(text):
     list(parse(text, is_reviewer=True).apply(Run.objects.all())[:1])

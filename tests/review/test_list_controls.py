@@ -77,7 +77,7 @@ def test_a_sorted_list_has_pages_and_keeps_its_order_through_them(mine, person, 
     assert numbers(get(mine, sort="tools", page=99)) == [pks[2]]
 
 
-def test_what_is_not_sorted_is_said(mine, person, monkeypatch):
+def test_the_list_says_which_runs_are_not_sorted(mine, person, monkeypatch):
     monkeypatch.setattr(listing, "MAX_MATCHES", 2)
     oldest = make(person, cost=9)
     make(person, cost=1), make(person, cost=2)
@@ -174,7 +174,7 @@ def test_a_custom_range_becomes_a_term(mine, first, last, term):
 
 
 @pytest.mark.parametrize("day", ["x", "2026-13-01", "0000-00-00"])
-def test_a_date_that_is_none_changes_nothing(mine, day):
+def test_an_invalid_date_is_ignored(mine, day):
     assert mine.get("/traces/", {"from": day, "to": day}).status_code == 200
 
 
@@ -200,14 +200,14 @@ def test_without_a_selection_all_matching_runs_are_exported(person, monkeypatch)
     assert {row["status"] for row in rows} == {"completed"}
 
 
-def test_an_export_has_no_runs_of_others(person, stranger):
+def test_an_export_has_no_runs_of_other_users(person, stranger):
     theirs = make(stranger, query="secret plan")
 
     assert "secret" not in export(person, "csv", run=[theirs])
     assert "secret" not in export(person, "jsonl")
 
 
-def test_an_export_of_others_runs_is_masked(personal_run, reviewer):
+def test_an_export_of_other_users_runs_is_masked(personal_run, reviewer):
     text = export(reviewer, "jsonl", columns="id,question")
     found = export(reviewer, "jsonl", q=f'"{MAIL}"')
 

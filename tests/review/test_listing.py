@@ -54,7 +54,7 @@ def follow_pages(client, page, rel):
     return pages, page
 
 
-def test_the_pages_hold_every_run_once_forth_and_back(mine, person):
+def test_paging_shows_every_run_once_in_both_directions(mine, person):
     pks = make(person, 120)[::-1]
     pages = [pks[:50], pks[50:100], pks[100:]]
 
@@ -76,7 +76,7 @@ def test_every_cell_is_in_the_column_of_its_heading(mine, person):
     assert len(headings) == page.count("<th ") == page.count("<td ") > 0
 
 
-def test_a_page_is_within_its_filter(mine, person):
+def test_pages_keep_the_filter(mine, person):
     make(person, 60, status="failed")
     completed = make(person, 60)
     make(person, 60, status="failed")
@@ -87,7 +87,7 @@ def test_a_page_is_within_its_filter(mine, person):
     assert 'value="status:completed"' in last
 
 
-def test_new_runs_do_not_move_what_was_on_the_next_page(mine, person):
+def test_new_runs_do_not_shift_the_next_page(mine, person):
     pks = make(person, 70)
     following = links(get(mine), "next")[0]
 
@@ -96,7 +96,7 @@ def test_new_runs_do_not_move_what_was_on_the_next_page(mine, person):
     assert numbers(mine.get(following).content.decode()) == pks[:20][::-1]
 
 
-def test_a_link_to_a_run_knows_the_filter(mine, person):
+def test_a_link_to_a_run_keeps_the_filter(mine, person):
     (pk,) = make(person, 1, status="failed")
 
     page = get(mine, "status:failed why")
@@ -117,20 +117,20 @@ def test_the_neighbours_of_a_run_are_within_the_filter(person, stranger):
 
 @pytest.mark.parametrize("cursor", ["x", "-1", "9" * 30, "٣", "", "0"])
 @pytest.mark.parametrize("way", ["older", "newer"])
-def test_a_cursor_that_nobody_gave_does_no_harm(mine, person, way, cursor):
+def test_an_invalid_cursor_is_ignored(mine, person, way, cursor):
     make(person, 1)
 
     assert "Search older runs" not in get(mine, "status:failed", **{way: cursor})
 
 
 @pytest.mark.parametrize("q", ["\0", "a\0b", "\ud800", "status:\0", '"', "-", "%00", "＂"])
-def test_whatever_is_asked_a_page_comes_back(mine, q):
+def test_any_query_returns_a_page(mine, q):
     text = urlencode({"q": q}, errors="surrogatepass")
 
     assert mine.get(f"/traces/?{text}").status_code == 200
 
 
-def test_it_is_said_how_many_there_are_as_far_as_they_were_counted(mine, person, monkeypatch):
+def test_the_list_shows_how_many_runs_were_counted(mine, person, monkeypatch):
     make(person, 60)
     assert "50 of 60" in get(mine)
 
@@ -139,7 +139,9 @@ def test_it_is_said_how_many_there_are_as_far_as_they_were_counted(mine, person,
     assert "50 of more than 55" in get(mine)
 
 
-def test_a_look_through_everybodys_runs_ends_and_goes_on(client, person, reviewer, monkeypatch):
+def test_a_search_through_all_runs_stops_and_can_continue(
+    client, person, reviewer, monkeypatch
+):
     wanted = make(person, 1, status="failed")
     make(person, 30)
     client.force_login(reviewer)
@@ -154,7 +156,7 @@ def test_a_look_through_everybodys_runs_ends_and_goes_on(client, person, reviewe
     assert "Search older runs" not in last
 
 
-def test_a_look_in_strides_finds_every_run_once(client, person, reviewer, monkeypatch):
+def test_a_search_in_batches_finds_every_run_once(client, person, reviewer, monkeypatch):
     failed = make(person, 40, status="failed")
     make(person, 40)
     failed += make(person, 40, status="failed")
@@ -167,7 +169,7 @@ def test_a_look_in_strides_finds_every_run_once(client, person, reviewer, monkey
     assert sum(follow_pages(client, page, "next")[0], []) == failed[::-1]
 
 
-def test_a_misspelt_field_gets_a_sentence_beside_what_was_understood(mine, person):
+def test_a_misspelt_field_has_an_error_next_to_the_results(mine, person):
     failed = make(person, 1, status="failed")
     make(person, 1)
 
@@ -178,7 +180,7 @@ def test_a_misspelt_field_gets_a_sentence_beside_what_was_understood(mine, perso
     assert numbers(page) == failed
 
 
-def test_an_empty_list_names_what_may_have_been_meant(mine, person):
+def test_an_empty_list_suggests_corrections(mine, person):
     make(person, 1, agent_name="reporter")
 
     page = get(mine, "agent:reportr")
@@ -188,14 +190,14 @@ def test_an_empty_list_names_what_may_have_been_meant(mine, person):
     assert 'href="/traces/?q=agent%3Areporter"' in page
 
 
-def test_each_term_can_be_taken_out(mine):
+def test_each_term_can_be_removed(mine):
     page = get(mine, "status:failed -agent:helper")
 
     assert 'href="/traces/?q=-agent%3Ahelper"' in page
     assert 'href="/traces/?q=status%3Afailed"' in page
 
 
-def test_a_row_has_its_figures_and_what_people_said(mine, person):
+def test_a_row_shows_its_numbers_and_feedback(mine, person):
     cost = {"cost": 0.25, "prompt_tokens": 4_000, "completion_tokens": 321, "tool_calls": 3}
     (pk,) = make(person, 1, model="openai/gpt-5", turns=7, **cost)
     Rating.objects.create(run_id=pk, user=person, is_good=False)
@@ -216,13 +218,13 @@ def test_a_row_has_its_figures_and_what_people_said(mine, person):
         assert figure in row
 
 
-def test_a_run_by_a_plan_has_as_many_steps_as_its_plan(mine, person):
+def test_a_planned_run_counts_the_steps_of_its_plan(mine, person):
     make(person, 1, turns=1, tasks=25)
 
     assert 'data-unit=" turns">25<' in get(mine)
 
 
-def test_a_run_that_was_decided_is_no_longer_for_review(mine, person):
+def test_a_reviewed_run_is_no_longer_in_the_queue(mine, person):
     (pk,) = make(person, 1)
     Review.objects.create(run_id=pk, verdict=Review.Verdict.CORRECT)
 
@@ -254,7 +256,7 @@ def test_a_reviewer_of_some_agents_finds_no_others(client, person, reviewer):
     assert hidden
 
 
-def test_while_one_types_only_the_list_is_sent(mine, person):
+def test_typing_reloads_only_the_list(mine, person):
     make(person, 1)
 
     part = mine.get("/traces/?q=why", headers={"HX-Request": "true"})
@@ -295,7 +297,7 @@ def test_a_view_without_a_name_is_called_by_its_filter(mine):
     assert SavedView.objects.get().name == "status:failed"
 
 
-def test_nobody_sees_or_deletes_the_views_of_others(mine, stranger):
+def test_other_users_views_cannot_be_seen_or_deleted(mine, stranger):
     theirs = SavedView.objects.create(user=stranger, name="Theirs", query="status:failed")
 
     assert "Theirs" not in get(mine)
@@ -303,7 +305,7 @@ def test_nobody_sees_or_deletes_the_views_of_others(mine, stranger):
     assert SavedView.objects.exists()
 
 
-def test_there_is_a_last_view(mine, person):
+def test_the_number_of_saved_views_is_limited(mine, person):
     SavedView.objects.bulk_create(SavedView(user=person, name=str(n)) for n in range(50))
 
     page = mine.post("/traces/views/", {"name": "more", "q": "x"}, follow=True)
@@ -312,7 +314,7 @@ def test_there_is_a_last_view(mine, person):
     assert SavedView.objects.count() == 50
 
 
-def test_what_can_be_written_is_offered(client, person, reviewer):
+def test_suggestions_complete_the_filter(client, person, reviewer):
     (pk,) = make(person, 1, model="openai/gpt-5", marks="|tool|tool=database|")
     Label.objects.create(run_id=pk, name="wrong figure")
     client.force_login(person)
@@ -339,7 +341,7 @@ def test_labels_are_offered_to_reviewers(client, person, reviewer):
     assert [each["value"] for each in offered] == ["wrong figure"]
 
 
-def test_nothing_is_offered_of_what_others_did(client, person, stranger):
+def test_suggestions_contain_nothing_of_other_users(client, person, stranger):
     (pk,) = make(person, 1, model="secret-model", agent_name="secret", marks="|tool=secret|")
     Label.objects.create(run_id=pk, name="secret label")
     client.force_login(stranger)
@@ -347,7 +349,7 @@ def test_nothing_is_offered_of_what_others_did(client, person, stranger):
     assert b"secret" not in client.get("/traces/completions/").content
 
 
-def test_the_charts_say_what_they_show(mine, person):
+def test_the_charts_have_text_alternatives(mine, person):
     make(person, 3, seconds=2.0)
     make(person, 1, status="failed", seconds=40.0)
 
@@ -358,7 +360,7 @@ def test_the_charts_say_what_they_show(mine, person):
     assert re.search(r'aria-label="p95 active time since [^"]+: 40.0 s', page)
 
 
-def test_the_charts_put_runs_where_they_belong():
+def test_the_charts_count_runs_in_the_right_bucket():
     now = timezone.now()
     days = [now - timedelta(days=n) for n in (0, 0, 1, 30)]
     found = [RunMatch(pk, day, "completed", 1.0) for pk, day in enumerate(days)]
@@ -371,16 +373,14 @@ def test_the_charts_put_runs_where_they_belong():
     assert slow.amount == "1.00 s"
 
 
-def test_what_all_but_the_slowest_stay_below():
+def test_the_95th_percentile_is_computed():
     now = timezone.now()
 
     assert p95([RunMatch(n, now, "completed", float(n)) for n in range(100)]) == 95.0
     assert p95([RunMatch(1, now, "running", None)]) == 0.0
 
 
-def test_the_list_asks_the_same_however_many_there_are(
-    mine, person, django_assert_max_num_queries
-):
+def test_the_list_has_a_constant_number_of_queries(mine, person, django_assert_max_num_queries):
     make(person, 60)
     get(mine)
 
@@ -390,9 +390,7 @@ def test_the_list_asks_the_same_however_many_there_are(
     assert len(numbers(page)) == 50
 
 
-def test_runs_again_of_runs_again_cost_no_query_each(
-    mine, person, django_assert_max_num_queries
-):
+def test_nested_reruns_need_no_extra_queries(mine, person, django_assert_max_num_queries):
     run = Run.objects.create(user=person, topic="a", query="?", agent_name="helper")
     for number in range(30):
         about = {"user": person, "topic": f"r{number}", "query": "?", "agent_name": "helper"}
@@ -407,7 +405,7 @@ def test_runs_again_of_runs_again_cost_no_query_each(
 
 
 @pytest.mark.usefixtures("agent", "run_executor")
-async def test_a_run_that_is_over_is_found_by_its_tools(scripted, person):
+async def test_a_finished_run_is_found_by_its_tools(scripted, person):
     scripted(Says.call("calculator", expression="6*7"), Says(answer="42"))
 
     run = await run_question("6 * 7", user=person)
@@ -417,7 +415,7 @@ async def test_a_run_that_is_over_is_found_by_its_tools(scripted, person):
     assert [row.pk async for row in found] == [run.pk]
 
 
-def test_marks_name_kinds_tools_and_failures(person):
+def test_search_tags_contain_kinds_tools_and_failures(person):
     now = timezone.now()
     first, second = make(person, 2, ended_at=now)
     step = {"run_id": first, "status": "failed", "started_at": now, "turn": 1}
@@ -429,7 +427,7 @@ def test_marks_name_kinds_tools_and_failures(person):
 
 
 @pytest.mark.parametrize("stories", [200, pytest.param(1_000, marks=pytest.mark.thorough)])
-def test_made_up_runs_are_told_by_events_and_are_of_many_kinds(stories, monkeypatch):
+def test_seeded_runs_have_events_and_many_kinds(stories, monkeypatch):
     monkeypatch.setattr(sample_runs, "STORY_COUNT", stories)
     call_command("seed_runs", runs=stories + 300, events=10 * (stories + 300), verbosity=0)
 
@@ -451,7 +449,7 @@ def test_made_up_runs_are_told_by_events_and_are_of_many_kinds(stories, monkeypa
     assert Run.objects.create(topic="next", query="?").pk == last.pk + 1
 
 
-def test_more_runs_can_be_made_up_later():
+def test_more_runs_can_be_seeded_later():
     call_command("seed_runs", runs=120, events=1_200, verbosity=0)
     call_command("seed_runs", runs=120, events=1_200, verbosity=0)
 
@@ -459,7 +457,7 @@ def test_more_runs_can_be_made_up_later():
     assert Rating.objects.count() == 12
 
 
-def test_made_up_runs_are_not_put_among_real_ones(person):
+def test_seeding_is_rejected_when_there_are_real_runs(person):
     make(person, 1)
 
     with pytest.raises(CommandError, match="has real runs"):
@@ -468,7 +466,7 @@ def test_made_up_runs_are_not_put_among_real_ones(person):
     assert Run.objects.count() == 1
 
 
-def test_a_view_that_cannot_be_kept_is_a_sentence(mine, unwritable):
+def test_a_view_that_cannot_be_saved_has_an_error_message(mine, unwritable):
     unwritable()
 
     answer = mine.post("/traces/views/", {"q": "status:failed", "name": "x"}, follow=True)

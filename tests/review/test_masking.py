@@ -24,7 +24,7 @@ from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def holds_none(text):
+def has_no_personal_data(text):
     return not any(secret in text or secret[:9] in text for secret in PERSONAL)
 
 
@@ -33,12 +33,12 @@ def test_every_text_of_a_row_is_masked_and_the_row_itself_is_not(personal_run):
 
     for row in rows:
         shown = masking.mask_row(row)
-        assert holds_none(str(vars(shown))), shown
+        assert has_no_personal_data(str(vars(shown))), shown
         row.refresh_from_db()
-        assert not holds_none(str(vars(row)))
+        assert not has_no_personal_data(str(vars(row)))
 
 
-def test_what_was_not_read_is_not_read_to_be_masked(personal_run, django_assert_num_queries):
+def test_masking_does_not_load_deferred_columns(personal_run, django_assert_num_queries):
     row = Run.objects.only("query").get()
 
     with django_assert_num_queries(0):
@@ -61,20 +61,20 @@ def test_what_was_not_read_is_not_read_to_be_masked(personal_run, django_assert_
         ("half \ud800 and \0", "half \ud800 and \0"),
     ],
 )
-def test_the_name_of_a_field_says_what_is_in_it(value, shown):
+def test_field_names_help_to_detect_personal_data(value, shown):
     assert mask_value(value) == shown
 
 
 def test_a_reviewer_reads_the_page_masked(personal_run, reviewer):
     page = client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode()
 
-    assert holds_none(page)
+    assert has_no_personal_data(page)
     assert "Who is ‹email›?" in page
     assert "<strong>Ada</strong>, ‹phone›" in page
 
 
 @pytest.mark.parametrize("tab", ["result", "request", "delta", "guardrails", "cost", "raw"])
-def test_a_step_in_detail_is_masked(tab, personal_run, reviewer, person):
+def test_step_details_are_masked(tab, personal_run, reviewer, person):
     AgentStep.objects.create(
         run=personal_run,
         number=2,
@@ -96,13 +96,15 @@ def test_a_step_in_detail_is_masked(tab, personal_run, reviewer, person):
 
     for number in (1, 2):
         place = f"/traces/{personal_run.pk}/steps/{number}/"
-        assert holds_none(client_of(reviewer).get(f"{place}?tab={tab}").content.decode())
+        assert has_no_personal_data(
+            client_of(reviewer).get(f"{place}?tab={tab}").content.decode()
+        )
     files = [client_of(reviewer).get(f"{place}{n}/") for n in ("result", "request", "raw")]
-    assert all(holds_none(file.content.decode()) for file in files)
+    assert all(has_no_personal_data(file.content.decode()) for file in files)
     assert "‹email›" in files[1].content.decode()
 
 
-def test_no_half_of_an_address_is_left_where_a_text_is_cut(personal_run, reviewer):
+def test_truncated_text_contains_no_partial_address(personal_run, reviewer):
     said = f"{'x ' * 997}{MAIL} and more"
     AgentStep.objects.update(observation=said)
 
@@ -112,7 +114,7 @@ def test_no_half_of_an_address_is_left_where_a_text_is_cut(personal_run, reviewe
     assert "x x x" in page
 
 
-def test_a_person_reads_their_own_run_as_it_is(personal_run, person):
+def test_users_read_their_own_runs_unmasked(personal_run, person):
     page = client_of(person).get(f"/traces/{personal_run.pk}/").content.decode()
 
     assert MAIL in page
@@ -120,18 +122,20 @@ def test_a_person_reads_their_own_run_as_it_is(personal_run, person):
     assert not AuditEntry.objects.filter(action="run.viewed").exists()
 
 
-def test_a_run_that_is_nobodys_is_masked_too(personal_run, reviewer):
+def test_a_run_without_a_user_is_masked(personal_run, reviewer):
     Run.objects.update(user=None)
 
-    assert holds_none(client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode())
+    assert has_no_personal_data(
+        client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode()
+    )
 
 
-def test_the_list_shows_another_persons_question_masked(personal_run, reviewer, person):
-    assert holds_none(client_of(reviewer).get("/traces/").content.decode())
+def test_the_list_masks_other_users_questions(personal_run, reviewer, person):
+    assert has_no_personal_data(client_of(reviewer).get("/traces/").content.decode())
     assert MAIL in client_of(person).get("/traces/").content.decode()
 
 
-async def test_a_reviewer_hears_a_stream_masked(personal_run, reviewer):
+async def test_a_reviewers_event_stream_is_masked(personal_run, reviewer):
     client = AsyncClient()
     await sync_to_async(client.force_login)(reviewer)
 
@@ -139,7 +143,7 @@ async def test_a_reviewer_hears_a_stream_masked(personal_run, reviewer):
         answer = await client.get(f"/api/runs/{personal_run.pk}/events/?after={after}")
         text = "".join([part.decode() async for part in answer.streaming_content])
 
-        assert holds_none(text)
+        assert has_no_personal_data(text)
         assert text.count("\nevent: ") == 4 - after
         assert "‹phone›" in text
         assert "mple.com" not in text
@@ -149,7 +153,7 @@ async def test_a_socket_of_a_reviewer_is_masked(personal_run, reviewer):
     async with tab(reviewer, f"/ws/runs/{personal_run.pk}/") as page:
         frames = await frames_until(page, "‹phone›")
 
-    assert holds_none("".join(frames))
+    assert has_no_personal_data("".join(frames))
 
 
 PAGES = [
@@ -170,7 +174,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_page_that_a_reviewer_can_open_shows_it(page, personal_run, reviewer, person):
+def test_no_page_shows_personal_data_to_a_reviewer(page, personal_run, reviewer, person):
     may(reviewer, "rerun_runs")
     other = Run.objects.create(
         topic="b", query=personal_run.query, answer=f"No {MAIL}", status="completed"
@@ -181,11 +185,11 @@ def test_no_page_that_a_reviewer_can_open_shows_it(page, personal_run, reviewer,
     answer = client_of(reviewer).get(page.format(run=personal_run.pk, other=other.pk))
 
     assert answer.status_code == 200
-    assert holds_none(answer.content.decode())
+    assert has_no_personal_data(answer.content.decode())
     assert "ada@" not in answer.content.decode()
 
 
-def test_a_run_again_of_anothers_is_as_masked_as_that(personal_run, reviewer, auditor):
+def test_a_rerun_of_another_users_run_is_masked(personal_run, reviewer, auditor):
     for user in (reviewer, auditor):
         again = Run.objects.create(
             user=user,
@@ -196,8 +200,8 @@ def test_a_run_again_of_anothers_is_as_masked_as_that(personal_run, reviewer, au
             status="stopped",
         )
         client = client_of(user)
-        assert holds_none(client.get(f"/traces/{again.pk}/").content.decode())
-        assert holds_none(client.get("/traces/").content.decode())
+        assert has_no_personal_data(client.get(f"/traces/{again.pk}/").content.decode())
+        assert has_no_personal_data(client.get("/traces/").content.decode())
 
     client.post(f"/traces/{again.pk}/unmask/", {"reason": "A complaint"})
     assert MAIL in client.get(f"/traces/{again.pk}/").content.decode()
@@ -240,18 +244,18 @@ def live_run(person):
 
 @pytest.mark.parametrize("size", [1, 7, 40])
 @pytest.mark.parametrize("type", [EventType.DELTA, EventType.THOUGHT_DELTA])
-def test_no_half_of_an_address_is_shown_as_it_is_said(live_run, type, size):
+def test_streamed_text_contains_no_partial_address(live_run, type, size):
     words = [(type, LONG[at : at + size]) for at in range(0, len(LONG), size)]
 
     watched, frames = watch_frames(live_run, *words)
 
-    assert holds_none("".join(frames))
+    assert has_no_personal_data("".join(frames))
     assert "ada@" not in "".join(frames)
     assert "‹email›" in "".join(frames)
     assert "‹phone›" in watched.snapshot()
 
 
-def test_the_page_of_a_reviewer_reloaded_equals_the_page_watched(live_run):
+def test_a_reviewers_live_and_reloaded_page_are_equal(live_run):
     words = [(EventType.DELTA, LONG[at : at + 9]) for at in range(0, len(LONG), 9)]
     watched, _ = watch_frames(live_run, *words)
     as_watched = watched.markdown.tail
@@ -271,14 +275,14 @@ async def test_a_reviewer_watches_a_run_to_its_end_masked(person, reviewer, scri
         runs.launch(run)
         frames += await frames_until(page, 'data-status="completed"')
 
-    assert holds_none("".join(frames))
+    assert has_no_personal_data("".join(frames))
     assert "‹email› about this" in frames[-1]
 
 
 # Unmasking
 
 
-def test_whoever_may_and_says_why_sees_it_unmasked_and_that_is_kept(personal_run, auditor):
+def test_unmasking_needs_permission_and_a_reason_and_is_audited(personal_run, auditor):
     client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
 
     answer = client.post(f"{page}unmask/", {"reason": " A complaint\0 "})
@@ -290,7 +294,7 @@ def test_whoever_may_and_says_why_sees_it_unmasked_and_that_is_kept(personal_run
     assert entry.detail == {"reason": "A complaint"}
 
 
-def test_unmasked_is_one_run_in_one_browser_and_until_it_is_masked_again(personal_run, auditor):
+def test_unmasking_applies_to_one_run_in_one_browser_session(personal_run, auditor):
     other = Run.objects.create(topic="b", query=f"Another {MAIL}", status="completed")
     client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
     client.post(f"{page}unmask/", {"reason": "A complaint"})
@@ -308,17 +312,17 @@ def test_without_a_reason_nothing_is_unmasked(personal_run, auditor):
 
     assert answer.status_code == 422
     assert "Enter a reason." in answer.content.decode()
-    assert holds_none(client.get(page).content.decode())
+    assert has_no_personal_data(client.get(page).content.decode())
 
 
-def test_a_reviewer_without_the_right_cannot_unmask(personal_run, reviewer, person):
+def test_a_reviewer_without_permission_cannot_unmask(personal_run, reviewer, person):
     for user in (reviewer, person):
         answer = client_of(user).post(f"/traces/{personal_run.pk}/unmask/", {"reason": "x"})
         assert answer.status_code == 404
     assert not AuditEntry.objects.filter(action="run.unmasked").exists()
 
 
-def test_whoever_loses_the_right_is_shown_it_masked_again(personal_run, auditor):
+def test_losing_the_permission_masks_the_run_again(personal_run, auditor):
     client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
     client.post(f"{page}unmask/", {"reason": "A complaint"})
 
@@ -326,7 +330,7 @@ def test_whoever_loses_the_right_is_shown_it_masked_again(personal_run, auditor)
         *auditor.user_permissions.filter(codename="see_personal_data")
     )
 
-    assert holds_none(client.get(page).content.decode())
+    assert has_no_personal_data(client.get(page).content.decode())
 
 
 async def test_a_socket_is_closed_once_it_must_be_masked(personal_run, auditor, monkeypatch):
@@ -343,7 +347,7 @@ async def test_a_socket_is_closed_once_it_must_be_masked(personal_run, auditor, 
         assert (await page.receive_output(10))["code"] == live.NOT_FOUND
 
 
-def test_json_that_is_masked_is_still_json(personal_run):
+def test_masked_json_is_valid_json(personal_run):
     shown = masking.mask_row(AgentStep.objects.get())
 
     assert json.loads(shown.observation) == {"phone": "‹phone›"}
@@ -351,9 +355,7 @@ def test_json_that_is_masked_is_still_json(personal_run):
 
 
 @pytest.mark.parametrize("asked", [MAIL, "example", f"error:{MAIL}", "090-1234"])
-def test_what_is_masked_cannot_be_found_by_asking_for_it(
-    asked, personal_run, reviewer, auditor, person
-):
+def test_masked_text_cannot_be_searched(asked, personal_run, reviewer, auditor, person):
     def found(user, q):
         answer = client_of(user).get("/traces/", {"q": q})
         return f'href="/traces/{personal_run.pk}/' in answer.content.decode()
@@ -368,7 +370,7 @@ def test_what_is_masked_cannot_be_found_by_asking_for_it(
     assert not found(auditor, f"-{asked}")
 
 
-def test_neighbours_and_pages_tell_nothing_of_it_either(personal_run, reviewer):
+def test_neighbours_and_pages_reveal_no_masked_text(personal_run, reviewer):
     pk = personal_run.pk
     others = [copy_run(personal_run, query="Who is it?", answer="Ada.") for _ in range(2)]
 
@@ -385,9 +387,7 @@ def copy_run(run, **columns):
     return run.pk
 
 
-def test_a_look_for_words_in_others_runs_goes_on_where_it_ended(
-    personal_run, reviewer, monkeypatch
-):
+def test_a_text_search_in_other_users_runs_can_continue(personal_run, reviewer, monkeypatch):
     for _ in range(9):
         copy_run(personal_run)
     copy_run(personal_run, answer=f"As told: {MAIL[5:]}")
@@ -403,7 +403,7 @@ def test_a_look_for_words_in_others_runs_goes_on_where_it_ended(
     assert not pages[-1].unread
 
 
-def test_the_administration_finds_nothing_by_what_it_masks(personal_run, django_user_model):
+def test_the_console_search_does_not_find_masked_text(personal_run, django_user_model):
     clerk = django_user_model.objects.create_user("clerk", is_staff=True)
     client = client_of(may(clerk, "view_run", "view_agentstep", "view_approval"))
 
@@ -423,11 +423,11 @@ def run_again(personal_run, auditor):
     return again
 
 
-def test_what_waits_in_a_run_again_is_masked_and_then_not_decided(run_again, auditor):
+def test_a_masked_request_of_a_rerun_cannot_be_decided(run_again, auditor):
     client = client_of(auditor)
     page = client.get("/approvals/").content.decode()
 
-    assert holds_none(page)
+    assert has_no_personal_data(page)
     assert f'id="approval-{run_again.approvals.get().pk}"' in page
     assert 'name="verdict"' not in page
     assert "<textarea" not in page
@@ -439,7 +439,7 @@ def test_what_waits_in_a_run_again_is_masked_and_then_not_decided(run_again, aud
     assert 'name="verdict"' in page
 
 
-def test_a_look_at_a_run_again_of_anothers_is_kept(run_again, auditor):
+def test_viewing_a_rerun_of_another_users_run_is_audited(run_again, auditor):
     client = client_of(auditor)
     client.get(f"/traces/{run_again.pk}/")
     client.get(f"/traces/{run_again.pk}/export.md")
@@ -448,11 +448,11 @@ def test_a_look_at_a_run_again_of_anothers_is_kept(run_again, auditor):
     assert set(kept.values_list("action", flat=True)) == {"run.viewed", "run.exported"}
 
 
-def test_the_administration_masks_a_run_again_of_anothers(run_again, django_user_model):
+def test_the_console_masks_a_rerun_of_another_users_run(run_again, django_user_model):
     django_user_model.objects.filter(pk=run_again.user_id).update(is_staff=True)
     client = client_of(may(run_again.user, "view_run", "view_approval"))
 
-    assert holds_none(client.get("/admin/agents/run/").content.decode())
+    assert has_no_personal_data(client.get("/admin/agents/run/").content.decode())
     page = client.get(f"/admin/agents/run/{run_again.pk}/change/")
     assert page.status_code == 200
-    assert holds_none(page.content.decode())
+    assert has_no_personal_data(page.content.decode())

@@ -38,7 +38,7 @@ async def replanned(scripted, person):
     return await run_question("More than nothing?", user=person)
 
 
-async def test_its_export_is_as_documented_and_holds_every_plan(replanned, person):
+async def test_the_export_matches_the_schema_and_has_every_plan(replanned, person):
     _, text, _ = await fetch(person, f"/traces/{replanned.pk}/export.json")
 
     steps = validate_export(text)["steps"]
@@ -48,7 +48,7 @@ async def test_its_export_is_as_documented_and_holds_every_plan(replanned, perso
     assert [check["is_met"] for check in checks] == [False, True]
 
 
-async def test_its_document_tells_the_plan_in_words(replanned, person):
+async def test_the_document_describes_the_plan(replanned, person):
     _, text, _ = await fetch(person, f"/traces/{replanned.pk}/export.md")
 
     assert "1. sum (calculator · changed)" in text
@@ -57,7 +57,7 @@ async def test_its_document_tells_the_plan_in_words(replanned, person):
     assert "Not as expected: It is 0." in text
 
 
-async def test_what_a_new_plan_leaves_out_is_no_step_of_it(scripted, person):
+async def test_steps_dropped_by_a_new_plan_are_not_part_of_it(scripted, person):
     tried = sum_of("sum", "1 - 1", expected_outcome="More than 0.")
     scripted(
         plan_reply(tried),
@@ -74,7 +74,7 @@ async def test_what_a_new_plan_leaves_out_is_no_step_of_it(scripted, person):
     assert "return the expected result (More than 0): It is 0." in html
 
 
-async def test_who_writes_plans_and_checks_is_told_by_what_they_do(replanned, person):
+async def test_planner_and_evaluator_are_named_by_their_role(replanned, person):
     _, text, _ = await fetch(person, f"/traces/{replanned.pk}/export.md")
 
     assert text.count("Thought · planner · Writing the plan") == 2
@@ -82,9 +82,7 @@ async def test_who_writes_plans_and_checks_is_told_by_what_they_do(replanned, pe
     assert text.count("Writing the answer") == 1
 
 
-async def test_what_a_planner_wrote_is_seen_as_it_is_where_its_step_is_opened(
-    replanned, person
-):
+async def test_the_planners_raw_output_is_in_its_step_details(replanned, person):
     step = await replanned.steps.filter(agent_name="planner").afirst()
 
     client = AsyncClient()
@@ -96,7 +94,7 @@ async def test_what_a_planner_wrote_is_seen_as_it_is_where_its_step_is_opened(
     assert "&quot;description&quot;: &quot;Work it out.&quot;" in text
 
 
-async def test_its_moments_say_what_was_planned_and_what_came_of_it(replanned):
+async def test_the_timeline_describes_plans_and_results(replanned):
     marks = await sync_to_async(lambda: ReplayTimeline(replanned).marks)()
 
     words = [(mark.kind, mark.words) for mark in marks]
@@ -107,7 +105,7 @@ async def test_its_moments_say_what_was_planned_and_what_came_of_it(replanned):
     assert ("plan", "rescue skipped: No previous step failed.") in words
 
 
-async def test_two_plans_stand_side_by_side_step_by_step(replanned, scripted, person):
+async def test_two_plans_are_compared_step_by_step(replanned, scripted, person):
     scripted(plan_reply(sum_of("sum", "2 - 1")), Says(answer="It is 1."))
     other = await run_question("More than nothing?", user=person, topic="chat.2")
 
@@ -124,7 +122,7 @@ async def test_two_plans_stand_side_by_side_step_by_step(replanned, scripted, pe
     assert any("sum" in left and "sum" in right for left, right, _ in pairs[1:])
 
 
-async def test_what_is_done_for_a_step_is_a_span_below_it(replanned):
+async def test_child_steps_are_spans_below_their_step(replanned):
     events = [row.value async for row in replanned.events.order_by("seq")]
     course = SpanBuilder(TraceIdentity(number=1, topic="chat.1", began=replanned.started_at))
 
@@ -139,7 +137,7 @@ async def test_what_is_done_for_a_step_is_a_span_below_it(replanned):
     assert all(span.parent in ids for span in spans if span.name != "invoke_agent helper")
 
 
-async def test_the_page_of_a_step_says_what_was_expected_and_found(replanned, person):
+async def test_a_step_page_shows_expectation_and_result(replanned, person):
     client = Client()
     await sync_to_async(client.force_login)(person)
     check = await replanned.steps.filter(kind="evaluation").afirst()

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.usefixtures("agent", "run_executor")
-async def test_runs_that_are_set_up_alike_have_the_same_version(scripted):
+async def test_runs_with_equal_settings_have_the_same_version(scripted):
     scripted(Says(answer="1"), Says(answer="2"), Says(answer="3"))
     first, second = await run_question("One?"), await run_question("Two?")
     await Agent.objects.aupdate(instructions="Be brief.")
@@ -23,7 +23,7 @@ async def test_runs_that_are_set_up_alike_have_the_same_version(scripted):
 
 
 @pytest.mark.usefixtures("agent", "run_executor")
-async def test_a_run_that_is_over_says_how_long_it_took(scripted):
+async def test_a_finished_run_has_a_duration(scripted):
     scripted(Says(answer="42"))
 
     run = await Run.objects.aget(pk=(await run_question("6 * 7")).pk)

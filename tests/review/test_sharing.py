@@ -30,7 +30,7 @@ def link(personal_run, person):
     return link_url(share(client_of(person), personal_run))
 
 
-def test_whoever_has_the_link_reads_the_run_without_an_account(link):
+def test_a_link_opens_the_run_without_an_account(link):
     answer = Client().get(link)
     page = answer.content.decode()
 
@@ -45,7 +45,7 @@ def test_whoever_has_the_link_reads_the_run_without_an_account(link):
     assert not answer.cookies
 
 
-def test_each_level_shows_what_it_says(personal_run, person):
+def test_each_level_shows_what_it_promises(personal_run, person):
     client, shows = client_of(person), {}
     AgentStep.objects.update(observation=f"{'x' * 5000} Observed {MAIL}")
 
@@ -60,7 +60,7 @@ def test_each_level_shows_what_it_says(personal_run, person):
     }
 
 
-def test_a_correction_is_shared_with_its_run_masked_as_that(personal_run, person, reviewer):
+def test_a_shared_correction_is_masked_like_its_run(personal_run, person, reviewer):
     feedback.correct(reviewer, personal_run, f"It is **Grace**, {MAIL}.", "")
     client, shows = client_of(person), {}
 
@@ -73,7 +73,7 @@ def test_a_correction_is_shared_with_its_run_masked_as_that(personal_run, person
     assert shows == {"person": masked, "reviewer": masked, "auditor": (True, True)}
 
 
-def test_the_link_is_told_once_and_kept_as_a_digest(personal_run, person):
+def test_the_link_is_shown_once_and_saved_as_a_digest(personal_run, person):
     client = client_of(person)
 
     answer = share(client, personal_run)
@@ -93,14 +93,14 @@ def missing_page(path):
     return answer.content, headers
 
 
-def test_the_form_stays_as_it_was_filled_in(personal_run, person):
+def test_the_form_keeps_its_input(personal_run, person):
     page = share(client_of(person), personal_run, "reviewer", 168).content.decode()
 
     assert re.findall(r'value="(\w+)" checked', page) == ["reviewer"]
     assert re.findall(r'value="(\d+)" selected', page) == ["168"]
 
 
-def test_expired_revoked_and_never_made_look_the_same(link, person):
+def test_expired_revoked_and_unknown_links_look_the_same(link, person):
     never = missing_page("/shared/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA/")
 
     ShareLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -115,7 +115,7 @@ def test_expired_revoked_and_never_made_look_the_same(link, person):
     assert missing_page("/shared/%00%ff%ed%a0%80/") == never
 
 
-def test_a_link_is_revoked_on_the_page_of_the_run(link, personal_run, person):
+def test_a_link_is_revoked_on_the_run_page(link, personal_run, person):
     pk = ShareLink.objects.get().pk
 
     answer = client_of(person).post(f"/traces/{personal_run.pk}/share/{pk}/revoke/")
@@ -126,7 +126,7 @@ def test_a_link_is_revoked_on_the_page_of_the_run(link, personal_run, person):
     assert again.status_code == 404
 
 
-def test_an_opening_is_kept_once_an_hour(link, stranger, monkeypatch):
+def test_opening_a_link_is_audited_once_an_hour(link, stranger, monkeypatch):
     for _ in range(3):
         Client().get(link)
         client_of(stranger).get(link)
@@ -139,7 +139,7 @@ def test_an_opening_is_kept_once_an_hour(link, stranger, monkeypatch):
     assert opened.count() == 3
 
 
-def test_openings_are_counted_and_kept(link, personal_run, stranger):
+def test_openings_are_counted_and_audited(link, personal_run, stranger):
     Client().get(link)
     client_of(stranger).get(link)
 
@@ -165,7 +165,7 @@ def test_a_reviewer_shares_no_more_than_they_see(personal_run, reviewer, auditor
     )
 
 
-def test_a_link_ends_with_the_rights_of_whoever_made_it(personal_run, reviewer, person):
+def test_a_link_ends_with_its_creators_permissions(personal_run, reviewer, person):
     link = link_url(share(client_of(reviewer), personal_run))
     own = link_url(share(client_of(person), personal_run))
 
@@ -178,7 +178,7 @@ def test_a_link_ends_with_the_rights_of_whoever_made_it(personal_run, reviewer, 
     assert Client().get(own).status_code == 404
 
 
-def test_whose_run_it_is_sees_and_ends_every_link(personal_run, reviewer, person, auditor):
+def test_the_owner_sees_and_revokes_every_link(personal_run, reviewer, person, auditor):
     share(client_of(reviewer), personal_run)
     pk, way = ShareLink.objects.get().pk, f"/traces/{personal_run.pk}/share/"
 
@@ -190,7 +190,7 @@ def test_whose_run_it_is_sees_and_ends_every_link(personal_run, reviewer, person
 @pytest.mark.parametrize(
     "form", [{}, {"level": "all", "hours": "1"}, {"level": "person", "hours": "9999"}]
 )
-def test_a_link_has_a_level_and_an_end(form, personal_run, person):
+def test_a_link_needs_a_level_and_an_expiry(form, personal_run, person):
     answer = client_of(person).post(f"/traces/{personal_run.pk}/share/", form)
 
     assert answer.status_code == 422
@@ -198,24 +198,24 @@ def test_a_link_has_a_level_and_an_end(form, personal_run, person):
     assert not ShareLink.objects.exists()
 
 
-def test_a_stranger_can_share_nothing(personal_run, stranger):
+def test_other_users_cannot_share_a_run(personal_run, stranger):
     assert share(client_of(stranger), personal_run).status_code == 404
     assert not ShareLink.objects.exists()
 
 
-def test_a_link_is_for_reading_only(link):
+def test_a_link_is_read_only(link):
     for method in ("post", "put", "delete", "patch"):
         assert getattr(Client(), method)(link).status_code == 405
 
 
-def test_a_page_that_takes_elements_in_gets_the_panel_alone(personal_run, person):
+def test_an_htmx_request_gets_only_the_panel(personal_run, person):
     answer = share(client_of(person), personal_run, headers={"HX-Request": "true"})
 
     assert answer.content.decode().startswith('<details id="share" class="share" open>')
     assert link_url(answer)
 
 
-def test_a_run_that_goes_on_is_shown_as_far_as_it_is(personal_run, person):
+def test_a_shared_live_run_is_shown_up_to_now(personal_run, person):
     Run.objects.update(status="running", answer="", ended_at=None)
     link = link_url(share(client_of(person), personal_run, "auditor"))
 
@@ -225,7 +225,7 @@ def test_a_run_that_goes_on_is_shown_as_far_as_it_is(personal_run, person):
     assert f"It is {MAIL}, fine." in page
 
 
-def test_where_nothing_can_be_kept_a_link_is_neither_made_nor_opened(
+def test_links_are_neither_created_nor_opened_if_the_audit_log_fails(
     link, personal_run, person, unwritable
 ):
     client = client_of(person)

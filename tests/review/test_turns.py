@@ -39,7 +39,7 @@ def test_the_turns_are_a_tree_in_reading_order(talk):
     ]
 
 
-def test_a_run_that_is_alone_has_no_tree(chat):  # noqa: F811
+def test_a_single_run_has_no_tree(chat):  # noqa: F811
     assert rows(post(chat, "Alone").run, chat.user) == []
     outside = Run.objects.create(user=chat.user, topic="elsewhere", query="?")
     assert rows(outside, chat.user) == []
@@ -56,7 +56,7 @@ def test_turns_after_a_deleted_run_follow_what_is_left(talk):
     ]
 
 
-def test_long_conversations_are_cut_around_the_run(chat, monkeypatch):  # noqa: F811
+def test_long_conversations_are_truncated_around_the_run(chat, monkeypatch):  # noqa: F811
     monkeypatch.setattr(turns, "MAX_TURNS", 4)
     last = None
     for at in range(10):
@@ -77,7 +77,7 @@ def test_the_page_links_versions_and_their_comparison(client, talk):
     assert client.get(f"/traces/{second.run_id}/compare/{other.run_id}/").status_code == 200
 
 
-def test_a_run_of_somebody_else_shows_no_turns_that_are_not_visible(talk, stranger):
+def test_another_users_run_shows_only_visible_turns(talk, stranger):
     first, second, *_ = talk
     assert rows(second.run, stranger) == []
     members.add_member(first.session, stranger.username, "read")

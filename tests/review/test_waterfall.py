@@ -28,7 +28,7 @@ def waterfall(whole, *steps, approvals=(), **more):
     return Waterfall(START, at(whole), steps, approvals, **more)
 
 
-def test_a_bar_stands_where_its_step_ran():
+def test_a_bar_is_at_its_steps_time():
     fall = waterfall(10, first := step(1, "thought", 0, 4), second := step(2, "tool", 4, 5))
 
     [thought], [tool] = fall.bar(first).pieces, fall.bar(second).pieces
@@ -38,7 +38,7 @@ def test_a_bar_stands_where_its_step_ran():
     assert fall.bar(first).share == pytest.approx(0.4)
 
 
-def test_a_wait_for_a_person_is_drawn_before_the_call():
+def test_waiting_for_approval_is_drawn_before_the_call():
     call = step(1, "tool", 8, 9)
     fall = waterfall(10, call, approvals=[approval_between(1, 2, 8)])
 
@@ -48,7 +48,7 @@ def test_a_wait_for_a_person_is_drawn_before_the_call():
     assert (work.kind, work.start) == ("work", 80)
 
 
-def test_a_wait_in_the_middle_of_a_step_is_drawn_over_it_and_is_no_work():
+def test_waiting_during_a_step_is_drawn_over_it_and_is_not_active_time():
     plan = step(1, "plan", 0, 10)
     fall = waterfall(10, plan, approvals=[approval_between(1, 2, 9)])
 
@@ -59,7 +59,7 @@ def test_a_wait_in_the_middle_of_a_step_is_drawn_over_it_and_is_no_work():
     assert fall.bar(plan).share == pytest.approx(0.3)
 
 
-def test_a_task_that_waited_for_a_person_below_it_is_drawn_as_a_wait_and_is_no_work():
+def test_a_task_waiting_for_a_child_approval_is_not_active_time():
     task, question = step(1, "task", 0, 10), step(2, "tool", 9, 10, parent=1)
     fall = waterfall(10, task, question, approvals=[approval_between(2, 1, 9)])
 
@@ -80,7 +80,7 @@ def test_long_waits_can_be_drawn_short():
     assert fall.bar(call).short[-1].start == pytest.approx(57.6, abs=1)
 
 
-def test_the_compressed_scale_says_how_long_was_worked_and_waited():
+def test_the_compressed_scale_shows_active_and_waiting_time():
     first, call = step(1, "thought", 0, 1), step(2, "tool", 101, 102)
     fall = waterfall(102, first, call, approvals=[approval_between(2, 1, 101)])
 
@@ -93,20 +93,20 @@ def test_the_compressed_scale_says_how_long_was_worked_and_waited():
     assert gap.start < wait.at < gap.start + gap.width
 
 
-def test_a_run_without_long_waits_has_nothing_to_shorten():
+def test_a_run_without_long_waits_is_not_compressed():
     fall = waterfall(4, only := step(1, "thought", 0, 4))
 
     assert not fall.is_compressible
     assert fall.bar(only).short == []
 
 
-def test_the_first_word_is_marked():
+def test_the_first_token_is_marked():
     fall = waterfall(10, only := step(1, "thought", 0, 10), first_words={1: at(2.5)})
 
     assert [(p.kind, p.start) for p in fall.bar(only).pieces] == [("work", 0), ("first", 25)]
 
 
-def test_each_moment_of_a_run_counts_once():
+def test_overlapping_time_counts_once():
     fall = waterfall(
         20,
         step(1, "thought", 0, 5),
@@ -122,20 +122,20 @@ def test_each_moment_of_a_run_counts_once():
     assert sum(piece.width for piece in split.pieces) == pytest.approx(100)
 
 
-def test_what_an_agent_does_for_another_is_not_the_time_of_a_tool():
+def test_handoff_time_does_not_count_as_tool_time():
     fall = waterfall(10, step(1, "tool", 0, 10), step(2, "thought", 0, 10, parent=1))
 
     assert (fall.split().model, fall.split().tools) == (10, 0)
 
 
 @pytest.mark.parametrize(("seconds", "heat"), [(0.4, 0), (0.5, 1), (1.5, 2), (3, 3), (5, 4)])
-def test_the_more_of_a_run_a_step_took_the_hotter_it_is(seconds, heat):
+def test_the_heat_of_a_step_is_its_share_of_the_run(seconds, heat):
     fall = waterfall(10, only := step(1, "thought", 0, seconds))
 
     assert fall.bar(only).heat == heat
 
 
-def test_calls_of_one_turn_stand_beside_each_other():
+def test_parallel_calls_of_a_turn_are_drawn_in_parallel():
     calls = [step(n, "tool", 0, 1, turn=1) for n in (1, 2, 3)]
     fall = waterfall(1, *calls, last := step(4, "answer", 0, 1))
 
@@ -143,7 +143,7 @@ def test_calls_of_one_turn_stand_beside_each_other():
     assert fall.bar(last).beside == 1
 
 
-def test_a_step_that_never_ended_and_a_clock_that_went_back_are_drawn_within_the_run():
+def test_open_steps_and_clock_jumps_are_drawn_within_the_run():
     open_one = AgentStep(number=1, kind="tool", started_at=at(-5), ended_at=None, turn=1)
     fall = waterfall(10, open_one, late := step(2, "thought", 30, 2))
 
@@ -151,7 +151,7 @@ def test_a_step_that_never_ended_and_a_clock_that_went_back_are_drawn_within_the
     assert all(p.start + p.width <= 100 for p in fall.bar(late).pieces)
 
 
-def test_the_ledger_tells_what_was_read_from_what_was_changed():
+def test_side_effects_distinguish_reads_and_writes():
     ledger = SideEffects.of(
         [
             step(1, "thought", 0, 1),
@@ -167,7 +167,7 @@ def test_the_ledger_tells_what_was_read_from_what_was_changed():
     assert (ledger.reads, ledger.writes, ledger.irreversible, ledger.unclear) == (1, 1, 1, 1)
 
 
-def test_a_task_for_another_agent_is_no_change_by_itself():
+def test_a_handoff_is_not_a_side_effect():
     ledger = SideEffects.of(
         [step(1, "tool", 0, 1), step(2, "tool", 0, 1, parent=1, effect="read")]
     )

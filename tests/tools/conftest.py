@@ -12,7 +12,7 @@ from agents.tools.mcp.config import Folder, Sandbox, ServerConfig
 from agents.tools.mcp.connection import Connection
 
 SERVERS = Path(__file__).with_name("mcp_servers")
-# Its numbers of processes are ours, so that a test can look for them.
+# Without a PID namespace, so that a test can find the server's processes.
 SEEN_FROM_HERE = Sandbox(levels=("landlock", "user"))
 
 
@@ -23,7 +23,7 @@ def notes(tmp_path):
 
 @pytest.fixture
 def plain(notes):
-    """How to start the hand-written server."""
+    """Return a function that configures the hand-written server."""
     script = str(SERVERS / "plain.py")
 
     def configured(*modes, **more):
@@ -54,7 +54,7 @@ def read_notes(notes):
 
 
 class Call(CallContext):
-    """The context of a call that notes what it is told, and answers as set up."""
+    """A call context that records reports and questions, and gives the configured answers."""
 
     def __init__(self, user_id="1", chat_id="1", answer=None, reply=None):
         self.user_id, self.chat_id = user_id, chat_id

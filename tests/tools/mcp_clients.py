@@ -1,6 +1,6 @@
 """The configuration of MCP clients, in the shape that each of them documents.
 
-Each client has the text that people copy, and what must come of it: the servers' names with
+Each client has the text that people copy and the expected result: the servers' names with
 their argv or URL, and the values that are missing.
 """
 

@@ -15,7 +15,7 @@ KEY = "k3y-of-the-shop"
 
 
 class ShopServer(ThreadingHTTPServer):
-    """Keeps the requests it got; answers 401 without its key."""
+    """A server that records its requests and answers 401 without its key."""
 
     daemon_threads = True
 

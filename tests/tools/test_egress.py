@@ -80,7 +80,7 @@ def found(*addresses):
 
 
 @pytest.fixture
-def nobody_connects(monkeypatch):
+def no_connections(monkeypatch):
     async def connect_tcp(self, host, port, *args, **options):
         pytest.fail(f"there was a connection to {host}")
 
@@ -88,19 +88,19 @@ def nobody_connects(monkeypatch):
 
 
 @pytest.mark.parametrize("url", NOT_TO_BE_ASKED.split())
-async def test_what_is_not_a_public_web_address_is_not_asked(url, nobody_connects):
+async def test_non_public_urls_are_rejected(url, no_connections):
     with pytest.raises(EgressRefused):
         await fetch("GET", url, policy=Egress())
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-async def test_a_public_address_may_be_asked(address):
+async def test_a_public_address_is_allowed(address):
     policy = Egress(resolve=found(address))
 
     assert await policy.addresses("api.example", 443) == [address]
 
 
-async def test_a_refusal_says_which_address_of_which_host_and_what_can_be_done(nobody_connects):
+async def test_a_rejection_names_host_address_and_remedy(no_connections):
     policy = Egress(resolve=found("8.8.8.8", "64:ff9b::10.0.0.5"))
 
     with pytest.raises(EgressRefused) as refusal:
@@ -113,7 +113,7 @@ async def test_a_refusal_says_which_address_of_which_host_and_what_can_be_done(n
     )
 
 
-async def test_a_name_that_changes_its_address_is_looked_up_once_a_connection():
+async def test_a_host_is_resolved_once_per_connection():
     answers = iter([["127.0.0.1"], ["127.0.0.2"]])
     asked = []
 
@@ -132,7 +132,7 @@ async def test_a_name_that_changes_its_address_is_looked_up_once_a_connection():
     assert [r.headers["host"] for r in server.requests] == [f"api.example:{server.port}"]
 
 
-async def test_the_next_address_is_tried_where_nobody_answers_at_the_first():
+async def test_the_next_address_is_tried_when_the_first_is_unreachable():
     allow = AllowList.read(["127.0.0.0/8"])
     policy = Egress(allow=allow, resolve=found("127.0.0.9", "127.0.0.1"))
     async with WireServer(pages={"/": {}}) as server:
@@ -154,7 +154,7 @@ async def test_the_next_address_is_tried_where_nobody_answers_at_the_first():
         ("b\u00fccher.example", ("xn--bcher-kva.example", 1, "10.0.0.1"), ("b", 1, "10.0.0.1")),
     ],
 )
-def test_an_administrator_allows_hosts_ports_and_networks(entry, fitting, other):
+def test_the_allow_list_takes_hosts_ports_and_networks(entry, fitting, other):
     allow = AllowList.read([f" {entry} "])
 
     assert allow.allows(*fitting[:2], ip_address(fitting[2]))
@@ -164,12 +164,12 @@ def test_an_administrator_allows_hosts_ports_and_networks(entry, fitting, other)
 @pytest.mark.parametrize(
     "entry", ["", "*", "*.example", "http://x", "x/y", "10.1.2.3/8", "a@b", "x:0", "x:y", "a b"]
 )
-def test_an_entry_that_allows_nothing_clear_is_refused_with_a_sentence(entry):
+def test_an_ambiguous_allow_list_entry_is_rejected_with_a_message(entry):
     with pytest.raises(ValueError, match=r"Enter a host, host:port or a network"):
         AllowList.read([entry])
 
 
-async def test_an_answer_comes_back_whole_and_unpacked():
+async def test_a_response_is_returned_whole_and_decompressed():
     headers = {**TEXT, "Content-Encoding": "gzip", "X-More": "1"}
     packed = gzip.compress(b"one ") + gzip.compress("二".encode() * 100_000)
     page = Reply(parts=(packed[:30], packed[30:]), headers=headers)
@@ -181,7 +181,7 @@ async def test_an_answer_comes_back_whole_and_unpacked():
     assert "content-encoding" not in response.headers
 
 
-async def test_a_small_packet_that_unpacks_to_a_flood_is_given_up_before_it_fills_the_memory():
+async def test_a_decompression_bomb_is_rejected():
     bomb = gzip.compress(bytes(100_000_000))
     page = Reply(parts=(bomb,), headers={**TEXT, "Content-Encoding": "gzip"})
     async with WireServer(pages={"/": page}) as server:
@@ -194,7 +194,7 @@ async def test_a_small_packet_that_unpacks_to_a_flood_is_given_up_before_it_fill
     assert peak < 20_000_000
 
 
-async def test_fifty_megabytes_are_not_taken():
+async def test_a_response_of_fifty_megabytes_is_rejected():
     page = Reply(parts=(bytes(1_000_000),) * 50, headers=TEXT)
     async with WireServer(pages={"/": page}) as server:
         with pytest.raises(ResponseTooLarge):
@@ -221,14 +221,14 @@ async def test_fifty_megabytes_are_not_taken():
         (Reply(parts=(b"x", CUT), headers=TEXT), "was cut off"),
     ],
 )
-async def test_an_answer_that_cannot_be_used_is_a_failure_in_words(page, words):
+async def test_an_unusable_response_is_an_error_with_a_message(page, words):
     async with WireServer(pages={"/": page}) as server:
         with pytest.raises(EgressFailed, match=words):
             await fetch("GET", f"http://127.0.0.1:{server.port}/", policy=LOCAL)
 
 
 @pytest.mark.parametrize("parts", [(HANG,), (b"x", 0.05) * 2_000])
-async def test_an_answer_that_takes_too_long_is_given_up_however_it_drips(parts):
+async def test_a_slow_response_times_out_even_if_it_drips(parts):
     policy = Egress(allow=LOCAL.allow, timeout=0.5)
     async with WireServer(pages={"/": Reply(parts=parts, headers=TEXT)}) as server:
         with pytest.raises(EgressFailed) as failure:
@@ -239,7 +239,7 @@ async def test_an_answer_that_takes_too_long_is_given_up_however_it_drips(parts)
     assert failure.value.was_sent
 
 
-async def test_a_name_server_that_hangs_is_not_waited_for():
+async def test_a_hanging_name_server_times_out():
     async def hangs(host, port):
         await asyncio.Event().wait()
 
@@ -249,7 +249,7 @@ async def test_a_name_server_that_hangs_is_not_waited_for():
     assert not failure.value.was_sent
 
 
-async def test_a_host_that_cannot_be_reached_is_told_with_the_reason():
+async def test_an_unreachable_host_is_reported_with_the_reason():
     async def unknown(host, port):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -286,7 +286,7 @@ async def test_a_secret_does_not_follow_a_redirect_to_another_origin():
     assert other.requests[0].headers["accept"] == "text/plain"
 
 
-async def test_redirects_end_after_three_and_writing_follows_none():
+async def test_three_redirects_are_followed_and_none_for_writes():
     around = Reply(status=308, headers={"Location": "/"})
     async with WireServer(pages={"/": around}) as server:
         url = f"http://127.0.0.1:{server.port}/"
@@ -299,7 +299,7 @@ async def test_redirects_end_after_three_and_writing_follows_none():
     assert len(server.requests) == 5
 
 
-async def test_proxies_and_cookies_play_no_part(monkeypatch):
+async def test_proxies_and_cookies_are_ignored(monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{closed_port()}")
     monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{closed_port()}")
     page = Reply(parts=(b"x",), headers={**TEXT, "Set-Cookie": "a=b; Path=/"})
@@ -310,7 +310,7 @@ async def test_proxies_and_cookies_play_no_part(monkeypatch):
     assert "cookie" not in server.requests[1].headers
 
 
-async def test_the_host_that_is_named_is_the_host_that_is_asked():
+async def test_the_host_header_matches_the_url():
     async with WireServer(pages={"/": {}}) as server:
         url = f"http://127.0.0.1:{server.port}/"
         await fetch("GET", url, policy=LOCAL, headers={"Host": "intranet.example"})
@@ -339,7 +339,7 @@ async def test_a_client_follows_no_redirect_even_if_asked_to():
     assert server.requests[0].headers["x-key"] == "y"
 
 
-async def test_a_secured_connection_is_made_to_the_address_and_checked_by_the_name(tmp_path):
+async def test_tls_certificates_are_checked_against_the_host_name(tmp_path):
     trust, server = create_certificate("api.example", tmp_path)
     allow = AllowList.read(["127.0.0.1"])
     policy = Egress(allow=allow, resolve=found("127.0.0.1"), trust=trust)
@@ -352,7 +352,7 @@ async def test_a_secured_connection_is_made_to_the_address_and_checked_by_the_na
     assert names == ["api.example", "other.example"]
 
 
-async def test_a_secured_address_does_not_redirect_to_an_open_one(tmp_path):
+async def test_https_does_not_redirect_to_http(tmp_path):
     trust, server = create_certificate("api.example", tmp_path)
     allow = AllowList.read(["127.0.0.1"])
     policy = Egress(allow=allow, resolve=found("127.0.0.1"), trust=trust)

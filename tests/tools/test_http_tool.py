@@ -64,7 +64,7 @@ def create_tool(server, path="/v1", definition=WRAPPED, **options):
 
 
 @pytest.mark.parametrize("definition", [WEATHER, WRAPPED, {"type": "function", **WEATHER}])
-def test_a_definition_becomes_a_tool_in_whichever_form_it_comes(definition):
+def test_a_definition_in_any_format_becomes_a_tool(definition):
     tool = HttpTool(definition, "https://api.example/v1")
 
     assert isinstance(tool, Tool)
@@ -80,7 +80,7 @@ def test_a_definition_without_parameters_takes_no_arguments():
     assert tool.parameters["additionalProperties"] is False
 
 
-def test_reading_may_be_repeated_and_anything_else_may_not():
+def test_get_is_read_only_and_other_methods_are_at_most_once():
     assert HttpTool(WEATHER, "https://api.example/", method="GET").effect == "read"
     assert HttpTool(WEATHER, "https://api.example/").effect == "at_most_once"
     assert HttpTool(WEATHER, "https://api.example/", effect="idempotent").effect == "idempotent"
@@ -103,7 +103,7 @@ def test_reading_may_be_repeated_and_anything_else_may_not():
         (definition_with({"$ref": "https://other.example/"}), "can't be resolved"),
     ],
 )
-def test_a_definition_that_cannot_be_used_is_refused_with_a_sentence(definition, words):
+def test_an_unusable_definition_is_rejected_with_a_message(definition, words):
     with pytest.raises(ValueError, match=words):
         HttpTool(definition, "https://api.example/")
 
@@ -125,7 +125,7 @@ def test_a_definition_that_cannot_be_used_is_refused_with_a_sentence(definition,
         ("https://api.example/.{city}/%2e%2e/", "can't contain . or .. segments"),
     ],
 )
-def test_an_endpoint_that_cannot_be_used_is_refused_with_a_sentence(endpoint, words):
+def test_an_unusable_endpoint_is_rejected_with_a_message(endpoint, words):
     with pytest.raises(ValueError, match=words):
         HttpTool(WEATHER, endpoint)
 
@@ -133,20 +133,20 @@ def test_an_endpoint_that_cannot_be_used_is_refused_with_a_sentence(endpoint, wo
 @pytest.mark.parametrize(
     "headers", [{"X Key": "s3cret"}, {"X-Key": "s3cret\r\nX: y"}, {"Host": "s3cret"}]
 )
-def test_a_header_that_cannot_be_sent_is_refused_without_being_shown(headers):
+def test_an_invalid_header_is_rejected_without_quoting_it(headers):
     with pytest.raises(ValueError, match="header|value") as refusal:
         HttpTool(WEATHER, "https://api.example/", headers=headers)
 
     assert "s3cret" not in str(refusal.value)
 
 
-def test_a_method_that_is_no_such_thing_is_refused():
+def test_an_unknown_method_is_rejected():
     with pytest.raises(ValueError, match="GET, POST, PUT, PATCH, DELETE, not 'CONNECT'"):
         HttpTool(WEATHER, "https://api.example/", method="CONNECT")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-async def test_what_is_written_goes_as_json_into_the_body(method):
+async def test_post_arguments_are_sent_as_a_json_body(method):
     async with tool_server({"sky": "晴れ"}) as server:
         result = await create_tool(server, method=method).execute({"city": "東京", "days": 2})
 
@@ -157,7 +157,7 @@ async def test_what_is_written_goes_as_json_into_the_body(method):
     assert request.headers["content-type"] == "application/json"
 
 
-async def test_what_is_read_is_asked_for_in_the_query():
+async def test_get_arguments_are_sent_in_the_query():
     async with tool_server({}) as server:
         tool = create_tool(server, "/v1?lang=ja", method="GET")
         await tool.execute({"city": "a&b=ü", "days": 2, "units": ["C", "mm"]})
@@ -167,7 +167,7 @@ async def test_what_is_read_is_asked_for_in_the_query():
     assert request.body is None
 
 
-async def test_an_argument_takes_its_place_in_the_path():
+async def test_an_argument_fills_its_placeholder_in_the_path():
     async with tool_server({}) as server:
         tool = create_tool(server, "/of/{city}/now", method="DELETE")
         await tool.execute({"city": "a?b#c dé"})
@@ -203,7 +203,7 @@ async def test_an_argument_takes_its_place_in_the_path():
         ({}, "required"),
     ],
 )
-async def test_input_that_does_not_fit_is_never_sent(input, words):
+async def test_invalid_input_is_never_sent(input, words):
     async with tool_server({}) as server:
         result = await create_tool(server, "/{city}?lang=ja", method="GET").execute(input)
 
@@ -213,7 +213,7 @@ async def test_input_that_does_not_fit_is_never_sent(input, words):
     assert server.requests == []
 
 
-async def test_an_argument_does_not_replace_what_the_endpoint_says():
+async def test_an_argument_does_not_override_the_endpoints_query():
     async with tool_server({}) as server:
         tool = create_tool(server, "/?a=1", definition_with({"type": "string"}), method="GET")
         result = await tool.execute({"a": "2"})
@@ -222,7 +222,7 @@ async def test_an_argument_does_not_replace_what_the_endpoint_says():
     assert server.requests == []
 
 
-async def test_a_pattern_that_explodes_elsewhere_is_checked_at_once():
+async def test_a_pattern_with_catastrophic_backtracking_is_fast():
     definition = definition_with({"type": "string", "pattern": "^(a+)+$"})
     async with tool_server({}) as server:
         result = await create_tool(server, definition=definition).execute(
@@ -233,7 +233,7 @@ async def test_a_pattern_that_explodes_elsewhere_is_checked_at_once():
     assert server.requests == []
 
 
-async def test_a_text_alone_is_the_first_argument():
+async def test_a_plain_string_is_the_first_argument():
     async with tool_server({}) as server:
         await create_tool(server).execute("Kyoto")
 
@@ -244,7 +244,7 @@ async def test_a_text_alone_is_the_first_argument():
     ("status", "mendable"),
     [(400, True), (404, True), (408, False), (429, False), (500, False), (599, False)],
 )
-async def test_a_status_tells_whether_other_input_would_do_better(status, mendable):
+async def test_the_status_says_whether_other_input_could_help(status, mendable):
     async with tool_server({"detail": "No such   city"}, status) as server:
         result = await create_tool(server).execute({"city": "x"})
 
@@ -253,7 +253,7 @@ async def test_a_status_tells_whether_other_input_would_do_better(status, mendab
     assert result.mendable is mendable
 
 
-async def test_of_a_long_complaint_the_beginning_is_told():
+async def test_a_long_error_body_is_truncated():
     async with tool_server(answer(b"x" * 100_000, 500)) as server:
         result = await create_tool(server).execute({"city": "x"})
 
@@ -276,7 +276,7 @@ async def test_of_a_long_complaint_the_beginning_is_told():
         ("application/json", b"[" * 300 + b"1," * 9_000 + b"1" + b"]" * 300, None),
     ],
 )
-async def test_an_answer_is_read_as_what_it_says_it_is(kind, body, output):
+async def test_a_response_is_read_by_its_content_type(kind, body, output):
     async with tool_server(answer(body, Content_Type=kind)) as server:
         result = await create_tool(server).execute({"city": "x"})
 
@@ -284,21 +284,21 @@ async def test_an_answer_is_read_as_what_it_says_it_is(kind, body, output):
     assert result.output == (body.decode() if output is None else output)
 
 
-async def test_what_is_no_text_is_not_handed_on():
+async def test_a_binary_response_is_not_returned():
     async with tool_server(answer(b"\x89PNG", Content_Type="image/png")) as server:
         result = await create_tool(server).execute({"city": "x"})
 
     assert result.error == "127.0.0.1 returned image/png, which isn't text."
 
 
-async def test_an_empty_answer_says_that_it_is_done():
+async def test_an_empty_response_is_reported_as_done():
     async with tool_server(Reply(status=204, headers={"Content-Length": "0"})) as server:
         result = await create_tool(server).execute({"city": "x"})
 
     assert result.output == "Done. The response was empty (204 No Content)."
 
 
-async def test_a_long_answer_is_cut_with_a_mark():
+async def test_a_long_response_is_truncated_with_a_note():
     async with tool_server(answer(b"x" * 150_000, Content_Type="text/plain")) as server:
         result = await create_tool(server).execute({"city": "x"})
 
@@ -306,7 +306,7 @@ async def test_a_long_answer_is_cut_with_a_mark():
     assert result.output.endswith("[… 50,000 more characters cut]")
 
 
-async def test_an_answer_that_is_too_large_is_not_asked_for_again():
+async def test_a_response_that_is_too_large_is_not_retried():
     async with tool_server(Reply(parts=(bytes(1_000_000),) * 9, headers=JSON)) as server:
         result = await create_tool(server, method="GET").execute({"city": "x"})
 
@@ -318,7 +318,7 @@ BASIC = base64.b64encode(b'user:pa"ss/word').decode()
 
 
 @pytest.mark.parametrize("status", [200, 401])
-async def test_a_secret_that_is_echoed_is_masked(status):
+async def test_an_echoed_secret_is_masked(status):
     headers = {
         "Authorization": f"Basic {BASIC}",
         "X-Key": "k3y-of-mine",
@@ -339,14 +339,14 @@ async def test_a_secret_that_is_echoed_is_masked(status):
     assert server.requests[0].headers["x-key"] == "k3y-of-mine"
 
 
-async def test_a_header_that_was_given_replaces_ours():
+async def test_a_configured_header_replaces_the_default():
     async with tool_server({}) as server:
         await create_tool(server, headers={"accept": "text/csv"}).execute({"city": "x"})
 
     assert server.requests[0].headers["accept"] == "text/csv"
 
 
-async def test_two_equal_orders_are_two_orders():
+async def test_equal_calls_are_sent_without_an_idempotency_key():
     async with tool_server({}) as server:
         for _ in range(2):
             await create_tool(server, effect="idempotent").execute({"city": "x"})
@@ -355,7 +355,7 @@ async def test_two_equal_orders_are_two_orders():
     assert not any("idempotency-key" in request.headers for request in server.requests)
 
 
-def test_a_tool_says_what_it_reaches():
+def test_a_tool_exposes_its_method_and_url():
     tool = HttpTool(WEATHER, "https://api.example/of/{city}?lang=ja", method="PUT")
     moved = HttpTool(WEATHER, "https://evil.example/of/{city}?lang=ja", method="PUT")
 
@@ -363,7 +363,7 @@ def test_a_tool_says_what_it_reaches():
     assert fingerprint(tool) != fingerprint(moved)
 
 
-async def test_of_a_call_without_an_answer_nobody_says_that_it_was_not_done():
+async def test_a_write_that_times_out_has_an_uncertain_result():
     async with tool_server(Reply(parts=(HANG,), headers=JSON)) as server:
         writing = await create_tool(server, timeout=0.3).execute({"city": "x"})
         reading = await create_tool(server, timeout=0.3, method="GET").execute({"city": "x"})
@@ -373,7 +373,7 @@ async def test_of_a_call_without_an_answer_nobody_says_that_it_was_not_done():
     assert reading.error == late
 
 
-async def test_of_a_call_that_never_left_it_is_known_that_nothing_was_done():
+async def test_a_call_that_could_not_connect_was_not_made():
     tool = HttpTool(WEATHER, f"http://127.0.0.1:{closed_port()}/", egress=LOCAL)
 
     result = await tool.execute({"city": "x"})
@@ -382,7 +382,7 @@ async def test_of_a_call_that_never_left_it_is_known_that_nothing_was_done():
     assert not result.mendable
 
 
-async def test_a_private_endpoint_is_not_asked_unless_it_is_allowed():
+async def test_a_private_endpoint_is_rejected_unless_allowed():
     async with tool_server({}) as server:
         result = await HttpTool(WEATHER, f"http://127.0.0.1:{server.port}/").execute("x")
 
@@ -390,7 +390,7 @@ async def test_a_private_endpoint_is_not_asked_unless_it_is_allowed():
     assert server.requests == []
 
 
-async def test_a_redirect_of_what_is_written_is_not_followed():
+async def test_a_redirect_of_a_write_is_not_followed():
     async with tool_server(Reply(status=307, headers={"Location": "/other"})) as server:
         result = await create_tool(server).execute({"city": "x"})
 

@@ -44,7 +44,7 @@ async def request(server, context, asked):
 # Start and progress
 
 
-async def test_the_start_of_a_server_is_shown_and_does_not_count_against_the_call(
+async def test_starting_a_server_is_reported_and_does_not_use_the_calls_timeout(
     plain, monkeypatch
 ):
     monkeypatch.setattr(connection, "START_REPORT_SECONDS", 0.4)
@@ -69,7 +69,7 @@ async def test_a_server_that_runs_is_not_reported_as_starting(plain):
     assert call.progress == []
 
 
-async def test_progress_is_shown_and_gives_the_call_its_time_again(plain, monkeypatch):
+async def test_progress_is_reported_and_restarts_the_timeout(plain, monkeypatch):
     monkeypatch.setattr(calls, "PROGRESS_INTERVAL_SECONDS", 0)
     call = Call()
     async with connect(plain()) as server:
@@ -91,7 +91,7 @@ async def test_progress_extends_a_call_up_to_a_maximum_only(plain, monkeypatch):
     assert "didn't respond within 0.5 s" in result.error
 
 
-async def test_reports_come_no_faster_than_anyone_can_read_them(plain):
+async def test_progress_reports_are_throttled(plain):
     call = Call()
     async with connect(plain()) as server:
         await server.ready()
@@ -115,7 +115,7 @@ async def test_a_question_of_the_server_goes_to_the_user_of_the_call(plain):
     assert reply == {"action": "accept", "content": {"name": "Ada"}}
 
 
-async def test_while_a_person_answers_the_clock_stands_still(plain):
+async def test_the_timeout_is_paused_while_a_user_answers(plain):
     async def think(question):
         await asyncio.sleep(0.8)
         return QuestionAnswer(action="decline")
@@ -130,12 +130,12 @@ async def test_while_a_person_answers_the_clock_stands_still(plain):
     assert call.extended == 2
 
 
-async def test_where_nobody_can_be_asked_the_server_is_declined(plain):
+async def test_without_a_user_the_question_is_declined(plain):
     async with connect(plain(), is_interactive=True) as server:
         assert await request(server, Call(), ASK) == {"action": "decline"}
 
 
-async def test_a_page_to_open_is_passed_on_if_it_is_one(plain):
+async def test_a_url_to_open_is_passed_on_if_valid(plain):
     page = {"mode": "url", "message": "Sign in.", "elicitationId": "7"}
     call = Call(answer=accept)
     async with connect(plain(), is_interactive=True) as server:
@@ -171,7 +171,7 @@ async def test_a_question_ends_with_its_call(plain, notes):
     assert call.cancelled()
 
 
-async def test_of_two_people_at_once_neither_is_asked_by_mistake(plain, notes):
+async def test_an_ambiguous_question_reaches_neither_of_two_users(plain, notes):
     first, second = Call("1", answer=accept), Call("2", answer=accept)
     async with connect(plain(), is_interactive=True) as server:
         await server.ready()
@@ -188,7 +188,7 @@ async def test_of_two_people_at_once_neither_is_asked_by_mistake(plain, notes):
     assert not second.questions
 
 
-async def test_nobody_is_asked_about_another_persons_stopped_call(plain, notes, monkeypatch):
+async def test_a_question_of_a_stopped_call_reaches_no_other_user(plain, notes, monkeypatch):
     stopped, other = Call("1", answer=accept), Call("2", answer=accept)
     elsewhere = Call("1", "another", answer=accept)
     async with connect(plain(), is_interactive=True) as server:
@@ -211,7 +211,7 @@ async def test_nobody_is_asked_about_another_persons_stopped_call(plain, notes, 
 
 
 @pytest.mark.parametrize("url", ["http://[", "javascript:alert(1)", "https://"])
-async def test_a_page_without_a_usable_url_fails_no_call(plain, url):
+async def test_an_invalid_url_to_open_is_rejected(plain, url):
     params = {"mode": "url", "message": "Open", "url": url, "elicitationId": "1"}
     call = Call(answer=accept)
     async with connect(plain(), is_interactive=True) as server:
@@ -249,7 +249,7 @@ async def test_a_refusal_of_the_model_is_an_error_that_says_why(plain):
 
 
 @pytest.mark.parametrize("is_interactive", [True, False])
-async def test_a_server_is_only_told_of_what_can_be_answered(plain, notes, is_interactive):
+async def test_only_supported_capabilities_are_announced(plain, notes, is_interactive):
     async with connect(plain(), is_interactive=is_interactive) as server:
         await server.ready()
 
@@ -289,7 +289,7 @@ async def test_fastmcp_servers_ask_and_report_over_stdio():
     assert call.progress[-1] == (5, 5, "Part 5")
 
 
-async def test_over_http_each_person_is_asked_for_their_own_call():
+async def test_over_http_each_user_is_asked_for_their_own_call():
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "ignore", str(SERVERS / "asker.py"), "http"),
         stdout=asyncio.subprocess.PIPE,

@@ -25,7 +25,7 @@ def remote(**fields):
         remote(url="http://localhost:1/sse", transport="sse"),
     ],
 )
-def test_a_whole_configuration_has_no_problems(fields):
+def test_a_complete_configuration_has_no_problems(fields):
     assert complaint(**fields) == ""
 
 
@@ -70,7 +70,7 @@ def test_a_whole_configuration_has_no_problems(fields):
         (remote(headers={"Host": "other"}), "The header 'Host' is set automatically."),
     ],
 )
-def test_every_mistake_has_a_sentence(fields, sentence):
+def test_every_mistake_has_a_message(fields, sentence):
     assert sentence in complaint(**fields)
 
 
@@ -84,12 +84,12 @@ def test_every_mistake_has_a_sentence(fields, sentence):
         ("ＴＩＭＥ", "time"),
     ],
 )
-def test_names_are_made_short(name, short):
+def test_names_are_shortened(name, short):
     assert slugify(name) == short
 
 
 @pytest.mark.parametrize("name", ["時間", "x" * 41, "--"])
-def test_a_name_that_cannot_begin_a_tool_is_refused(name):
+def test_a_name_that_cannot_start_a_tool_name_is_rejected(name):
     assert "Use a–z and 0–9" in complaint(name, **program())
 
 

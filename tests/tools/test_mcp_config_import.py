@@ -29,7 +29,7 @@ def runs(server):
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_what_a_clients_documentation_says_is_imported(client):
+def test_the_documented_example_of_every_client_is_imported(client):
     wanted = CLIENTS[client]
     servers = read_servers(dedent(wanted.text))
     notes = {note for server in servers for note in server.notes}
@@ -45,14 +45,14 @@ def test_what_a_clients_documentation_says_is_imported(client):
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_whose_values_are_entered_has_no_problems(client):
+def test_an_imported_client_with_all_values_has_no_problems(client):
     for server in read_servers(dedent(CLIENTS[client].text)):
         values = {value.name: "entered" for value in server.missing}
 
         assert find_problems(server.fill_in(values)) == []
 
 
-def test_a_server_is_read_as_it_is():
+def test_a_server_entry_is_read():
     time = one(TIME, "Time")
 
     assert time.config == ServerConfig(
@@ -90,13 +90,13 @@ BLOCK = '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}
         f'{{"projects": {{"/srv/x": {BLOCK}}}}}',
     ],
 )
-def test_what_people_copy_is_read(text):
+def test_json_with_surrounding_text_is_read(text):
     [server] = read_servers(text)
 
     assert (server.config.name, server.config.argv) == ("time", ("uvx", "mcp-server-time"))
 
 
-def test_what_looks_like_a_comment_or_a_quote_in_a_text_stays():
+def test_comment_marks_and_quotes_in_strings_are_kept():
     text = '{"x": {"url": "https://x.example//mcp", "headers": {"A": "/* “a”, */ # ,]"}}} // b'
     [server] = read_servers(text)
 
@@ -122,7 +122,7 @@ def test_what_looks_like_a_comment_or_a_quote_in_a_text_stays():
         (" " * 1_000_001, "The text is longer than 1,000,000 characters."),
     ],
 )
-def test_what_is_no_configuration_is_said_to_be_none_and_where(text, sentence):
+def test_an_invalid_configuration_is_reported_with_its_position(text, sentence):
     with pytest.raises(InvalidServerConfig) as refusal:
         read_servers(text)
 
@@ -138,7 +138,7 @@ def test_long_texts_are_read_in_linear_time(text):
     assert time.perf_counter() - started < 5
 
 
-def test_too_many_servers_are_refused():
+def test_too_many_servers_are_rejected():
     with pytest.raises(InvalidServerConfig, match="Too many servers: 101. The limit is 100."):
         read_servers({"mcpServers": {f"s{n}": TIME for n in range(101)}})
 
@@ -160,17 +160,17 @@ def test_too_many_servers_are_refused():
         ({"command": "x", "type": "stdio", "autoApprove": ["a"]}, "stdio"),
     ],
 )
-def test_the_transport_is_said_or_found_out(entry, transport):
+def test_the_transport_is_read_or_inferred(entry, transport):
     assert one(entry).config.transport == transport
 
 
-def test_servers_that_are_switched_off_stay_so():
+def test_disabled_servers_stay_disabled():
     off = {"a": {**TIME, "disabled": True}, "b": {**TIME, "enabled": False}, "c": TIME}
 
     assert [server.is_enabled for server in read_servers({"mcpServers": off})] == [0, 0, 1]
 
 
-def test_times_are_seconds_whoever_wrote_them():
+def test_timeouts_are_converted_to_seconds():
     seconds = one({**TIME, "timeout": 60}).config
     milliseconds = one({**TIME, "timeout": 60_000, "initTimeout": 5_000}).config
     wrong = one({**TIME, "timeout": "soon"})
@@ -210,7 +210,7 @@ def test_values_of_another_type_are_converted():
         ({"command": {"x": 1}}, "command: Must be text, not an object."),
     ],
 )
-def test_a_mistake_has_a_sentence_and_stops_no_other_server(entry, sentence):
+def test_a_mistake_has_a_message_and_other_servers_are_imported(entry, sentence):
     wrong, right = read_servers({"mcpServers": {"time": entry, "docs": DOCS}})
 
     assert sentence in wrong.problems[0]
@@ -254,7 +254,7 @@ def test_a_server_without_a_name_gets_one(entry, name):
     assert f"Named {name!r}. You can change the name." in server.notes
 
 
-def test_a_name_that_is_taken_or_unusable_is_changed():
+def test_a_duplicate_or_invalid_name_is_changed():
     servers = read_servers({"b": TIME, "B": TIME, "時間": TIME, "x" * 60: TIME})
 
     assert [server.config.name for server in servers] == ["b", "b-2", "time", "x" * 40]
@@ -264,7 +264,7 @@ def test_a_name_that_is_taken_or_unusable_is_changed():
 # Variables and placeholders
 
 
-def test_variables_come_from_the_entry_and_never_from_our_environment(monkeypatch):
+def test_variables_are_expanded_from_the_entry_not_from_the_environment(monkeypatch):
     monkeypatch.setenv("OURS", "sentinel")
     env = {"ROOT": "/srv", "DATA": "${ROOT}/data", "LOOP": "$LOOP", "KEY": "${env:OURS}"}
     server = one({"command": "x", "args": ["$DATA", "--x=${DATA}/y", "$OURS"], "env": env})
@@ -286,7 +286,7 @@ def test_variables_come_from_the_entry_and_never_from_our_environment(monkeypatc
     assert os.environ["OURS"] == "sentinel"
 
 
-def test_variables_that_double_each_other_come_to_an_end():
+def test_variables_that_refer_to_each_other_are_expanded_to_a_limit():
     env = {f"V{n}": f"${{V{n + 1}}}" * 50 for n in range(20)}
 
     assert len(one({"command": "x", "env": env}).config.env["V0"]) < 1_000_000
@@ -323,11 +323,11 @@ def test_a_placeholder_becomes_a_secret_to_enter(value):
         "hunter2",
     ],
 )
-def test_a_real_value_stays(value):
+def test_a_real_secret_is_not_read_as_a_placeholder(value):
     assert one({"command": "x", "env": {"API_KEY": value}}).missing == ()
 
 
-def test_words_that_are_no_secret_stay_where_none_belongs():
+def test_ordinary_values_are_not_read_as_placeholders():
     env = {"SORT_BY": "primary key", "BUCKET": "my-bucket", "KIND": "token"}
 
     assert one({"command": "x", "env": env}).missing == ()
@@ -344,7 +344,7 @@ def test_entered_values_go_where_they_are_used():
     assert [problem.field for problem in find_problems(config)] == ["url"]
 
 
-def test_what_vs_code_would_ask_for_is_described():
+def test_vs_code_inputs_are_described():
     text = dedent(CLIENTS["VS Code"].text)
     [key], [region] = (server.missing for server in read_servers(text))
 
@@ -384,14 +384,14 @@ def test_programs_of_another_machine_are_translated_with_a_note(entry, argv):
         {"command": "/opt/acme/server"},
     ],
 )
-def test_other_programs_are_not(entry):
+def test_other_programs_are_not_translated(entry):
     server = one(entry)
 
     assert server.config.argv == (entry["command"], *entry.get("args", ()))
     assert server.notes == ()
 
 
-def test_a_path_of_an_example_is_pointed_out():
+def test_an_example_path_is_noted():
     paths = ["/path/to/files", "/srv/path", "https://x.example/mcp"]
     server = one({"command": "npx", "args": ["-y", "x", *paths]})
 
@@ -421,7 +421,7 @@ SHAPES = st.recursive(
 
 
 @given(SHAPES)
-def test_no_shape_breaks_the_reading(shape):
+def test_any_json_value_is_read_without_an_exception(shape):
     first, last = read_servers({"mcpServers": {"x": shape, "y": TIME}})
 
     assert bool(first.config) != bool(first.problems)
@@ -431,30 +431,30 @@ def test_no_shape_breaks_the_reading(shape):
 
 
 @given(st.text(max_size=40) | st.text(alphabet='{}[]"“”,:/*#\n\\ a`', max_size=60))
-def test_no_text_breaks_the_reading(text):
+def test_any_text_is_read_without_an_exception(text):
     with suppress(InvalidServerConfig):
         read_servers(text)
 
 
 @given(SHAPES)
-def test_strict_json_is_read_as_it_is(shape):
+def test_strict_json_is_read_unchanged(shape):
     text = json.dumps(shape, ensure_ascii=False)
 
     assert normalize_json(text) == text
 
 
-def test_folders_that_an_entry_opens_are_said_first():
+def test_folder_access_is_the_first_note():
     noisy = {f"option{number}": 1 for number in range(40)}
     server = one({**noisy, **TIME, "folders": ["/srv/shared:rw", "/data"]})
 
     assert server.notes[0] == "Gets access to these folders: /srv/shared:rw, /data."
 
 
-def test_a_quote_without_its_end_is_part_of_an_argument():
+def test_an_unclosed_quote_is_part_of_the_argument():
     assert one({"command": "npx", "args": "it's here"}).config.args == ("it's", "here")
 
 
-def test_a_long_variable_is_not_repeated_endlessly():
+def test_the_expansion_of_a_long_variable_is_limited():
     server = one({"command": "npx", "args": ["${X}" * 900], "env": {"X": "y" * 100_000}})
 
     assert len(server.config.args[0]) < 1_100_000
@@ -471,12 +471,12 @@ def test_many_blank_lines_are_read_quickly():
 @pytest.mark.parametrize(
     "text", [f'{{"mcpServers": {{"a": {"1" * 5_000}}}}}', f"[mcp_servers.a]\nx = {'1' * 5_000}"]
 )
-def test_a_huge_number_is_an_error_with_a_sentence(text):
+def test_a_huge_number_is_an_error_with_a_message(text):
     with pytest.raises(InvalidServerConfig, match="Invalid (JSON|TOML)"):
         read_servers(text)
 
 
-def test_half_a_character_is_replaced():
+def test_a_lone_surrogate_is_replaced():
     [server] = read_servers(
         '{"mcpServers": {"a": {"command": "npx", "env": {"B": "\\ud800"}}}}'
     )

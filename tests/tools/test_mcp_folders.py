@@ -1,4 +1,4 @@
-"""The files of MCP programs: they stay, each server and instance has its own."""
+"""The files of MCP programs: persistent, and separate per server and instance."""
 
 import asyncio
 import json
@@ -187,7 +187,7 @@ async def test_a_server_whose_package_is_read_only_still_remembers(home, tmp_pat
     assert not (package / "dist" / "memory.jsonl").exists()
 
 
-# Instances per person and chat
+# Instances per user and chat
 
 
 async def written(server, call, text="x"):
@@ -204,7 +204,7 @@ async def written(server, call, text="x"):
         ("chat", ["a", "b", "c"], 3),
     ],
 )
-async def test_people_and_chats_share_what_they_are_meant_to(
+async def test_instances_are_shared_per_user_or_chat_as_configured(
     plain, home, isolation, seen, instances
 ):
     pools = ConnectionPool()
@@ -220,7 +220,7 @@ async def test_people_and_chats_share_what_they_are_meant_to(
     assert running == {"plain": instances}
 
 
-async def test_a_call_of_nobody_is_refused_where_people_are_kept_apart(plain, home):
+async def test_a_call_without_a_user_is_rejected_by_an_isolated_server(plain, home):
     server = IsolatedServer(ConnectionPool(), plain(home=str(home)), "chat")
 
     assert await written(server, Call("", "")) == (
@@ -228,7 +228,7 @@ async def test_a_call_of_nobody_is_refused_where_people_are_kept_apart(plain, ho
     )
 
 
-async def test_at_the_limit_the_instance_unused_for_longest_stops(plain, home):
+async def test_at_the_limit_the_least_recently_used_instance_stops(plain, home):
     pools = ConnectionPool()
     server = IsolatedServer(pools, plain(home=str(home)), "person", most=2)
     for who in ("1", "2", "1", "3"):
@@ -276,11 +276,11 @@ def test_a_scope_is_always_a_safe_path(plain, name):
     assert Path(config.home).name.startswith("h-")
 
 
-def test_a_chats_folder_has_the_chats_name():
+def test_a_chat_folder_is_named_after_the_chat():
     assert scope_of("chat", Call("1", "chat.7"), "plain") == "chats/chat.7"
 
 
-def test_files_that_vanish_while_they_are_measured_do_not_count(home, monkeypatch):
+def test_files_deleted_while_measuring_are_not_counted(home, monkeypatch):
     walk = server_folder._walk
     (home / "tmp").mkdir(parents=True)
     (home / "tmp" / "short-lived").write_text("x")

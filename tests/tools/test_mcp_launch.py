@@ -131,7 +131,7 @@ java -javaagent:x -jar y
 
 @pytest.fixture(autouse=True)
 def programs(tmp_path, monkeypatch):
-    """A PATH with every program, whatever this machine has."""
+    """A PATH with every program, independent of this machine."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in NAMES:
@@ -202,7 +202,7 @@ def config(argv, **more):
         "bunx -y my-mcp-command",
     ],
 )
-def test_a_program_that_says_what_it_runs_is_started(argv):
+def test_a_program_with_a_clear_argv_is_allowed(argv):
     assert [*refusals(config(argv))] == []
 
 
@@ -235,12 +235,12 @@ def test_a_program_that_says_what_it_runs_is_started(argv):
         *OPENING.strip().splitlines(),
     ],
 )
-def test_a_launch_that_says_nothing_is_refused(argv):
+def test_a_launch_that_hides_what_runs_is_rejected(argv):
     with pytest.raises(LaunchRefused, match="^'x' can't start: .+[.]$"):
         check_launch(config(argv))
 
 
-def test_a_link_to_a_shell_is_a_shell(programs):
+def test_a_link_to_a_shell_is_rejected_as_a_shell(programs):
     (programs / "honest-server").symlink_to(programs / "bash")
 
     with pytest.raises(LaunchRefused, match="'bash' can run any program"):
@@ -249,7 +249,7 @@ def test_a_link_to_a_shell_is_a_shell(programs):
         check_launch(config([str(programs / "honest-server")]))
 
 
-def test_a_program_with_two_names_is_read_by_the_one_it_is_called(programs):
+def test_a_symlinked_program_is_judged_by_the_name_it_is_called_by(programs):
     (programs / "bunx").unlink()
     (programs / "bunx").symlink_to(programs / "bun")
     (programs / "uvx").unlink()
@@ -273,7 +273,7 @@ def test_a_program_with_two_names_is_read_by_the_one_it_is_called(programs):
         *("YARN_RC_FILENAME", "GCONV_PATH", "OPENSSL_CONF", "SHELL", "XDG_CONFIG_HOME"),
     ],
 )
-def test_variables_that_load_programs_are_refused(name):
+def test_variables_that_load_programs_are_rejected(name):
     with pytest.raises(
         LaunchRefused, match=f"the environment variable '{name}' could make it run other"
     ):
@@ -281,7 +281,7 @@ def test_variables_that_load_programs_are_refused(name):
 
 
 @pytest.mark.parametrize("name", ["PATH", "path", "HOME", "TMPDIR"])
-def test_variables_of_ours_are_not_set_by_others(name):
+def test_reserved_variables_are_rejected(name):
     with pytest.raises(
         LaunchRefused, match=f"the environment variable '{name}' is set automatically"
     ) as refusal:
@@ -297,12 +297,12 @@ def test_variables_of_ours_are_not_set_by_others(name):
         *("npm_config_loglevel", "ENVIRONMENT", "PATHS", "LDAP_URL", "UVICORN_PORT"),
     ],
 )
-def test_ordinary_variables_are_taken(name):
+def test_ordinary_variables_are_accepted(name):
     assert [*refusals(config("npx x", env={name: "x"}))] == []
 
 
 @pytest.mark.parametrize("argv", ["my-server {}", "npx x --root={}", "docker run -v {}:/d x"])
-def test_our_own_folder_is_no_argument(argv, tmp_path):
+def test_the_data_folder_is_rejected_as_an_argument(argv, tmp_path):
     ours = tmp_path / "data"
     hidden = Sandbox(hidden=(str(ours),))
     wanted = config(argv.format(ours / "mcp" / ".." / "x"), sandbox=hidden)
@@ -311,7 +311,7 @@ def test_our_own_folder_is_no_argument(argv, tmp_path):
         check_launch(wanted)
 
 
-def test_a_container_does_not_get_what_holds_our_folder(tmp_path):
+def test_a_container_cannot_mount_a_parent_of_the_data_folder(tmp_path):
     hidden = Sandbox(hidden=(str(tmp_path / "data"),))
 
     with pytest.raises(LaunchRefused, match="in a container"):
@@ -342,13 +342,13 @@ def test_a_container_does_not_get_what_holds_our_folder(tmp_path):
         ("uv run server.py", []),
     ],
 )
-def test_a_package_without_a_version_is_warned_about(argv, loose):
+def test_a_package_without_a_version_has_a_warning(argv, loose):
     warned = launch_warnings(config(argv))
 
     assert [sentence.partition(" has no pinned version")[0] for sentence in warned] == loose
 
 
-def test_arguments_that_nobody_reads_are_warned_about_and_the_longest_refused():
+def test_long_arguments_have_a_warning_and_the_longest_are_rejected():
     assert "20,000 characters" in launch_warnings(config(["python3", "x.py", "x" * 19_996]))[0]
     check_launch(config(["python3", "x.py", "x" * 100_000]))
     with pytest.raises(LaunchRefused, match="item 2 is longer than 100,000 bytes") as refusal:
@@ -356,7 +356,7 @@ def test_arguments_that_nobody_reads_are_warned_about_and_the_longest_refused():
     assert refusal.value.field == "args"
 
 
-def test_a_program_that_is_not_there_is_said_to_be_missing():
+def test_a_missing_program_is_reported():
     with pytest.raises(
         LaunchRefused, match="the program 'cheese' wasn't found on this server[.]"
     ):
@@ -367,11 +367,11 @@ def test_a_program_that_is_not_there_is_said_to_be_missing():
         check_launch(config("npx x", cwd="/cheese"))
 
 
-def test_the_argv_is_shown_as_it_will_be_run(programs):
+def test_the_displayed_argv_is_the_one_that_runs(programs):
     assert resolve_argv(config("npx -y x")) == (str(programs / "npx"), "-y", "x")
 
 
-def test_nothing_of_our_environment_is_passed_on(tmp_path, monkeypatch):
+def test_the_environment_is_not_passed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("ASHIATO_SECRET_KEY", "sentinel")
     around = build_environment(config("npx x", env={"TZ": "UTC"}), tmp_path)
 

@@ -35,7 +35,7 @@ async def read(*blocks, reader=None, **more):
     return await results.to_tool_result(answer, read=reader)
 
 
-async def test_images_sounds_and_files_are_attached():
+async def test_images_audio_and_files_are_attached():
     sound = wire.AudioContent(type="audio", data=encoded(wav()), mime_type="audio/x-wav")
     file = embedded(uri="file:///a%20b/r.pdf", blob=encoded(PDF), mime_type="application/pdf")
 
@@ -66,7 +66,7 @@ async def test_images_sounds_and_files_are_attached():
         (b"BM junk", "image/bmp; x=1", "file", "image/bmp"),
     ],
 )
-async def test_the_content_says_what_it_is_and_not_the_server(data, declared, kind, found):
+async def test_the_media_type_is_detected_from_the_content(data, declared, kind, found):
     result = await read(image(encoded(data), declared))
 
     [attachment] = result.attachments
@@ -84,7 +84,7 @@ async def test_the_content_says_what_it_is_and_not_the_server(data, declared, ki
         ),
     ],
 )
-async def test_what_cannot_be_attached_is_explained(data, sentence):
+async def test_content_that_cannot_be_attached_is_explained(data, sentence):
     result = await read(image(data))
 
     assert (result.output, result.attachments) == (sentence, ())

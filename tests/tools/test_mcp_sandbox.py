@@ -68,7 +68,7 @@ async def look_at(config, *paths):
         await connection.close()
 
 
-async def test_nothing_of_ours_can_be_read(config, data, monkeypatch):
+async def test_the_products_files_cannot_be_read(config, data, monkeypatch):
     monkeypatch.setenv("ASHIATO_SENTINEL", SENTINEL)
     (data / "mcp" / "8").mkdir(parents=True)
     (data / "mcp" / "8" / "own").write_text(SENTINEL)
@@ -88,12 +88,12 @@ async def test_nothing_of_ours_can_be_read(config, data, monkeypatch):
 
     assert SENTINEL not in " ".join(found)
     refused = {"PermissionError", "FileNotFoundError"}
-    # In its own namespace there is another process of the number 1, and a folder on the way.
+    # Its own namespace has another process 1 and the parent folders.
     assert {found[n] for n in (0, 1, 3, 4, 5, 6, 7, 9, 10, 11, 12)} <= refused
     assert found[2] in {*refused, "mcp"}
 
 
-async def test_what_it_needs_is_there(config, data, tmp_path):
+async def test_needed_files_are_available(config, data, tmp_path):
     shared, kept = tmp_path / "shared", tmp_path / "kept"
     for folder in (shared, kept):
         folder.mkdir()
@@ -145,7 +145,7 @@ async def test_a_server_reaches_the_network(config, tmp_path):
     assert found == ["connected"]
 
 
-async def test_its_processes_end_with_it(config):
+async def test_child_processes_end_with_the_server(config):
     # Other tests of this process leave children of their own: servers, pools.
     before = set(psutil.Process().children(recursive=True))
     connection = Connection(config(args=(PLAIN, "notes", "child", "session", "deaf")))
@@ -158,7 +158,7 @@ async def test_its_processes_end_with_it(config):
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed here")
-async def test_a_server_in_node_runs_with_the_modules_of_its_project(config, tmp_path):
+async def test_a_node_server_runs_with_its_projects_modules(config, tmp_path):
     project = tmp_path / "project"
     (project / "dist").mkdir(parents=True)
     (project / "node_modules" / "said").mkdir(parents=True)
@@ -183,7 +183,7 @@ async def test_a_server_in_node_runs_with_the_modules_of_its_project(config, tmp
     assert await look_at(config(command="node", args=args), "anything") == ["from node"]
 
 
-async def test_a_link_that_a_server_left_leads_nobody_out_of_its_folder(config, data):
+async def test_a_link_left_by_a_server_cannot_escape_its_folder(config, data):
     kept = data / "mcp" / "7"
     kept.mkdir(parents=True)
     (kept / "work").symlink_to(data)
@@ -194,7 +194,7 @@ async def test_a_link_that_a_server_left_leads_nobody_out_of_its_folder(config, 
     assert found[1] in {"PermissionError", "FileNotFoundError"}
 
 
-def test_a_server_can_not_replace_what_the_next_process_mounts(config, data):
+def test_a_server_cannot_replace_what_the_next_process_mounts(config, data):
     """Only in bubblewrap: Landlock allows the folder itself, wherever its links lead."""
     given = config()
     if given.sandbox.levels != ("bubblewrap",):
@@ -214,7 +214,7 @@ def test_a_server_can_not_replace_what_the_next_process_mounts(config, data):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_link_is_not_followed_when_files_are_handed_over(data, tmp_path):
+def test_links_are_not_followed_when_files_change_owner(data, tmp_path):
     folder = tmp_path / "folder"
     (folder / "work").mkdir(parents=True)
     (folder / "work" / "own").touch()
@@ -226,7 +226,7 @@ def test_a_link_is_not_followed_when_files_are_handed_over(data, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_another_user_cannot_read_what_is_ours(data, tmp_path):
+def test_another_system_user_cannot_read_the_products_files(data, tmp_path):
     data.chmod(0o700)
     config = ServerConfig(
         name="cat",
@@ -253,7 +253,7 @@ def test_another_user_cannot_read_what_is_ours(data, tmp_path):
 # No sandbox
 
 
-def test_where_it_is_required_nothing_starts_without(data):
+def test_without_a_required_sandbox_nothing_starts(data):
     config = ServerConfig(name="x", command="ls", sandbox=Sandbox(mode="require", levels=()))
 
     with pytest.raises(LaunchRefused, match="ASHIATO_MCP_SANDBOX is 'require'"):
@@ -261,7 +261,7 @@ def test_where_it_is_required_nothing_starts_without(data):
     assert sandbox.isolation_level(config) == "none"
 
 
-def test_what_cannot_be_applied_ends_the_program():
+def test_a_sandbox_that_cannot_be_applied_ends_the_program():
     policy = json.dumps({"read": ["/"], "write": []})
     code = (
         f"import sys; sys.path.insert(0, {str(Path(confine.__file__).parent)!r})\n"
@@ -277,7 +277,7 @@ def test_what_cannot_be_applied_ends_the_program():
     assert b"The sandbox couldn't be applied: Operation not permitted." in ended.stderr
 
 
-def test_it_can_be_switched_off(data):
+def test_the_sandbox_can_be_switched_off(data):
     config = ServerConfig(name="x", command="ls", sandbox=Sandbox(mode="off"))
 
     assert sandbox.sandbox_argv(config, data) == (shutil.which("ls"),)
@@ -286,7 +286,7 @@ def test_it_can_be_switched_off(data):
 # Folders
 
 
-def test_folders_are_read_as_they_are_written():
+def test_folders_are_parsed_with_their_access_mode():
     assert read_folders(["/srv/a ", "", "/srv/b:rw", "/srv/c:ro"]) == (
         Folder("/srv/a"),
         Folder("/srv/b", is_writable=True),
@@ -295,7 +295,7 @@ def test_folders_are_read_as_they_are_written():
 
 
 @pytest.mark.parametrize("where", ["data", "data/mcp", ".", "link", "data/../data", "/"])
-def test_our_own_folders_are_opened_to_no_server(data, where):
+def test_the_products_folders_cannot_be_opened(data, where):
     (data / "mcp").mkdir()
     (data.parent / "link").symlink_to(data)
     folders = read_folders([str(data.parent / where)])
@@ -309,14 +309,14 @@ def test_our_own_folders_are_opened_to_no_server(data, where):
 
 
 @pytest.mark.parametrize("path", ["/no/such", "relative", "/proc/1", "/sys", "/dev"])
-def test_a_folder_has_to_be_there_and_nobody_elses(path):
+def test_a_missing_or_reserved_folder_is_rejected(path):
     config = ServerConfig(name="x", command="ls", folders=read_folders([path]))
 
     with pytest.raises(LaunchRefused):
         check_launch(config)
 
 
-def test_what_holds_something_hidden_is_opened_in_parts(tmp_path):
+def test_a_folder_with_hidden_parts_is_opened_without_them(tmp_path):
     for name in ("bin", "lib", "var"):
         (tmp_path / name).mkdir()
     parts = sandbox._exclude_hidden(tmp_path, [str(tmp_path / "var")])

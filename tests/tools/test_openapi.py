@@ -67,7 +67,7 @@ def test_a_document_is_read():
     }
 
 
-def test_what_cannot_become_a_tool_says_why_and_stops_nothing():
+def test_an_unsupported_operation_has_a_reason_and_stops_no_other():
     reasons = {each.operation_id: each.reason for each in read(SHOP).operations if each.reason}
 
     assert reasons == {
@@ -139,7 +139,7 @@ def test_a_bad_document_says_what_is_wrong_and_where(text, sentence):
 # Schemas
 
 
-def test_schemas_are_taken_over_in_a_form_that_models_accept():
+def test_schemas_are_converted_for_models():
     body = operation("orders_create").parameters["properties"]["body"]
 
     assert body["required"] == ["items"]
@@ -167,7 +167,7 @@ def test_descriptions_are_shortened():
     assert text.endswith("…")
 
 
-def test_a_schema_that_explodes_is_bounded():
+def test_an_exploding_schema_is_limited():
     wide = {f"p{n}": {"$ref": "#/components/schemas/A"} for n in range(40)}
     schemas = {"A": {"type": "object", "properties": {}}}
     for level in "BCDEFGH":
@@ -205,7 +205,7 @@ def test_arguments_with_unusual_names_are_renamed_and_sent_as_they_are():
     assert listed.binding["parameters"]["status"] == {"in": "query", "name": "status[]"}
 
 
-def test_a_required_parameter_that_cannot_be_sent_refuses_the_operation():
+def test_an_unsupported_required_parameter_rejects_the_operation():
     cookie = {"name": "sid", "in": "cookie", "required": True, "schema": {"type": "string"}}
     document = {**SHOP, "paths": {"/x": {"get": {"parameters": [cookie]}}}}
 
@@ -218,7 +218,7 @@ def test_a_required_parameter_that_cannot_be_sent_refuses_the_operation():
 # Requests
 
 
-def test_arguments_go_where_the_document_says():
+def test_arguments_are_sent_where_the_document_says():
     arguments = {
         "X-Trace": "t1",
         "status": ["open", "a&b"],
@@ -254,7 +254,7 @@ def test_an_argument_cannot_leave_its_segment_of_the_path(value):
 
 
 @pytest.mark.parametrize("value", ["x?y", "x#y", "@evil.example", "x;y", "日本"])
-def test_other_signs_are_encoded(value):
+def test_special_characters_are_encoded(value):
     url, _, _ = request("get_orders_order-id", {"order-id": value})
 
     assert url.startswith("/orders/")
@@ -306,7 +306,7 @@ def test_an_object_in_the_query_cannot_replace_a_secret():
         ({"query_secrets": "x"}, "must be a list of names"),
     ],
 )
-def test_a_binding_that_makes_no_sense_is_refused(binding, sentence):
+def test_an_invalid_binding_is_rejected(binding, sentence):
     found = operation("listOrders")
     definition = {"name": "x", "parameters": found.parameters, "http": binding}
 
@@ -314,7 +314,7 @@ def test_a_binding_that_makes_no_sense_is_refused(binding, sentence):
         HttpTool(definition, f"{BASE}/orders", method="GET")
 
 
-# Anything
+# Arbitrary input
 
 
 VALUES = st.recursive(
@@ -347,7 +347,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_no_operation_breaks_the_reading(value):
+def test_any_operation_is_read_without_an_exception(value):
     document = {
         "openapi": "3.0.0",
         "paths": {"/x/{id}": {"get": value, "post": {"parameters": value}}},
@@ -366,13 +366,13 @@ def test_no_operation_breaks_the_reading(value):
 
 
 @given(VALUES)
-def test_no_schema_breaks_the_reading(value):
+def test_any_schema_is_read_without_an_exception(value):
     document = copy.deepcopy(SHOP)
     document["components"]["schemas"]["Item"] = value
     json_schema.validate_schema(operation("orders_create", document).parameters)
 
 
-def test_an_operation_with_very_many_parameters_is_refused():
+def test_an_operation_with_too_many_parameters_is_rejected():
     many = [{"name": f"{'!' * n}", "in": "query", "schema": {}} for n in range(1, 500)]
     document = {"openapi": "3.0.0", "paths": {"/a": {"get": {"parameters": many}}}}
 
@@ -380,7 +380,7 @@ def test_an_operation_with_very_many_parameters_is_refused():
     assert found.reason == "It has more than 200 parameters."
 
 
-def test_a_document_that_takes_forever_is_refused(monkeypatch):
+def test_a_document_that_takes_too_long_is_rejected(monkeypatch):
     monkeypatch.setattr("agents.tools.openapi_schema.MAX_LOOKUPS", 1_000)
     hidden = {"properties": {f"p{n}": {"readOnly": True} for n in range(100)}}
     fields = {f"q{n}": {"$ref": "#/components/schemas/Hidden"} for n in range(100)}
@@ -415,7 +415,7 @@ def test_a_wrong_value_anywhere_is_skipped_or_named(document, wrong):
             read(broken)
 
 
-def test_json_with_a_huge_number_is_refused_and_a_lone_surrogate_replaced():
+def test_huge_numbers_are_rejected_and_lone_surrogates_replaced():
     head = '{"openapi": "3.0.0", "info": {"title": "a\\ud800"}, "paths": {"/a": {"get": {}}}'
     with pytest.raises(BadDocument, match="Number with too many digits"):
         read_document(f'{head}, "x": {"1" * 5_000}}}')

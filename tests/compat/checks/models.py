@@ -49,10 +49,10 @@ def _config(folder: str, url: str) -> Path:
 
 WIRE_TESTS = (
     "test_tools_are_offered_and_their_calls_arrive_whole",
-    "test_reasoning_is_told_apart_from_the_answer",
-    "test_usage_is_read_where_the_server_puts_it",
-    "test_a_failure_in_mid_stream_is_told_in_the_servers_words",
-    "test_an_image_is_sent_as_the_server_wants_it",
+    "test_reasoning_is_separated_from_the_answer",
+    "test_usage_is_read_in_the_servers_format",
+    "test_a_failure_in_mid_stream_has_the_servers_message",
+    "test_an_image_is_sent_in_the_servers_format",
 )
 
 

@@ -1,4 +1,4 @@
-"""Stands in for the product: connects to a server, reports it, and waits to be killed."""
+"""A process like the product: connects to a server, prints it, and waits to be killed."""
 
 import asyncio
 import sys

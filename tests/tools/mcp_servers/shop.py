@@ -26,7 +26,7 @@ def sell(item: str) -> dict[str, list[str]]:
 
 @shop.tool
 async def wait(ctx: Context) -> str:
-    """Never comes back."""
+    """Never returns."""
     sold.append("begun")
     try:
         await asyncio.sleep(600)
