@@ -47,11 +47,11 @@ def block(text: str, start: int) -> str:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_a_key_handler_asks_whether_a_word_is_being_composed(script: Path):
+def test_key_handlers_check_for_text_composition(script: Path):
     assert problems(script.read_text()) == []
 
 
-def test_a_handler_without_it_is_found():
+def test_a_handler_without_the_check_is_found():
     good = (
         'a.addEventListener("keydown", go);\nfunction go(event) { if (isComposing(event)) {} }'
     )
@@ -62,7 +62,7 @@ def test_a_handler_without_it_is_found():
     assert problems("if (event.keyCode === 13) send();")
 
 
-def test_no_template_asks_the_server_on_a_key():
+def test_no_template_sends_requests_on_a_key():
     triggers = re.compile(rf'hx-trigger="[^"]*{KEY_EVENT}|\bon{KEY_EVENT}=')
     pages = (ROOT / "templates").rglob("*.html")
     assert [page.name for page in pages if triggers.search(page.read_text())] == []

@@ -68,14 +68,14 @@ def refused(monkeypatch, tmp_path):
         ("ASHIATO_TRACE_FILE", "/"),
     ],
 )
-def test_a_wrong_value_is_refused_with_one_sentence(name, value, refused):
+def test_an_invalid_value_is_rejected_with_one_message(name, value, refused):
     [sentence] = refused(**{name: value}).splitlines()
 
     assert name.removeprefix("ASHIATO_") in sentence
     assert value in sentence
 
 
-def test_a_wrong_value_stops_the_start_with_one_sentence(tmp_path):
+def test_an_invalid_value_stops_the_start_with_one_message(tmp_path):
     code = "import project.settings"
     start = start_manage("-c", code, ASHIATO_DATA=str(tmp_path), ASHIATO_ORIGINS="*")
 
@@ -85,7 +85,7 @@ def test_a_wrong_value_stops_the_start_with_one_sentence(tmp_path):
     assert "ORIGINS" in sentence
 
 
-def test_the_secret_key_is_made_once_and_for_nobody_else(tmp_path):
+def test_the_secret_key_is_created_once_and_private(tmp_path):
     data = tmp_path / "new" / "folder"
     first = Environment(data=data, secret_key=None).load_secret_key()
     again = Environment(data=data, secret_key=None).load_secret_key()
@@ -95,7 +95,7 @@ def test_the_secret_key_is_made_once_and_for_nobody_else(tmp_path):
     assert (data / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
-def test_the_data_folder_is_closed_to_others_however_it_was_left(tmp_path):
+def test_the_data_folder_is_made_private(tmp_path):
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     (data / "static").mkdir(parents=True)
     (data / "mcp" / "1").mkdir(parents=True)
@@ -121,14 +121,14 @@ def test_the_data_folder_is_closed_to_others_however_it_was_left(tmp_path):
     assert modes[data / "link"] == modes[servers_own] == 0o644
 
 
-def test_a_folder_that_is_everybodys_is_left_as_it_is(tmp_path):
+def test_a_shared_folder_is_unchanged(tmp_path):
     tmp_path.chmod(0o1777)
     start_manage("-c", "import project.settings", ASHIATO_DATA=str(tmp_path)).check_returncode()
 
     assert tmp_path.stat().st_mode & 0o7777 == 0o1777
 
 
-def test_the_database_and_its_log_are_closed_to_others(tmp_path):
+def test_the_database_and_its_log_are_private(tmp_path):
     code = (
         "import django; django.setup()\nfrom django.db import connection as c, transaction\n"
         "import os\nc.ensure_connection(); c.cursor().execute('CREATE TABLE x (y)')\n"
@@ -142,7 +142,7 @@ def test_the_database_and_its_log_are_closed_to_others(tmp_path):
     assert "ashiato.sqlite3-wal" in found.stdout
 
 
-def test_a_secret_key_that_was_not_written_to_its_end_is_made_again(tmp_path):
+def test_an_incomplete_secret_key_is_created_again(tmp_path):
     (tmp_path / "secret_key").touch()
 
     assert len(Environment(data=tmp_path, secret_key=None).load_secret_key()) >= 50
@@ -161,11 +161,11 @@ def test_the_secret_key_is_not_shown_by_accident():
         ("0.0.0.0", {"http://127.0.0.1:8000", "http://localhost:8000", "http://[::1]:8000"}),
     ],
 )
-def test_without_configuration_only_this_machine_may_speak(host, origins):
+def test_without_configuration_only_localhost_is_allowed(host, origins):
     assert set(Environment(HOST=host, origins="").all_origins()) == origins
 
 
-def test_configured_origins_are_the_only_ones():
+def test_only_configured_origins_are_allowed():
     environment = Environment(origins="https://a.example, https://b.example:8443")
 
     assert environment.all_origins() == ["https://a.example", "https://b.example:8443"]
@@ -180,21 +180,21 @@ def test_configured_origins_are_the_only_ones():
         ("ASHIATO_METRICS_TOKEN", "hidden"),
     ],
 )
-def test_a_wrong_address_is_refused_without_its_password(name, value, refused):
+def test_an_invalid_url_is_rejected_without_quoting_its_password(name, value, refused):
     [sentence] = refused(**{name: value}).splitlines()
 
     assert name in sentence
     assert "hidden" not in sentence
 
 
-def test_workers_need_what_they_share_with_the_others(refused):
+def test_workers_need_a_shared_database_and_channel_layer(refused):
     sentence = refused(ASHIATO_WORKERS="true")
 
     for name in ("ASHIATO_SECRET_KEY", "ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"):
         assert name in sentence
 
 
-def test_what_is_set_to_nothing_is_not_set(tmp_path):
+def test_an_empty_value_counts_as_unset(tmp_path):
     code = "from project.settings import ENVIRONMENT as e; print(e.redis_url, e.language)"
     empty = {"ASHIATO_REDIS_URL": "", "ASHIATO_LANGUAGE": "", "ASHIATO_SECRET_KEY": ""}
     start = start_manage("-c", code, ASHIATO_DATA=str(tmp_path), **empty)
@@ -202,7 +202,7 @@ def test_what_is_set_to_nothing_is_not_set(tmp_path):
     assert start.stdout.split() == ["None", "en"]
 
 
-def test_behind_the_balancer_of_the_compose_file_addresses_are_those_of_people():
+def test_behind_the_compose_load_balancer_client_addresses_are_known():
     deploy = settings.BASE_DIR / "deploy"
     compose = yaml.safe_load((deploy / "compose.yaml").read_text())
     passed = "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;"

@@ -75,11 +75,11 @@ def test_no_two_stylesheets_style_the_same_class():
         (".a, .b { }", ":is(.b, .c) { } li.a { }", {"a"}),
     ],
 )
-def test_what_two_sheets_style_is_found(one, other, found):
+def test_a_class_styled_twice_is_found(one, other, found):
     assert set(shared_classes({"one.css": one, "other.css": other})) == found
 
 
-def test_columns_are_named_not_counted():
+def test_columns_are_addressed_by_name_not_by_position():
     """A new column would move the ones after it: use `[data-column="…"]`."""
     counted = re.compile(r"(?:\b(?:td|th)\b|\.columns)[^,{]*:nth-")
 

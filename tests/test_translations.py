@@ -19,12 +19,12 @@ def messages() -> set[str]:
     return {"".join(re.findall(r'"(.*)"', entry)).replace(r"\"", '"') for entry in found} - {""}
 
 
-def test_nothing_is_left_untranslated_or_doubtful():
+def test_every_message_is_translated_and_not_fuzzy():
     assert "#, fuzzy" not in catalogue_text()
     assert not re.search(r'msgstr(?:\[0\])? ""\n(?!")', catalogue_text())
 
 
-def test_what_is_compiled_is_what_is_written():
+def test_the_compiled_catalogue_is_up_to_date():
     with (CATALOGUE / "django.mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)
     keys = [key[0] if isinstance(key, tuple) else key for key in compiled._catalog]
@@ -67,7 +67,7 @@ def literal_message(node: ast.AST) -> str | None:
     return None
 
 
-def test_a_thing_has_one_name():
+def test_every_term_has_one_translation():
     """レビュアー, 事例, 呼び出し形式 and ビュー are the names of what these were called."""
     said = catalogue_text() + Path("docs/handbook/ja/using.md").read_text()
 

@@ -29,14 +29,14 @@ def failure_message(*command):
 @pytest.mark.parametrize(
     "command", [["verify_audit"], ["ask", "hello"], ["erase_person", "ada", "--yes"]]
 )
-def test_a_database_without_tables_is_told_how_to_get_them(command):
+def test_a_database_without_tables_has_advice(command):
     told = failure_message(*command)
 
     assert told.startswith("The database isn't set up for this version (no such table: ")
     assert told.endswith("Run “python manage.py setup” first.")
 
 
-def test_a_file_that_is_no_database_is_named(file):
+def test_a_file_that_is_not_a_database_is_named(file):
     file.write_text("no database " * 100)
 
     told = failure_message("prune")
@@ -46,7 +46,7 @@ def test_a_file_that_is_no_database_is_named(file):
 
 
 @pytest.mark.usefixtures("file")
-def test_whoever_wants_to_see_the_whole_error_does():
+def test_the_full_traceback_is_available():
     with pytest.raises(OperationalError, match="no such table"):
         execute(["manage.py", "prune", "--traceback"])
 
@@ -59,7 +59,7 @@ def test_whoever_wants_to_see_the_whole_error_does():
         pytest.param(["serve", "--port", "8939"], marks=pytest.mark.thorough),
     ],
 )
-def test_a_server_that_is_away_is_named_without_its_password(tmp_path, command):
+def test_an_unreachable_server_is_named_without_its_password(tmp_path, command):
     pytest.importorskip("psycopg")
     data = {"ASHIATO_DATA": str(tmp_path), "ASHIATO_DATABASE_URL": AWAY}
 

@@ -81,7 +81,7 @@ async def test_every_page_has_a_policy_and_nothing_inline(world):
             assert is_kept_nowhere(answer), route
 
 
-async def test_what_is_taken_away_is_a_file(world):
+async def test_exports_are_served_as_files(world):
     for route in [each for each in READ if each.endswith(FILES) and each != SANDBOXED]:
         answer = await world.clients["owner"].get(world.address(route))
         assert answer.headers["Content-Disposition"].startswith("attachment;"), route

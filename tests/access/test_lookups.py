@@ -53,9 +53,7 @@ def foreign(model, hows) -> list[str]:
     "hows", [FOREIGN[:2], pytest.param(FOREIGN[2:], marks=pytest.mark.thorough)]
 )
 @every_list
-def test_a_list_answers_no_lookup_that_it_does_not_declare(
-    model, pages, hows, rf, administrator
-):
+def test_a_list_rejects_undeclared_lookups(model, pages, hows, rf, administrator):
     """Nor `?status=x`, which is short for `?status__exact=x`, where that is no filter."""
     filters = {str(each) for each in pages.list_filter}
     bare = [f.name for f in model._meta.concrete_fields if f.name not in filters]
@@ -67,7 +65,7 @@ def test_a_list_answers_no_lookup_that_it_does_not_declare(
 
 
 @every_list
-def test_it_says_400(model, pages, root):
+def test_an_undeclared_lookup_returns_400(model, pages, root):
     answer = root.get(address(model), {"pk__regex": "a"})
 
     assert answer.status_code == 400
@@ -86,7 +84,7 @@ def test_it_says_400(model, pages, root):
     ids=lambda v: getattr(v, "__name__", ""),
 )
 @pytest.mark.thorough
-def test_no_value_breaks_a_list(model, pages, root):
+def test_any_lookup_value_returns_a_page(model, pages, root):
     shown = root.get(address(model)).context["cl"]
     names = {n for spec in shown.filter_specs for n in spec.expected_parameters()}
     names |= {f"{pages.date_hierarchy}__{part}" for part in ("year", "month", "day")}
@@ -97,7 +95,7 @@ def test_no_value_breaks_a_list(model, pages, root):
             assert answer.status_code in (200, 400), (name, value)
 
 
-def test_what_a_list_declares_it_answers(root, person):
+def test_a_list_accepts_declared_lookups(root, person):
     for status in ("completed", "failed"):
         Run.objects.create(user=person, topic=status, query="?", status=status)
     answer = root.get("/admin/agents/run/", {"status__exact": "failed", **RESERVED})
@@ -105,14 +103,14 @@ def test_what_a_list_declares_it_answers(root, person):
     assert [run.status for run in answer.context["cl"].result_list] == ["failed"]
 
 
-def test_a_refused_lookup_says_so_and_where_to_go_on(root):
+def test_a_rejected_lookup_has_a_message_and_a_link(root):
     answer = root.get("/admin/auth/user/", {"password__regex": "^a"})
 
     assert "This list has no filter named password__regex." in answer.text
     assert 'href="/admin/auth/user/">Show all' in answer.text
 
 
-def test_an_action_or_an_export_is_no_way_around(root, administrator):
+def test_actions_and_exports_reject_undeclared_lookups(root, administrator):
     picked = {"action": "sign_out_everywhere", "_selected_action": administrator.pk, "index": 0}
     action = root.post("/admin/auth/user/?password__regex=^a", picked)
     export = root.post("/admin/agents/auditentry/export.csv?detail__contains=a")
@@ -164,7 +162,7 @@ def test_masked_text_is_neither_searched_nor_sorted_by(path, clerk):
 
 @pytest.mark.usefixtures("said")
 @pytest.mark.parametrize("path", PATHS)
-def test_who_may_see_it_searches_it_and_leaves_an_entry(path, root):
+def test_searching_personal_data_needs_permission_and_is_audited(path, root):
     assert len(found(root, path, q="a@example")) == 1
     assert len(found(root, path, q="b@example")) == 1
 
@@ -174,7 +172,7 @@ def test_who_may_see_it_searches_it_and_leaves_an_entry(path, root):
 
 
 @pytest.mark.usefixtures("said")
-def test_suggestions_are_only_for_boxes_that_there_are(clerk, root):
+def test_suggestions_exist_only_for_existing_fields(clerk, root):
     """Else they would list any rows that a foreign key leads to, by their unmasked names."""
     asked = {"app_label": "agents", "model_name": "agentstep", "field_name": "run"}
     users = {"app_label": "agents", "model_name": "reviewscope", "field_name": "user"}
@@ -186,7 +184,7 @@ def test_suggestions_are_only_for_boxes_that_there_are(clerk, root):
 
 
 @pytest.mark.usefixtures("said")
-def test_nor_does_a_page_name_it_by_what_it_belongs_to(clerk, person):
+def test_page_titles_do_not_contain_masked_questions(clerk, person):
     """A run and a session are named after their question."""
     run = Run.objects.first()
     of_run = {"run": run, "started_at": run.started_at}

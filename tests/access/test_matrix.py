@@ -81,14 +81,14 @@ def rows() -> dict[str, int]:
     return {model._meta.label: model._default_manager.count() for model in kept}
 
 
-def test_every_route_has_a_door():
+def test_every_route_is_in_the_access_matrix():
     outer = [p for p in get_resolver().url_patterns if str(p.pattern) != "admin/"]
     routes = [str(p.pattern) for q in outer for p in getattr(q, "url_patterns", [q])]
 
     assert sorted(routes) == sorted(DOORS)
 
 
-async def test_nobody_else_is_let_in(fresh):
+async def test_other_users_are_rejected(fresh):
     """They can't see whether an object exists, and can't change anything."""
     world = await fresh()
     before = await sync_to_async(rows)()
@@ -102,7 +102,7 @@ async def test_nobody_else_is_let_in(fresh):
     assert await sync_to_async(rows)() == before
 
 
-async def test_who_is_let_in_to_look(fresh):
+async def test_allowed_users_can_read(fresh):
     world = await fresh()
     for route in [route for route, door in DOORS.items() if door.method == "GET"]:
         for role in [role for role in ROLES if role in DOORS[route].let_in]:
@@ -110,7 +110,7 @@ async def test_who_is_let_in_to_look(fresh):
             assert outcome(answer) == IN, (route, role)
 
 
-async def test_who_is_let_in_to_change_something(fresh):
+async def test_allowed_users_can_write(fresh):
     """Each role starts from an unchanged world."""
     world = await fresh()
     unchanged, kept_out = await sync_to_async(tables.save_content)(), []
@@ -138,7 +138,7 @@ def alike(one, other) -> bool:
     )
 
 
-async def test_looking_changes_nothing(fresh):
+async def test_get_requests_change_nothing(fresh):
     world = await fresh()
     before = await sync_to_async(rows)()
     for route, door in DOORS.items():
@@ -165,7 +165,7 @@ async def last_frame(socket) -> dict:
 
 
 @pytest.mark.parametrize(("path", "let_in"), [("chat", MEMBERS), ("runs", READERS)])
-async def test_whose_socket_stays_open(path, let_in, fresh):
+async def test_only_allowed_sockets_stay_open(path, let_in, fresh):
     world = await fresh()
     pk = world.chat.pk if path == "chat" else world.run.pk
     for role in ROLES:
@@ -181,14 +181,14 @@ async def test_whose_socket_stays_open(path, let_in, fresh):
         await nowhere.disconnect()
 
 
-def test_every_frame_that_a_page_may_send_has_a_row():
+def test_every_socket_frame_is_in_the_access_matrix():
     known = re.findall(r'"type": "(\w+)"', inspect.getsource(ChatConsumer.handle))
 
     assert sorted(known) == sorted(FRAMES | READER_FRAMES)
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-async def test_who_only_reads_changes_nothing_over_the_socket(kind, fresh):
+async def test_readers_cannot_change_anything_over_the_socket(kind, fresh):
     world = await fresh()
     for role in MEMBERS - WRITERS:
         socket = await open_socket(world, role, f"/ws/chat/{world.chat.pk}/")
@@ -225,7 +225,7 @@ def pages(model) -> list[str]:
         for role in ("nobody", *OUTSIDERS)
     ],
 )
-async def test_people_and_reviewers_are_sent_from_the_console_to_its_door(role, fresh):
+async def test_users_and_reviewers_are_redirected_from_the_console_to_sign_in(role, fresh):
     world = await fresh(role)
     for page in [page for model in CONSOLE for page in pages(model)]:
         for answer in [await call(world, role, page) for call in (get_page, post_page)]:
@@ -233,7 +233,7 @@ async def test_people_and_reviewers_are_sent_from_the_console_to_its_door(role, 
             assert "/login/" in answer.headers["Location"], page
 
 
-async def test_the_console_is_for_those_who_have_a_right_in_it(fresh):
+async def test_the_console_needs_a_console_permission(fresh):
     world = await fresh("staff", "root")
     for page in [page for model in CONSOLE for page in pages(model)]:
         for answer in [await call(world, "staff", page) for call in (get_page, post_page)]:

@@ -326,12 +326,12 @@ def _break(sweep: Sweep) -> None:
 
 
 @pytest.mark.thorough
-def test_secrets_are_where_they_belong_and_nowhere_else(sweep):
+def test_secrets_appear_only_where_expected(sweep):
     assert leaks(sweep.sentinels, sweep.everything()) == []
 
 
 @pytest.mark.thorough
-def test_what_was_searched_was_worth_it(sweep):
+def test_the_search_covered_enough(sweep):
     """Or nothing would be found because nothing happened."""
     places = {found.place for found in sweep.everything()}
     statuses = dict(sweep.rows("SELECT status, count(*) FROM agents_run GROUP BY status"))
@@ -356,7 +356,7 @@ def test_what_was_searched_was_worth_it(sweep):
         ("ASHIATO_OIDC_ISSUER", "http://ashiato:{}@id.example"),
     ],
 )
-def test_a_start_that_fails_tells_no_password(name, value, tmp_path):
+def test_a_failed_start_does_not_print_the_password(name, value, tmp_path):
     secret = "quokka-of-the-database-umbrella"
     product = Product(tmp_path, "http://127.0.0.1:1/v1", **{name: value.format(secret)})
 
@@ -367,7 +367,7 @@ def test_a_start_that_fails_tells_no_password(name, value, tmp_path):
     assert secret not in str(told.value)
 
 
-def test_the_search_finds_a_secret_in_each_of_its_forms():
+def test_the_search_finds_a_secret_in_every_encoding():
     sentinel = Sentinel(name="key", value="quokka-key-umbrella", belongs=("here",))
 
     for form in forms(sentinel.value):

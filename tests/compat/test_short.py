@@ -9,7 +9,7 @@ SHORT = [row for row in ROWS if row.is_short]
 
 
 @pytest.mark.parametrize("row", SHORT, ids=lambda row: f"{row.area}: {row.name}")
-async def test_it_works_with_what_people_already_run(row):
+async def test_all_short_compatibility_checks_pass(row):
     assert await row.check()
 
 

@@ -25,7 +25,7 @@ def run_command(*args, **options):
     return out.getvalue()
 
 
-def test_the_terminal_writes_the_same_bytes_as_the_console(file, agent):
+def test_the_command_writes_the_same_bytes_as_the_console(file, agent):
     text = export(TerminalUser(), ExportSelection())
 
     assert file.read_text() == text == run_command("export_config")
@@ -38,12 +38,12 @@ def test_only_some_kinds_are_written(agent):
         run_command("export_config", only="agnets")
 
 
-def test_a_file_that_changes_nothing_ends_well(file):
+def test_a_file_without_changes_exits_with_zero(file):
     assert "0 not in the file" in run_command("import_config", file, dry_run=True)
     assert "7 unchanged" in run_command("import_config", file)
 
 
-def test_a_dry_run_says_what_would_change_and_ends_with_two(file, capsys):
+def test_a_dry_run_lists_the_changes_and_exits_with_two(file, capsys):
     file.write_text(file.read_text().replace("max_steps: 10", "max_steps: 12"))
     with pytest.raises(SystemExit) as end:
         call_command("import_config", file, dry_run=True)
@@ -53,7 +53,7 @@ def test_a_dry_run_says_what_would_change_and_ends_with_two(file, capsys):
     assert Agent.objects.get().max_steps == 10
 
 
-def test_it_is_done_only_where_somebody_said_yes(file):
+def test_an_import_needs_confirmation(file):
     file.write_text(file.read_text().replace("max_steps: 10", "max_steps: 12"))
     with pytest.raises(CommandError, match="add --yes"):
         run_command("import_config", file)
@@ -62,7 +62,7 @@ def test_it_is_done_only_where_somebody_said_yes(file):
     assert Agent.objects.get().max_steps == 12
 
 
-def test_what_is_refused_is_told_with_its_line_and_ends_with_one(file, capsys):
+def test_errors_have_their_line_and_exit_with_one(file, capsys):
     file.write_text("ashiato: 1\nagents:\n  helper:\n    max_steps: 0\n")
     with pytest.raises(CommandError) as end:
         call_command("import_config", file, yes=True)
@@ -72,7 +72,7 @@ def test_what_is_refused_is_told_with_its_line_and_ends_with_one(file, capsys):
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe", None])
-def test_a_file_that_cannot_be_read_is_told_so(tmp_path, data):
+def test_an_unreadable_file_is_an_error(tmp_path, data):
     path = tmp_path / "file"
     if data:
         path.write_bytes(data)

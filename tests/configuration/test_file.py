@@ -35,7 +35,7 @@ def changed_fields(outcome):
     }
 
 
-def test_a_file_tells_all_that_is_set_up_and_no_secret(installation):
+def test_a_file_has_the_whole_configuration_and_no_secret(installation):
     text = export_text()
     told = yaml.safe_load(text)
 
@@ -51,14 +51,14 @@ def test_a_file_tells_all_that_is_set_up_and_no_secret(installation):
     assert not [secret for secret in SECRETS if secret in text]
 
 
-def test_texts_of_several_lines_are_written_as_they_are(installation):
+def test_multiline_texts_are_written_as_blocks(installation):
     text = export_text()
 
     assert "    instructions: |-\n      Be brief.\n\n      Be kind.\n" in text
     assert "    text: |\n      name: greeting\n" in text
 
 
-def test_what_was_exported_changes_nothing_when_it_comes_back(installation):
+def test_importing_an_export_changes_nothing(installation):
     text = export_text()
 
     outcome = preview_file(text, TerminalUser(), remove=True)
@@ -67,7 +67,7 @@ def test_what_was_exported_changes_nothing_when_it_comes_back(installation):
     assert export_text() == text
 
 
-def test_an_empty_installation_becomes_the_one_that_was_exported(installation):
+def test_an_import_recreates_the_exported_installation(installation):
     text = export_text()
     for model in (Workflow, Agent, GuardrailPattern, ToolRegistration, LanguageModel):
         model.objects.all().delete()
@@ -82,7 +82,7 @@ def test_an_empty_installation_becomes_the_one_that_was_exported(installation):
 
 
 @pytest.mark.parametrize("words", ["yes", "1e5", "007", "2026-01-01", "a: b", "雪\n ", "~", ""])
-def test_a_text_that_looks_like_something_else_stays_a_text(agent, words):
+def test_a_string_that_looks_like_another_type_stays_a_string(agent, words):
     Agent.objects.update(description=words)
     text = export_text()
 
@@ -104,7 +104,7 @@ def test_the_experts_of_an_agent_and_who_approves_are_in_the_file(installation):
     assert list(helper.experts.all()) == [legal]
 
 
-def test_only_what_was_chosen_is_in_the_file(installation):
+def test_only_the_chosen_kinds_are_in_the_file(installation):
     told = yaml.safe_load(export_text(kinds=["agents", "tools"], names=["asker", "weather"]))
 
     assert {kind: [*things] for kind, things in told.items() if kind != "ashiato"} == {
@@ -122,9 +122,7 @@ def test_a_workflow_in_a_file_becomes_its_newest_version(installation, administr
     assert newest.text == TEXT.replace("Says hello.", "Greets.")
 
 
-def test_an_import_is_a_version_of_its_agents_and_an_entry_in_the_log(
-    installation, administrator
-):
+def test_an_import_creates_agent_versions_and_an_audit_entry(installation, administrator):
     text = export_text(kinds=["agents"]).replace("Be kind.", "Be quick.")
     outcome = apply_file(text, administrator)
 
@@ -137,7 +135,7 @@ def test_an_import_is_a_version_of_its_agents_and_an_entry_in_the_log(
     assert McpServer.objects.count() == 1
 
 
-def test_a_secret_stays_where_a_file_changes_what_it_belongs_to(installation):
+def test_a_secret_is_kept_when_a_file_changes_its_row(installation):
     text = export_text(kinds=["models", "tools"])
     text = text.replace("timeout: 30", "timeout: 31").replace("enabled: true", "enabled: false")
 
@@ -149,7 +147,7 @@ def test_a_secret_stays_where_a_file_changes_what_it_belongs_to(installation):
     assert ToolRegistration.objects.get(name="calculator").timeout == 31
 
 
-def test_a_tool_of_a_server_comes_with_what_was_accepted_of_it(db):
+def test_an_mcp_tool_is_exported_with_its_accepted_definition(db):
     server = McpServer.objects.create(name="shop", url="https://shop.example/mcp")
     definition = {"name": "find", "description": "Finds.", "parameters": {}, "annotations": {}}
     made = {"name": "shop__find", "source": "mcp", "definition": definition}

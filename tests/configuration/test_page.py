@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 FILE = "ashiato: 1\nagents:\n  helper:\n    instructions: |-\n      Be brief.\n      Be kind.\n"
 
 
-def way(name=""):
+def page_url(name=""):
     return reverse(f"admin:agents_configuration{name and '_' + name}")
 
 
@@ -29,7 +29,7 @@ def root(administrator):
 
 
 def post_preview(client, text=FILE, **more):
-    return client.post(way("difference"), {"text": text.replace("\n", "\r\n"), **more})
+    return client.post(page_url("difference"), {"text": text.replace("\n", "\r\n"), **more})
 
 
 def sealed_form(answer, text=FILE, **more):
@@ -38,12 +38,12 @@ def sealed_form(answer, text=FILE, **more):
 
 
 def test_the_menu_leads_to_the_page(root, agent):
-    assert way() in root.get("/admin/").content.decode()
-    assert root.get(way()).status_code == 200
+    assert page_url() in root.get("/admin/").content.decode()
+    assert root.get(page_url()).status_code == 200
 
 
-def test_the_file_is_downloaded_and_that_is_recorded(root, installation, administrator):
-    answer = root.post(way("export"), {"kinds": ["agents", "models"]})
+def test_downloading_the_file_is_audited(root, installation, administrator):
+    answer = root.post(page_url("export"), {"kinds": ["agents", "models"]})
     text = answer.content.decode()
 
     assert text == export(TerminalUser(), ExportSelection(kinds=["agents", "models"]))
@@ -53,72 +53,72 @@ def test_the_file_is_downloaded_and_that_is_recorded(root, installation, adminis
     assert not [secret for secret in SECRETS if secret in text]
 
 
-def test_only_what_one_may_read_is_in_the_file(installation, django_user_model):
+def test_the_file_has_only_readable_kinds(installation, django_user_model):
     clerk = django_user_model.objects.create_user("clerk", is_staff=True)
     client = client_of(may(clerk, "view_agent", "view_workflow"))
 
-    assert client.post(way("export"), {"kinds": ["models"]}).status_code == 422
-    told = yaml.safe_load(client.post(way("export"), {"kinds": ["agents"]}).content)
+    assert client.post(page_url("export"), {"kinds": ["models"]}).status_code == 422
+    told = yaml.safe_load(client.post(page_url("export"), {"kinds": ["agents"]}).content)
     assert [*told] == ["ashiato", "agents"]
     refused = post_preview(client, "ashiato: 1\nmodels:\n  fast: {model: x}\n").content.decode()
     assert "You don&#x27;t have permission to change models." in refused
     assert "gpt-fast" not in refused
 
 
-def test_nobody_else_may_do_any_of_it(agent, person):
+def test_users_without_permission_are_rejected(agent, person):
     client = client_of(may(person, "change_guardrailpattern"))
     staff = type(person).objects.create_user("staff", is_staff=True)
 
     for name in ("", "export", "difference", "apply"):
-        assert client.post(way(name)).status_code == 302
-        assert client_of(staff).post(way(name)).status_code == 403
+        assert client.post(page_url(name)).status_code == 302
+        assert client_of(staff).post(page_url(name)).status_code == 403
 
 
-def test_nothing_is_done_by_reading(root, agent):
-    assert root.get(way("export")).status_code == 405
-    assert root.get(way("apply")).status_code == 405
-    assert root.get(way("difference")).url == way()
+def test_get_requests_change_nothing(root, agent):
+    assert root.get(page_url("export")).status_code == 405
+    assert root.get(page_url("apply")).status_code == 405
+    assert root.get(page_url("difference")).url == page_url()
 
 
-def test_a_file_is_shown_before_it_is_done(root, agent):
+def test_a_file_is_previewed_before_the_import(root, agent):
     answer = post_preview(root)
 
     assert "<ins>Be brief.\nBe kind.</ins>" in answer.content.decode()
     assert Agent.objects.get().instructions == ""
-    assert root.post(way("apply"), sealed_form(answer)).url == way()
+    assert root.post(page_url("apply"), sealed_form(answer)).url == page_url()
     assert Agent.objects.get().instructions == "Be brief.\nBe kind."
-    assert "1 change applied." in root.get(way()).content.decode()
+    assert "1 change applied." in root.get(page_url()).content.decode()
 
 
-def test_what_was_changed_since_is_shown_once_more(root, agent):
+def test_changes_since_the_preview_are_shown_again(root, agent):
     answer = post_preview(root)
     Agent.objects.update(instructions="Be slow.")
-    again = root.post(way("apply"), sealed_form(answer))
+    again = root.post(page_url("apply"), sealed_form(answer))
 
     assert again.status_code == 409
     assert "The configuration changed in the meantime" in again.content.decode()
     assert Agent.objects.get().instructions == "Be slow."
-    assert root.post(way("apply"), sealed_form(again)).status_code == 302
+    assert root.post(page_url("apply"), sealed_form(again)).status_code == 302
 
 
 @pytest.mark.parametrize(
     "change", [{"text": FILE.replace("kind", "rude")}, {"remove": "on"}, {"seal": "0"}]
 )
-def test_only_what_was_shown_is_done(root, agent, change):
+def test_only_previewed_changes_are_imported(root, agent, change):
     Agent.objects.create(name="other")
     posted = sealed_form(post_preview(root)) | change
 
-    assert root.post(way("apply"), posted).status_code == 409
+    assert root.post(page_url("apply"), posted).status_code == 409
     assert Agent.objects.get(name="helper").instructions == ""
 
 
-def test_what_one_was_shown_another_cannot_do(root, agent, django_user_model):
+def test_a_preview_cannot_be_used_by_another_user(root, agent, django_user_model):
     other = client_of(django_user_model.objects.create_superuser("second"))
 
-    assert other.post(way("apply"), sealed_form(post_preview(root))).status_code == 409
+    assert other.post(page_url("apply"), sealed_form(post_preview(root))).status_code == 409
 
 
-def test_what_is_refused_is_told_with_its_line_and_cannot_be_done(root, agent):
+def test_errors_have_their_line_and_prevent_the_import(root, agent):
     html = post_preview(
         root, "ashiato: 1\nagents:\n  helper: {max_steps: 0}\n"
     ).content.decode()
@@ -127,12 +127,12 @@ def test_what_is_refused_is_told_with_its_line_and_cannot_be_done(root, agent):
     assert 'name="seal"' not in html
 
 
-def test_a_thing_that_needs_its_key_says_so(root, installation):
+def test_an_object_that_needs_a_secret_says_so(root, installation):
     text = "ashiato: 1\nmodels:\n  new: {model: gpt, has_key: true}\n"
     answer = post_preview(root, text)
 
     assert "needs: API key" in answer.content.decode()
-    page = root.post(way("apply"), sealed_form(answer, text), follow=True).content.decode()
+    page = root.post(page_url("apply"), sealed_form(answer, text), follow=True).content.decode()
     assert "API key" in page
 
 
@@ -146,14 +146,14 @@ def test_a_thing_that_needs_its_key_says_so(root, installation):
         ("\ufeffashiato: 1\n".encode(), "already matches the file"),
     ],
 )
-def test_any_upload_has_an_answer(root, agent, file, words):
-    answer = root.post(way("difference"), {"file": SimpleUploadedFile("a.yaml", file)})
+def test_any_upload_gets_a_response(root, agent, file, words):
+    answer = root.post(page_url("difference"), {"file": SimpleUploadedFile("a.yaml", file)})
 
     assert answer.status_code in {200, 422}
     assert words in answer.content.decode()
 
 
 @pytest.mark.parametrize("text", ["", " \n", "nul \0", "half \\ud800", "ashiato: 1\n\x85"])
-def test_any_text_has_an_answer(root, agent, text):
+def test_any_text_gets_a_response(root, agent, text):
     assert post_preview(root, text).status_code in {200, 422}
-    assert root.post(way("apply"), {"text": text, "seal": "x"}).status_code in {409, 422}
+    assert root.post(page_url("apply"), {"text": text, "seal": "x"}).status_code in {409, 422}

@@ -42,7 +42,7 @@ def only_problem(text, user=None):
         (MANY, 0, "up to 1,000 entries"),
     ],
 )
-def test_what_is_no_such_file_is_refused_in_words(db, text, line, words):
+def test_an_invalid_file_is_rejected_with_a_message(db, text, line, words):
     assert (found := refusals(text)[0])[0] == line
     assert words in found[1]
 
@@ -69,7 +69,7 @@ def test_what_is_no_such_file_is_refused_in_words(db, text, line, words):
         ),
     ],
 )
-def test_what_an_agent_cannot_be_is_refused_at_its_line(agent, said, words):
+def test_invalid_agent_settings_are_rejected_at_their_line(agent, said, words):
     line, message = only_problem(f"ashiato: 1\nagents:\n  new:\n    model: demo\n    {said}\n")
 
     assert line == 5
@@ -97,7 +97,7 @@ def test_what_an_agent_cannot_be_is_refused_at_its_line(agent, said, words):
         ("workflows", "a: {schedules: [{person: a}]}", "A schedule needs person and cron"),
     ],
 )
-def test_each_kind_is_judged_as_on_its_page(db, kind, said, words):
+def test_each_kind_is_validated_as_on_its_page(db, kind, said, words):
     line, message = refusals(f"ashiato: 1\n{kind}:\n  {said}\n")[0]
 
     assert line == 3
@@ -105,20 +105,20 @@ def test_each_kind_is_judged_as_on_its_page(db, kind, said, words):
     assert "sk-1" not in message
 
 
-def test_all_that_is_wrong_with_a_thing_is_told_at_once(agent):
+def test_all_errors_of_an_object_are_reported(agent):
     said = "max_steps: 900\n    tools: {hammer: {}}\n    groups: [Nobody]"
     found = refusals(f"ashiato: 1\nagents:\n  new:\n    {said}\n")
 
     assert sorted(line for line, _ in found) == [4, 5, 6]
 
 
-def test_a_name_that_is_there_twice_is_refused(db):
+def test_a_duplicate_name_is_rejected(db):
     text = "ashiato: 1\nagents:\n  a: {}\n  a: {}\n"
 
     assert only_problem(text) == (4, "'a' is defined twice.")
 
 
-def test_where_one_thing_is_refused_nothing_is_done(agent):
+def test_one_error_prevents_the_whole_import(agent):
     text = "ashiato: 1\nagents:\n  good: {}\n  bad: {max_steps: 0}\n"
 
     assert not apply_file(text, TerminalUser()).is_done
@@ -126,7 +126,7 @@ def test_where_one_thing_is_refused_nothing_is_done(agent):
     assert agent.versions.count() == 0
 
 
-def test_each_kind_needs_the_right_to_change_it(agent, person):
+def test_each_kind_needs_its_change_permission(agent, person):
     clerk = may(person, "change_agent", "add_agent", "view_agent")
     text = "ashiato: 1\nagents:\n  new: {}\npatterns:\n  p: {pattern: a}\n"
 
@@ -139,7 +139,7 @@ def test_each_kind_needs_the_right_to_change_it(agent, person):
     assert apply_file("ashiato: 1\nagents:\n  new: {}\n", person).is_done
 
 
-def test_programs_on_this_machine_need_a_right_of_their_own(installation, person):
+def test_programs_need_their_own_permission(installation, person):
     user = may(person, *(f"{verb}_mcpserver" for verb in ("view", "add", "change")))
     new = "ashiato: 1\nservers:\n  shell:\n    transport: stdio\n    command: python3\n"
     moved = "ashiato: 1\nservers:\n  files:\n    transport: http\n"
@@ -151,20 +151,20 @@ def test_programs_on_this_machine_need_a_right_of_their_own(installation, person
     assert McpServer.objects.get().enabled
 
 
-def test_a_key_does_not_go_where_a_file_sends_it(installation):
+def test_a_file_cannot_send_a_key_to_another_url(installation):
     text = "ashiato: 1\nmodels:\n  fast: {base_url: 'https://evil.example/v1'}\n"
 
     assert "set for a different URL" in only_problem(text)[1]
 
 
-def test_a_workflow_goes_by_the_name_in_its_text(installation):
+def test_a_workflow_has_the_name_in_its_definition(installation):
     text = export(TerminalUser(), ExportSelection(kinds=["workflows"]))
     text = text.replace("  greeting:", "  farewell:")
 
     assert "The name in the workflow text is different: greeting." in only_problem(text)[1]
 
 
-def test_a_schedule_is_for_somebody_who_is_there_at_a_time_that_comes(installation):
+def test_a_schedule_needs_an_existing_user_and_a_future_time(installation):
     text = export(TerminalUser(), ExportSelection(kinds=["workflows"]))
 
     at = 1 + text.splitlines().index("    - person: ada")
@@ -174,7 +174,7 @@ def test_a_schedule_is_for_somebody_who_is_there_at_a_time_that_comes(installati
     assert Schedule.objects.get().cron == "0 9 * * 1-5"
 
 
-def test_what_is_not_in_the_file_is_left_alone_or_switched_off_as_was_asked(installation):
+def test_objects_missing_from_the_file_are_kept_or_disabled_as_chosen(installation):
     text = "ashiato: 1\npatterns: {}\nmodels:\n"
 
     left = apply_file(text, TerminalUser())
@@ -194,7 +194,7 @@ def test_another_agent_can_be_made_the_default(agent):
     assert Agent.objects.get(is_default=True).name == "a"
 
 
-def test_agents_of_a_file_may_ask_each_other(agent):
+def test_agents_of_a_file_can_hand_off_to_each_other(agent):
     text = "ashiato: 1\nagents:\n  a: {handoffs: [b]}\n  b: {handoffs: [a, helper]}\n"
 
     assert apply_file(text, TerminalUser()).is_done

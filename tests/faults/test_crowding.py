@@ -7,13 +7,13 @@ from tests.faults import crowding
 pytestmark = pytest.mark.thorough
 
 
-async def test_f37_a_very_long_answer_is_cut_and_its_page_stays_connected(holds):
+async def test_f37_a_very_long_answer_is_truncated_and_its_page_stays_connected(holds):
     await holds(crowding.f37)
 
 
-async def test_f38_a_page_that_missed_much_is_brought_up_to_date(holds):
+async def test_f38_a_page_that_missed_many_events_catches_up(holds):
     await holds(crowding.f38)
 
 
-async def test_f39_the_sockets_of_one_person_hold_nobody_else_up(holds):
+async def test_f39_the_sockets_of_one_user_do_not_block_others(holds):
     await holds(crowding.f39)

@@ -47,7 +47,7 @@ GOOD = {
 }
 
 
-def test_a_good_history_breaks_nothing():
+def test_a_valid_history_has_no_violations():
     assert violations(History(**GOOD)) == []
 
 
@@ -91,13 +91,13 @@ def test_a_good_history_breaks_nothing():
         ({"told": [[USER, ASKED, ANSWER, ANSWER]]}, "holds an answer twice"),
     ],
 )
-def test_a_history_that_breaks_a_promise_is_found_out(broken, words):
+def test_every_violation_is_detected(broken, words):
     found = violations(History(**GOOD | broken))
 
     assert any(words in violation for violation in found), found
 
 
-def test_a_page_takes_its_frames_as_a_browser_does():
+def test_the_page_model_applies_frames_like_a_browser():
     shown = page.read('<main><div id="messages"></div><p id="state">idle</p></main>')
     page.take(shown, '<div hx-swap-oob="beforeend:#messages"><b id="run-1">Thinks</b></div>')
     page.take(shown, '<b id="run-1">Done<br>.</b> text between <p id="state">busy</p>')

@@ -7,31 +7,31 @@ from tests.faults import killing
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("point", ["before_message_save", "before_resume"])
-async def test_f01_runs_go_on_after_a_kill_at_a_point(holds, point):
+async def test_f01_runs_resume_after_a_kill_at_a_fault_point(holds, point):
     await holds(killing.f01, 2, points=[point])
 
 
 @pytest.mark.thorough
-async def test_f02_runs_go_on_after_a_kill_at_any_time(holds):
+async def test_f02_runs_resume_after_a_kill_at_any_time(holds):
     await holds(killing.f02, people=10)
 
 
 @pytest.mark.thorough
-async def test_f03_runs_end_or_are_handed_over_when_the_server_is_told_to_go(holds):
+async def test_f03_runs_end_or_are_handed_over_at_shutdown(holds):
     await holds(killing.f03)
 
 
 @pytest.mark.thorough
-async def test_f05_what_may_have_been_done_is_asked_about_and_never_repeated(holds):
+async def test_f05_an_uncertain_call_needs_a_decision_and_is_never_repeated(holds):
     await holds(killing.f05)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("point", ["after_tool_call", "before_resume"])
-async def test_f35_plans_go_on_after_a_kill_at_a_point(holds, point):
+async def test_f35_plans_resume_after_a_kill_at_a_fault_point(holds, point):
     await holds(killing.f35, 2, points=[point])
 
 
 @pytest.mark.thorough
-async def test_f36_a_run_that_gets_on_outlives_any_number_of_restarts(holds):
+async def test_f36_a_run_with_progress_survives_any_number_of_restarts(holds):
     await holds(killing.f36)

@@ -8,7 +8,7 @@ from tests.faults import watching
 pytestmark = pytest.mark.thorough
 
 
-async def test_f09_lost_notices_do_no_harm(holds):
+async def test_f09_lost_notifications_change_nothing(holds):
     await holds(watching.f09, 5)
 
 
@@ -16,23 +16,23 @@ async def test_f22_stop_works_wherever_a_run_is(holds):
     await holds(watching.f22)
 
 
-async def test_f23_stop_and_the_end_are_never_both(holds):
+async def test_f23_a_run_is_either_stopped_or_completed(holds):
     await holds(watching.f23, 10)
 
 
-async def test_f24_a_page_that_comes_back_shows_all_of_it_once(holds):
+async def test_f24_a_reconnected_page_shows_everything_once(holds):
     await holds(watching.f24, 3)
 
 
-async def test_f25_two_tabs_are_one_conversation(holds):
+async def test_f25_two_tabs_show_the_same_chat(holds):
     await holds(watching.f25)
 
 
-async def test_f26_a_page_that_never_reads_harms_nobody(holds):
+async def test_f26_a_page_that_never_reads_does_not_affect_others(holds):
     await holds(watching.f26)
 
 
-async def test_f27_a_message_sent_many_times_is_one(holds):
+async def test_f27_a_message_sent_many_times_is_saved_once(holds):
     await holds(watching.f27, 2)
 
 
@@ -40,5 +40,5 @@ async def test_f28_a_message_during_a_run_is_never_a_second_run(holds):
     await holds(watching.f28, 2)
 
 
-async def test_f34_an_approval_waits_for_a_day_and_for_who_may_give_it(holds):
+async def test_f34_an_approval_waits_a_day_for_its_approver(holds):
     await holds(watching.f34)

@@ -48,7 +48,7 @@ async def test_f04_killing_a_web_process_and_a_worker_loses_nothing(ground):
 
 
 @pytest.mark.thorough
-async def test_a_worker_that_is_asked_to_go_hands_its_runs_over(ground):
+async def test_a_stopping_worker_hands_its_runs_over(ground):
     fleet = ground.product
     fleet.restart()
     async with ground:
@@ -84,7 +84,7 @@ sharing.add_member(ChatSession.objects.get(pk={chat}), guest.username, "write")
 
 
 @pytest.mark.thorough
-async def test_people_on_two_web_processes_see_each_other_come_write_and_go(ground):
+async def test_presence_works_across_two_web_processes(ground):
     ground.product.restart()
     one, other = sorted(ground.people, key=lambda person: len(person["chats"]))[-2:]
     chat, theirs = one["chats"].pop(), other["chats"][0]
@@ -116,7 +116,7 @@ def services():
 
 
 @pytest.mark.thorough
-def test_a_worker_whose_database_is_gone_ends_when_it_is_asked_to(services):
+def test_a_worker_without_its_database_can_be_stopped(services):
     folder, database, layer = services
     fleet = Fleet(folder, "http://127.0.0.1:9/v1", scaled_mode(database, layer, workers=1))
     fleet.run("manage.py", "setup")

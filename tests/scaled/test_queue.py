@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 
-async def test_the_worker_whose_run_is_over_lines_up_the_next_message(person):
+async def test_a_worker_enqueues_the_next_message_after_a_run(person):
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     first = await sync_to_async(messages.save)(chat, person, "6 * 7", "a")
     second = await sync_to_async(messages.save)(chat, person, "7 * 8", "b")

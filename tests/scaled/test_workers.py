@@ -41,7 +41,7 @@ def prepare_run(topic="chat.1", **more):
     return runs.prepare(query="What is 6 * 7?", topic=topic, **more)
 
 
-def in_line():
+def queued_runs():
     waiting = ProcrastinateJob.objects.filter(status="todo").order_by("id")
     return [job.args["run"] for job in waiting]
 
@@ -56,29 +56,29 @@ async def drive_run(monkeypatch):
     return run, tool, driving
 
 
-def test_a_run_stands_in_line_and_is_nobodys():
+def test_a_queued_run_has_no_owner():
     run = prepare_run()
 
-    assert in_line() == [run.pk]
+    assert queued_runs() == [run.pk]
     assert (run.owner, run.heartbeat_at) == ("", None)
 
 
-def test_a_message_that_is_not_kept_leaves_nothing_in_line():
+def test_a_rolled_back_message_enqueues_nothing():
     with transaction.atomic():
         prepare_run()
         transaction.set_rollback(True)
 
-    assert in_line() == []
+    assert queued_runs() == []
 
 
-def test_a_run_stands_in_line_once():
+def test_a_run_is_enqueued_once():
     run = prepare_run()
 
     with transaction.atomic():
         job_queue.enqueue(run.pk)
         other = prepare_run(topic="chat.2")  # what follows in the transaction is saved
 
-    assert in_line() == [run.pk, other.pk]
+    assert queued_runs() == [run.pk, other.pk]
 
 
 async def test_launching_is_left_to_a_worker():
@@ -89,7 +89,7 @@ async def test_launching_is_left_to_a_worker():
     assert executor.current().tasks == {}
 
 
-async def test_a_worker_sees_a_run_to_its_end():
+async def test_a_worker_completes_a_run():
     run = await sync_to_async(prepare_run)()
 
     await runs.drive(run.pk)
@@ -99,7 +99,7 @@ async def test_a_worker_sees_a_run_to_its_end():
     assert run.answer
 
 
-async def test_what_another_worker_drives_is_left_alone():
+async def test_a_run_of_another_worker_is_skipped():
     run = await sync_to_async(prepare_run)()
     await sync_to_async(leases.acquire)(run)
 
@@ -108,17 +108,17 @@ async def test_what_another_worker_drives_is_left_alone():
     assert not await run.events.aexists()
 
 
-async def test_a_run_whose_worker_died_is_lined_up_again():
+async def test_a_run_of_a_dead_worker_is_enqueued_again():
     run = await sync_to_async(prepare_run)()
     await Run.objects.filter(pk=run.pk).aupdate(owner="1.gone@elsewhere", heartbeat_at=None)
 
     await runs.recover_abandoned()
 
-    assert await sync_to_async(in_line)() == [run.pk]
+    assert await sync_to_async(queued_runs)() == [run.pk]
     assert executor.current().tasks == {}
 
 
-async def test_what_does_not_end_within_the_grace_is_lined_up_for_another_worker(monkeypatch):
+async def test_a_run_longer_than_the_grace_period_is_enqueued_for_another_worker(monkeypatch):
     run, _, driving = await drive_run(monkeypatch)
     job = await ProcrastinateJob.objects.aget()
     assert job.args == {"run": run.pk}
@@ -128,10 +128,10 @@ async def test_what_does_not_end_within_the_grace_is_lined_up_for_another_worker
 
     run = await Run.objects.aget(pk=run.pk)
     assert (run.status, run.heartbeat_at) == ("running", None)
-    assert await sync_to_async(in_line)() == [run.pk]
+    assert await sync_to_async(queued_runs)() == [run.pk]
 
 
-async def test_stopping_a_run_that_stands_in_line_ends_it():
+async def test_stopping_a_queued_run_ends_it():
     run = await sync_to_async(prepare_run)()
 
     await runs.stop(run)
@@ -141,7 +141,7 @@ async def test_stopping_a_run_that_stands_in_line_ends_it():
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
 
 
-async def test_a_worker_ends_what_a_web_process_stops(monkeypatch):
+async def test_a_worker_ends_a_run_stopped_by_a_web_process(monkeypatch):
     run, _, driving = await drive_run(monkeypatch)
     shop = executor.current()
     task = shop.tasks[run.pk]
@@ -154,7 +154,7 @@ async def test_a_worker_ends_what_a_web_process_stops(monkeypatch):
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
 
 
-async def test_a_decision_lines_the_run_up_again(monkeypatch, scripted, person):
+async def test_a_decision_enqueues_the_run_again(monkeypatch, scripted, person):
     tool = Held()
     tool.needs_approval = True
     tool.let_go.set()
@@ -170,12 +170,12 @@ async def test_a_decision_lines_the_run_up_again(monkeypatch, scripted, person):
 
     run = await Run.objects.aget(pk=run.pk)
     assert (run.status, run.owner) == ("running", "")
-    assert run.pk in await sync_to_async(in_line)()
+    assert run.pk in await sync_to_async(queued_runs)()
     await runs.drive(run.pk)
     assert (await verify_run(run)).answer == "Done."
 
 
-async def test_a_run_again_stands_in_line_and_a_worker_tells_it_again(scripted, person):
+async def test_a_rerun_is_enqueued_and_replayed_by_a_worker(scripted, person):
     origin = await sync_to_async(prepare_run)(user=person)
     await runs.drive(origin.pk)
 
@@ -184,7 +184,7 @@ async def test_a_run_again_stands_in_line_and_a_worker_tells_it_again(scripted, 
         return reruns.prepare(run, 3, reruns.RerunSetup(run).before, person)
 
     run = await sync_to_async(again)()
-    assert await sync_to_async(in_line)() == [origin.pk, run.pk]
+    assert await sync_to_async(queued_runs)() == [origin.pk, run.pk]
     assert run.owner == ""
     await runs.drive(run.pk)
 

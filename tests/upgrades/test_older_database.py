@@ -38,7 +38,7 @@ def record(db):
 @pytest.mark.both_databases
 @pytest.mark.parametrize("command", ["migrate", "setup"])
 @pytest.mark.parametrize("names", [EARLIER, EARLIER[:1]], ids=["whole", "half-made"])
-def test_an_earlier_database_is_refused(record, command, names):
+def test_an_earlier_database_is_rejected(record, command, names):
     record(*names)
 
     with pytest.raises(CommandError, match="earlier version of Ashiato") as refused:
@@ -51,7 +51,7 @@ def test_an_earlier_database_is_refused(record, command, names):
 
 
 @pytest.mark.parametrize("newer", [(), ("9999_of_a_newer_version",)], ids=["same", "newer"])
-def test_this_version_and_a_newer_one_are_not_refused(record, newer):
+def test_this_version_and_a_newer_one_are_accepted(record, newer):
     """Going back to the version before is promised: it runs on the newer tables."""
     ours = [name for app, name in MigrationLoader(None).disk_migrations if app == "agents"]
     record(*ours, *newer)

@@ -104,7 +104,7 @@ async def fetch(path):
     return answer.text
 
 
-def test_the_filled_database_is_one_of_the_baseline(before):
+def test_the_filled_database_has_the_baseline_schema(before):
     _, migrations = before
 
     assert {known for known in migrations if known[0] in OURS} == BASELINE
@@ -157,7 +157,7 @@ async def test_chats_are_read(upgraded):
         assert chat.title in await fetch(f"/chat/{chat.pk}/")
 
 
-def test_the_audit_log_verifies_and_is_still_closed(upgraded):
+def test_the_audit_log_is_intact_and_still_read_only(upgraded):
     out = StringIO()
 
     call_command("verify_audit", stdout=out)

@@ -79,7 +79,7 @@ def test_the_owner_sees_the_difference_and_accepts_it(schedule, workflow, editor
     assert page(schedule) not in client.get("/workflows/").text
 
 
-def test_what_was_not_shown_is_not_accepted(schedule, workflow, editor, person):
+def test_only_the_displayed_version_is_accepted(schedule, workflow, editor, person):
     client = client_of(person)
     newer(workflow, editor)
     seal = client.get(page(schedule)).context["offer"].seal
@@ -95,7 +95,7 @@ def test_what_was_not_shown_is_not_accepted(schedule, workflow, editor, person):
 @pytest.mark.parametrize(
     "change", [{"parameters": {"names": "x"}}, {"cron": "* * * * *"}, {"user": "stranger"}]
 )
-def test_what_others_change_waits_for_the_owner(schedule, change, administrator, stranger):
+def test_changes_by_others_wait_for_the_owner(schedule, change, administrator, stranger):
     form = {"workflow": schedule.workflow_id, "user": schedule.user_id, "enabled": "on"}
     form |= {"cron": schedule.cron, "parameters": "{}"}
     before = acceptance.terms(schedule, schedule.workflow.newest)
@@ -117,7 +117,7 @@ def test_what_others_change_waits_for_the_owner(schedule, change, administrator,
     assert acceptance.terms(schedule, schedule.workflow.newest) != before
 
 
-def test_a_schedule_for_another_starts_after_they_accepted_it(
+def test_a_schedule_for_another_user_starts_after_they_accept_it(
     workflow, administrator, stranger
 ):
     form = {"workflow": workflow.pk, "user": stranger.pk, "enabled": "on", "parameters": "{}"}
@@ -130,9 +130,7 @@ def test_a_schedule_for_another_starts_after_they_accepted_it(
     assert [run.user for run in start_due(made)] == [stranger]
 
 
-def test_ones_own_save_accepts_all_but_a_version_that_one_has_not_seen(
-    workflow, administrator, editor
-):
+def test_saving_an_own_schedule_accepts_only_seen_versions(workflow, administrator, editor):
     client = client_of(administrator)
     form = {"workflow": workflow.pk, "user": administrator.pk, "enabled": "on"}
     form |= {"parameters": "{}", "cron": "0 9 * * *"}
@@ -149,7 +147,7 @@ def test_ones_own_save_accepts_all_but_a_version_that_one_has_not_seen(
 
 
 @pytest.mark.parametrize("has_newer", [False, True])
-def test_what_its_owner_turned_off_only_its_owner_turns_on(
+def test_only_the_owner_can_enable_what_they_disabled(
     has_newer, workflow, administrator, editor, django_user_model
 ):
     owner = django_user_model.objects.create_superuser("root2")
@@ -172,7 +170,7 @@ def test_what_its_owner_turned_off_only_its_owner_turns_on(
     assert len(start_due(made)) == (1 if has_newer else 0)
 
 
-def test_a_declined_schedule_is_off_and_nobody_switches_it_on_for_them(schedule, person):
+def test_a_declined_schedule_is_disabled_and_others_cannot_enable_it(schedule, person):
     answer(client_of(person), schedule, "decline")
     schedule.refresh_from_db()
     assert not schedule.enabled
@@ -182,7 +180,7 @@ def test_a_declined_schedule_is_off_and_nobody_switches_it_on_for_them(schedule,
     assert start_due(schedule) == []
 
 
-def test_the_editor_of_a_workflow_sees_that_it_waits_and_cannot_accept(
+def test_a_workflow_editor_sees_the_pending_acceptance_but_cannot_accept(
     schedule, workflow, editor
 ):
     newer(workflow, editor)
@@ -193,13 +191,13 @@ def test_the_editor_of_a_workflow_sees_that_it_waits_and_cannot_accept(
     assert client.post(f"{page(schedule)}answer/", {"answer": "accept"}).status_code == 404
 
 
-def test_others_are_not_shown_whose_schedules_there_are(schedule, workflow, stranger):
+def test_other_users_do_not_see_schedule_owners(schedule, workflow, stranger):
     shown = client_of(stranger).get(f"/workflows/{workflow.pk}/").text
 
     assert schedule.cron not in shown
 
 
-def test_who_may_edit_schedules_and_no_more_cannot_borrow_rights(schedule, stranger):
+def test_schedule_editors_cannot_borrow_another_users_permissions(schedule, stranger):
     """They change a superuser's schedule, so it waits for review."""
     stranger.is_staff = True
     stranger.user_permissions.set(Permission.objects.filter(content_type__model="schedule"))

@@ -28,7 +28,7 @@ async def finished(workflow, person):
     return await verify_run(run)
 
 
-async def test_a_workflow_that_is_run_again_is_the_same_workflow(finished, person):
+async def test_a_rerun_has_the_same_workflow(finished, person):
     def again():
         return reruns.prepare(finished, 1, reruns.RerunSetup(finished).before, person)
 
@@ -65,7 +65,7 @@ async def called_tools(run):
 
 
 @pytest.mark.parametrize("kept", [{}, {"tools": []}])
-async def test_an_agent_that_a_workflow_asks_again_has_its_tools(kept, errand, person):
+async def test_an_agent_in_a_rerun_workflow_has_its_tools(kept, errand, person):
     def again():
         return reruns.prepare(errand, 1, reruns.RerunSetup(errand).before, person)
 
@@ -81,7 +81,7 @@ async def test_an_agent_that_a_workflow_asks_again_has_its_tools(kept, errand, p
     assert run.answer == errand.answer
 
 
-async def test_what_a_workflow_itself_says_is_not_in_the_form(errand, person):
+async def test_the_rerun_form_omits_settings_of_the_workflow(errand, person):
     await person.user_permissions.aadd(await Permission.objects.aget(codename="rerun_runs"))
     client = AsyncClient()
     await client.aforce_login(person)
@@ -94,7 +94,7 @@ async def test_what_a_workflow_itself_says_is_not_in_the_form(errand, person):
     assert "can no longer use" not in page
 
 
-async def test_a_workflow_is_run_again_with_nothing_but_a_click(errand, person):
+async def test_a_workflow_is_rerun_with_one_click(errand, person):
     client = AsyncClient()
     await client.aforce_login(person)
 
@@ -105,7 +105,7 @@ async def test_a_workflow_is_run_again_with_nothing_but_a_click(errand, person):
     assert (run.overrides, run.workflow_id) == ({}, errand.workflow_id)
 
 
-async def test_a_workflow_is_run_again_without_a_guardrail_and_with_another_fallback(
+async def test_a_workflow_is_rerun_without_a_guardrail_and_with_another_fallback(
     finished, person
 ):
     await GuardrailPattern.objects.acreate(name="Off", pattern="x")
@@ -121,7 +121,7 @@ async def test_a_workflow_is_run_again_without_a_guardrail_and_with_another_fall
     assert [planner.model for planner in runtime.fallback_planners] == ["openai/gpt-5"]
 
 
-async def test_a_run_of_a_workflow_is_not_kept_as_an_example(errand, administrator):
+async def test_a_workflow_run_cannot_be_saved_as_an_example(errand, administrator):
     client = AsyncClient()
     await client.aforce_login(administrator)
 
@@ -134,7 +134,7 @@ async def test_a_run_of_a_workflow_is_not_kept_as_an_example(errand, administrat
     assert not await Example.objects.aexists()
 
 
-async def test_a_workflow_left_in_the_middle_goes_on_where_it_was(finished, workflow, person):
+async def test_an_interrupted_workflow_resumes(finished, workflow, person):
     """As after a process that died: the events of the first steps are all that is left."""
     half = finished.events.order_by("seq")
     cut = await half.filter(type="tool_response").aget(data__name="answer_cleaner")

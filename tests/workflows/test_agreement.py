@@ -70,9 +70,7 @@ async def over(gate):
 
 
 @pytest.mark.parametrize("verdict", ["approve", "reject"])
-async def test_whoever_started_it_does_not_agree_for_a_role_that_others_have(
-    gate, lawyer, person, verdict
-):
+async def test_the_starter_cannot_approve_for_a_role_of_others(gate, lawyer, person, verdict):
     answer = await send(person, gate, verdict)
 
     assert answer.status_code == 404
@@ -84,7 +82,7 @@ async def test_whoever_started_it_does_not_agree_for_a_role_that_others_have(
     assert f"/approvals/{gate.pk}/" not in shown
 
 
-async def test_whoever_has_the_role_agrees_and_it_goes_on(gate, lawyer):
+async def test_a_member_of_the_role_approves_and_the_run_continues(gate, lawyer):
     assert "Gate asks for your approval" in await page(lawyer, "/approvals/")
 
     await send(lawyer, gate, "approve")
@@ -93,9 +91,7 @@ async def test_whoever_has_the_role_agrees_and_it_goes_on(gate, lawyer):
     assert (await Approval.objects.aget()).decided_by_id == lawyer.pk
 
 
-async def test_whoever_started_it_agrees_where_the_role_is_theirs_too(
-    gate, legal, lawyer, person
-):
+async def test_the_starter_approves_if_they_have_the_role(gate, legal, lawyer, person):
     await person.groups.aadd(legal)
 
     shown = await page(person, f"/traces/{gate.run_id}/")
@@ -107,9 +103,7 @@ async def test_whoever_started_it_agrees_where_the_role_is_theirs_too(
 
 
 @pytest.mark.parametrize("group", ["", "legal", "leg%", "l_gal"])
-async def test_where_nobody_can_have_the_role_it_is_left_to_whoever_started_it(
-    gate, stranger, person, group
-):
+async def test_the_starter_approves_if_the_role_has_no_members(gate, stranger, person, group):
     if group:
         stranger.is_active = group != "legal"
         await stranger.asave()
@@ -122,7 +116,7 @@ async def test_where_nobody_can_have_the_role_it_is_left_to_whoever_started_it(
     assert (await over(gate)).status == "completed"
 
 
-async def test_whoever_started_it_can_still_stop_it(gate, lawyer, person):
+async def test_the_starter_can_stop_the_run(gate, lawyer, person):
     await runs.stop(await Run.objects.aget())
 
     assert (await over(gate)).status == "stopped"
@@ -130,7 +124,7 @@ async def test_whoever_started_it_can_still_stop_it(gate, lawyer, person):
 
 
 @pytest.mark.parametrize("words", ["", "Not before May."])
-async def test_a_no_is_no_failure(gate, lawyer, person, words):
+async def test_a_rejection_is_not_a_failure(gate, lawyer, person, words):
     await send(lawyer, gate, "reject", words)
 
     run = await over(gate)
@@ -144,7 +138,7 @@ async def test_a_no_is_no_failure(gate, lawyer, person, words):
     assert 'data-status="failed"' not in shown
 
 
-async def test_what_was_agreed_to_and_still_went_wrong_has_failed(gate, lawyer):
+async def test_an_approved_step_that_fails_is_a_failure(gate, lawyer):
     await send(lawyer, gate, "approve")
     run = await over(gate)
     task = await run.steps.aget(kind="task", action="agree")
@@ -159,7 +153,7 @@ async def test_what_was_agreed_to_and_still_went_wrong_has_failed(gate, lawyer):
     assert task.status == "failed"
 
 
-def test_only_a_no_is_called_one():
+def test_only_a_rejection_is_called_rejected():
     late = "“agree”: Timed out after 3 s."
 
     ended = status_text.ending_sentence(Run(stopped_reason="cancelled", detail=late))

@@ -11,14 +11,14 @@ from tests.workflows import pipeline
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("agent")]
 
 
-def test_a_workflow_is_run_at_a_terminal(workflow, capsys):
+def test_a_workflow_is_run_on_the_command_line(workflow, capsys):
     call_command("workflow", "run", "アンケート集計レポート")
 
     assert "平均は 2 です。" in capsys.readouterr().out
     assert Run.objects.get().status == "completed"
 
 
-def test_its_events_can_be_had_as_json(workflow, capsys):
+def test_events_can_be_printed_as_json(workflow, capsys):
     call_command("workflow", "run", "アンケート集計レポート", "--json")
 
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -34,7 +34,7 @@ def test_its_events_can_be_had_as_json(workflow, capsys):
         (["アンケート集計レポート", "--param", "x=1"], "no parameter x"),
     ],
 )
-def test_what_cannot_be_started_says_why(workflow, arguments, sentence):
+def test_a_workflow_that_cannot_start_has_a_reason(workflow, arguments, sentence):
     with pytest.raises(CommandError, match=sentence):
         call_command("workflow", "run", *arguments)
 
@@ -75,7 +75,7 @@ def test_a_check_fails_and_names_what_is_missing(tmp_path, db, capsys):
     assert f"{file}:3:" in capsys.readouterr().out
 
 
-def test_a_check_fails_where_arguments_do_not_fit_a_tool(tmp_path, db):
+def test_a_check_fails_when_arguments_do_not_match_a_tool(tmp_path, db):
     file = tmp_path / "odd.yaml"
     file.write_text("name: w\nsteps:\n  - {name: a, tool: calculator}\n")
 

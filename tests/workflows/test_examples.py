@@ -33,7 +33,9 @@ async def start_workflow(query, person):
     ("count", "second"),
     [(1, ""), (2, " Next: **"), (3, "), **"), (6, "), **")],
 )
-async def test_the_best_products_are_told_in_two_sentences(editor, person, count, second):
+async def test_the_best_products_example_summarizes_in_two_sentences(
+    editor, person, count, second
+):
     await sync_to_async(versions.save)(EXAMPLES["sales"].text, editor)
 
     run = await start_workflow(f"/workflow Top products count={count}", person)

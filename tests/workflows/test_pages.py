@@ -44,7 +44,7 @@ def test_without_workflows_an_editor_is_offered_examples(editing):
         )
 
 
-def test_what_is_saved_can_be_seen_and_started(editing, pipeline_tools, visiting):
+def test_a_saved_workflow_can_be_viewed_and_started(editing, pipeline_tools, visiting):
     saved = editing.post("/workflows/new/", {"text": pipeline.TEXT, "base": "0"})
     shown = page(visiting.get(saved.headers["Location"]))
 
@@ -56,13 +56,13 @@ def test_what_is_saved_can_be_seen_and_started(editing, pipeline_tools, visiting
     assert "/edit/" not in shown
 
 
-def test_an_editor_gets_from_the_drawing_to_the_line(editing, workflow):
+def test_the_graph_links_to_the_lines_of_the_definition(editing, workflow):
     shown = page(editing.get(f"/workflows/{workflow.pk}/"))
 
     assert f'href="/workflows/{workflow.pk}/edit/#line-7"' in shown
 
 
-def test_each_problem_is_shown_with_its_line_while_one_types(editing):
+def test_problems_are_shown_with_their_line_while_typing(editing):
     text = "name: w\nsteps:\n  - {name: a, tol: x}\n"
 
     shown = page(editing.post("/workflows/check/", {"text": text}))
@@ -72,7 +72,7 @@ def test_each_problem_is_shown_with_its_line_while_one_types(editing):
     assert "<html" not in shown
 
 
-def test_tools_that_are_not_there_are_named_but_can_be_saved(editing):
+def test_missing_tools_are_warnings_and_do_not_prevent_saving(editing):
     text = SHORT.replace("report_writer", "databse")
 
     checked = page(editing.post("/workflows/check/", {"text": text}))
@@ -83,7 +83,7 @@ def test_tools_that_are_not_there_are_named_but_can_be_saved(editing):
     assert "disabled" in shown
 
 
-def test_what_has_problems_is_not_saved_and_not_lost(editing):
+def test_an_invalid_definition_is_not_saved_and_keeps_its_text(editing):
     answer = editing.post("/workflows/new/", {"text": "name: w\nsteps: nothing & more"})
 
     assert answer.status_code == 422
@@ -91,9 +91,7 @@ def test_what_has_problems_is_not_saved_and_not_lost(editing):
     assert not Workflow.objects.exists()
 
 
-def test_saving_on_top_of_another_version_is_refused_and_both_texts_are_kept(
-    editing, workflow, administrator
-):
+def test_a_conflicting_save_is_rejected_and_keeps_both_texts(editing, workflow, administrator):
     theirs = pipeline.TEXT.replace("answer_counter", "their_counter")
     versions.save(theirs, administrator, workflow=workflow, base=1)
     mine = pipeline.TEXT.replace("answer_counter", "my_counter")
@@ -123,7 +121,7 @@ def test_a_version_never_changes_and_can_be_restored(editing, workflow):
     assert workflow.name == "アンケート集計レポート"
 
 
-def test_the_same_text_again_is_no_new_version(editing, workflow):
+def test_saving_the_same_text_creates_no_new_version(editing, workflow):
     text = pipeline.TEXT.replace("\n", "\r\n")  # as a browser sends it
 
     editing.post(f"/workflows/{workflow.pk}/edit/", {"text": text, "base": "1"})
@@ -138,7 +136,7 @@ def test_two_workflows_do_not_share_a_name(editing, workflow):
     assert "A workflow named アンケート集計レポート already exists." in page(answer)
 
 
-def test_who_may_not_edit_finds_no_editor(visiting, workflow):
+def test_the_editor_needs_the_permission(visiting, workflow):
     pages = ["edit/", "versions/1/"]
 
     assert {visiting.get(f"/workflows/{workflow.pk}/{p}").status_code for p in pages} == {404}
@@ -147,7 +145,7 @@ def test_who_may_not_edit_finds_no_editor(visiting, workflow):
     assert visiting.post(f"/workflows/{workflow.pk}/versions/1/restore/").status_code == 404
 
 
-def test_a_workflow_that_is_off_is_seen_by_editors_alone(visiting, editing, workflow):
+def test_only_editors_see_a_disabled_workflow(visiting, editing, workflow):
     Workflow.objects.update(enabled=False)
     at = f"/workflows/{workflow.pk}/"
 
@@ -159,14 +157,14 @@ def test_a_workflow_that_is_off_is_seen_by_editors_alone(visiting, editing, work
 
 
 @pytest.mark.parametrize("text", ["\0", "name: \0", "[" * 5_000, "&a [*a]", "{"])
-def test_odd_texts_are_answered_with_problems(editing, text):
+def test_unusual_texts_get_problems(editing, text):
     answer = editing.post("/workflows/check/", {"text": text})
 
     assert answer.status_code == 200
     assert "No errors. Ready to save." not in page(answer)
 
 
-def test_the_dry_run_shows_what_would_be_given_to_whom(editing, pipeline_tools):
+def test_the_dry_run_shows_the_arguments_of_each_step(editing, pipeline_tools):
     text = """\
 name: w
 parameters: {month: "2026-11", cities: [Ueno, Ginza], deep: false}
@@ -194,7 +192,7 @@ steps:
     assert "only if len(steps.first.output) &gt; 3" in shown
 
 
-def test_the_pages_hold_nothing_that_the_policy_refuses(editing, workflow):
+def test_the_pages_follow_the_content_security_policy(editing, workflow):
     at = f"/workflows/{workflow.pk}/"
 
     for address in ["/workflows/", "/workflows/new/?example=sales", at, f"{at}versions/1/"]:
@@ -203,7 +201,7 @@ def test_the_pages_hold_nothing_that_the_policy_refuses(editing, workflow):
         assert inline.found == [], address
 
 
-def test_names_in_a_workflow_are_text(editing):
+def test_names_in_a_workflow_are_escaped(editing):
     text = "name: <script>\nsteps: [{name: '<b>x', tool: '<i>y', ask: '</textarea>'}]"
 
     shown = page(editing.post("/workflows/new/", {"text": text}))
@@ -214,7 +212,7 @@ def test_names_in_a_workflow_are_text(editing):
 
 
 @pytest.mark.parametrize("number", [0, 2**31, 2**63, 10**30])
-def test_an_id_that_no_row_can_have_is_not_found(editing, workflow, number):
+def test_an_invalid_id_returns_404(editing, workflow, number):
     pages = ["{n}/", "{n}/edit/", "{pk}/versions/{n}/", "{n}/versions/1/"]
 
     for page in pages:
@@ -222,7 +220,7 @@ def test_an_id_that_no_row_can_have_is_not_found(editing, workflow, number):
         assert editing.get(f"/workflows/{at}").status_code == 404, at
 
 
-def test_the_runs_of_a_workflow_say_which_version_it_was_and_whose(visiting, workflow, person):
+def test_the_run_list_shows_version_and_user(visiting, workflow, person):
     about = {"topic": "a", "query": "/workflow", "agent_name": "x", "status": "completed"}
     Run.objects.create(user=person, workflow=workflow.newest, **about)
 
@@ -231,7 +229,7 @@ def test_the_runs_of_a_workflow_say_which_version_it_was_and_whose(visiting, wor
     assert f"<span>Version 1</span> <span>{person.get_username()}</span>" in shown
 
 
-def test_a_workflow_that_ran_can_be_switched_off_but_not_deleted(workflow, person):
+def test_a_workflow_with_runs_can_be_disabled_but_not_deleted(workflow, person):
     Run.objects.create(user=person, topic="a", query="q", workflow=workflow.newest)
 
     with pytest.raises(ProtectedError):

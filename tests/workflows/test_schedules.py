@@ -27,7 +27,7 @@ def schedule(workflow, person):
     return made
 
 
-def test_a_schedule_that_is_due_is_started_once_whoever_notices(schedule, person):
+def test_a_due_schedule_starts_once_in_any_process(schedule, person):
     first = schedules.start_due(MONDAY)
     second = schedules.start_due(MONDAY)
 
@@ -38,7 +38,7 @@ def test_a_schedule_that_is_due_is_started_once_whoever_notices(schedule, person
     assert schedule.last_run_at == MONDAY
 
 
-def test_two_that_notice_at_the_same_time_start_one(schedule):
+def test_two_processes_at_once_start_one_run(schedule):
     stale = Schedule.objects.select_related("workflow", "user").get()
 
     assert schedules._start_schedule(schedule, MONDAY) is not None
@@ -46,7 +46,7 @@ def test_two_that_notice_at_the_same_time_start_one(schedule):
     assert Run.objects.count() == 1
 
 
-def test_what_was_missed_is_made_up_for_once(schedule):
+def test_missed_runs_are_started_once(schedule):
     late = MONDAY + timedelta(days=10)
 
     started = schedules.start_due(late)
@@ -57,7 +57,7 @@ def test_what_was_missed_is_made_up_for_once(schedule):
     assert schedule.next_at > late
 
 
-def test_nothing_is_started_before_its_time_or_while_it_is_off(schedule):
+def test_nothing_starts_early_or_while_disabled(schedule):
     assert schedules.start_due(MONDAY - timedelta(minutes=1)) == []
     Workflow.objects.update(enabled=False)
     assert schedules.start_due(MONDAY) == []
@@ -66,7 +66,7 @@ def test_nothing_is_started_before_its_time_or_while_it_is_off(schedule):
     assert schedules.start_due(MONDAY) == []
 
 
-def test_while_the_last_run_goes_on_no_other_begins(schedule):
+def test_no_run_starts_while_the_last_one_is_live(schedule):
     schedules.start_due(MONDAY)
 
     again = schedules.start_due(MONDAY + timedelta(days=1))
@@ -77,7 +77,7 @@ def test_while_the_last_run_goes_on_no_other_begins(schedule):
     assert schedule.next_at == MONDAY + timedelta(days=2)
 
 
-def test_what_cannot_be_started_says_why_and_is_tried_the_next_time(schedule):
+def test_a_failed_start_has_a_reason_and_is_retried_next_time(schedule):
     schedule.parameters = {"nothing": 1}
     schedule.save()
     acceptance.update_acceptance(schedule, schedule.user)
@@ -88,7 +88,7 @@ def test_what_cannot_be_started_says_why_and_is_tried_the_next_time(schedule):
     assert schedule.next_at == MONDAY + timedelta(days=1)
 
 
-async def test_a_look_around_starts_it_and_it_runs_to_its_end(schedule):
+async def test_the_scheduler_starts_a_run_that_completes(schedule):
     await Schedule.objects.aupdate(next_at=MONDAY - timedelta(days=300))
 
     await schedules.launch_due(None)
@@ -98,7 +98,7 @@ async def test_a_look_around_starts_it_and_it_runs_to_its_end(schedule):
     assert (await verify_run(run)).status == "completed"
 
 
-async def test_a_run_that_is_over_starts_nothing(schedule):
+async def test_a_finished_run_starts_nothing(schedule):
     await Schedule.objects.aupdate(next_at=MONDAY - timedelta(days=300))
 
     await schedules.launch_due(Run())
@@ -107,7 +107,7 @@ async def test_a_run_that_is_over_starts_nothing(schedule):
 
 
 @pytest.mark.parametrize("cron", ["x", "61 * * * *", "0 0 31 2 *", "* * * *", ""])
-def test_a_time_that_is_none_is_refused(cron):
+def test_an_invalid_time_is_rejected(cron):
     with pytest.raises(schedules.InvalidCron):
         schedules.next_time(cron, MONDAY)
 
@@ -128,7 +128,7 @@ def test_an_administrator_sets_the_time(workflow, administrator):
     assert made.next_at is not None
 
 
-def test_nobody_but_a_superuser_sets_a_time_for_another(workflow, stranger, person):
+def test_only_superusers_schedule_for_other_users(workflow, stranger, person):
     """Restrict the owner, because a scheduled run has that user's permissions."""
     stranger.is_staff = True
     stranger.user_permissions.set(Permission.objects.filter(content_type__model="schedule"))
@@ -155,7 +155,7 @@ steps:
 """
 
 
-def test_a_new_time_is_for_oneself_and_names_what_can_be_given(administrator):
+def test_a_new_schedule_is_for_the_user_and_lists_its_parameters(administrator):
     letter = versions.save(NEEDS_A_NAME, administrator)
     client = Client()
     client.force_login(administrator)
@@ -171,7 +171,7 @@ def test_a_new_time_is_for_oneself_and_names_what_can_be_given(administrator):
     assert client.get("/admin/agents/schedule/add/?workflow=²").status_code == 200
 
 
-def test_a_parameter_that_is_left_open_is_asked_for(administrator):
+def test_a_missing_parameter_is_an_error(administrator):
     letter = versions.save(NEEDS_A_NAME, administrator)
     client = Client()
     client.force_login(administrator)

@@ -69,7 +69,7 @@ async def test_the_pipeline_runs_from_end_to_end(workflow, person):
     assert names == ["survey_reader", "answer_cleaner", "answer_counter", "report_writer"]
 
 
-async def test_a_workflow_asks_an_agent_of_its_own_name(editor, person):
+async def test_a_workflow_can_call_an_agent_with_the_same_name(editor, person):
     steps = "- {name: a, agent: helper, arguments: {task: What is 6 * 7?}}"
     await sync_to_async(versions.save)(f"name: helper\nsteps:\n  {steps}\n", editor)
 
@@ -90,7 +90,7 @@ async def test_a_workflow_asks_an_agent_of_its_own_name(editor, person):
         ("/workflow Greeting card to=two words times=1", {"to": "two words", "times": 1}),
     ],
 )
-def test_a_message_names_a_workflow_and_what_it_gets(greeting, person, text, parameters):
+def test_a_message_names_a_workflow_and_its_parameters(greeting, person, text, parameters):
     wish = start.parse_command(text, person)
 
     assert wish.version.workflow.name == "Greeting card"
@@ -119,24 +119,24 @@ def test_a_message_names_a_workflow_and_what_it_gets(greeting, person, text, par
         (f"/workflow Greeting card to=a words={DEEPER}", "isn't a valid value for words."),
     ],
 )
-def test_what_cannot_be_started_says_why(greeting, person, text, sentence):
+def test_a_workflow_that_cannot_start_has_a_reason(greeting, person, text, sentence):
     with pytest.raises(WorkflowNotStarted, match=re.escape(sentence)):
         start.parse_command(text, person)
 
 
 @pytest.mark.parametrize("text", ["workflow x", "/workflows", "what is /workflow", "/work"])
-def test_other_messages_are_messages(text, person):
+def test_other_messages_start_no_workflow(text, person):
     assert start.parse_command(text, person) is None
 
 
-def test_a_workflow_whose_tools_are_gone_is_not_started(greeting, person):
+def test_a_workflow_with_missing_tools_does_not_start(greeting, person):
     ToolRegistration.objects.filter(name="report_writer").update(enabled=False)
 
     with pytest.raises(WorkflowNotStarted, match="needs the tool 'report_writer'"):
         start.parse_command("/workflow Greeting card to=a", person)
 
 
-async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
+async def test_a_chat_message_starts_a_workflow(workflow, person):
     text = "/workflow アンケート集計レポート"
 
     message = await messages.submit(None, person, text, "a")
@@ -147,14 +147,14 @@ async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
     assert message.session.title == "アンケート集計レポート"
 
 
-def test_an_unknown_name_in_the_chat_is_told_and_nothing_is_kept(workflow, person):
+def test_an_unknown_workflow_name_in_the_chat_is_rejected(workflow, person):
     with pytest.raises(MessageRejected, match="アンケート集計レポート"):
         messages.save(None, person, "/workflow アンケート集計", "a")
 
     assert not Run.objects.exists()
 
 
-async def test_it_is_started_from_its_page_with_what_the_form_says(greeting, person):
+async def test_a_workflow_starts_from_its_page_with_the_forms_values(greeting, person):
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
     form = {"parameter-to": "Ada", "parameter-times": "0", "parameter-loud": "false"}
@@ -170,7 +170,7 @@ async def test_it_is_started_from_its_page_with_what_the_form_says(greeting, per
     assert await run.steps.filter(status="skipped").acount() == 1
 
 
-async def test_a_form_that_does_not_fit_is_told_and_starts_nothing(greeting, person):
+async def test_an_invalid_form_has_errors_and_starts_nothing(greeting, person):
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
 
@@ -181,7 +181,7 @@ async def test_a_form_that_does_not_fit_is_told_and_starts_nothing(greeting, per
     assert not await Run.objects.aexists()
 
 
-async def test_what_is_off_is_not_started(greeting, person):
+async def test_a_disabled_workflow_does_not_start(greeting, person):
     await Workflow.objects.aupdate(enabled=False)
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
@@ -189,7 +189,7 @@ async def test_what_is_off_is_not_started(greeting, person):
     assert (await client.post(f"/workflows/{greeting.pk}/start/")).status_code == 404
 
 
-async def test_a_person_agrees_to_a_step_and_the_run_goes_on(pipeline_tools, editor, person):
+async def test_a_user_approves_a_step_and_the_run_continues(pipeline_tools, editor, person):
     await sync_to_async(versions.save)(GATE, editor)
     wish = await sync_to_async(start.parse_command)("/workflow Gate", person)
     run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
@@ -213,9 +213,7 @@ async def test_a_workflow_is_shown_under_its_name_and_version(workflow, person):
     assert "アンケート集計レポート · version 1</h3>" in html
 
 
-async def test_a_step_that_is_declined_ends_the_run_with_a_reason(
-    pipeline_tools, editor, person
-):
+async def test_a_rejected_step_ends_the_run_with_a_reason(pipeline_tools, editor, person):
     await sync_to_async(versions.save)(GATE, editor)
     wish = await sync_to_async(start.parse_command)("/workflow Gate", person)
     run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
@@ -233,7 +231,7 @@ async def test_a_step_that_is_declined_ends_the_run_with_a_reason(
     assert not await run.steps.filter(action="report_writer").aexists()
 
 
-async def test_a_run_keeps_the_version_that_it_began_with(workflow, person, editor):
+async def test_a_run_keeps_the_version_it_started_with(workflow, person, editor):
     run = await carried_out("/workflow アンケート集計レポート", person)
     text = pipeline.TEXT.replace("集計レポート", "集計")
     await sync_to_async(versions.save)(text, editor, workflow=workflow, base=1)

@@ -36,7 +36,7 @@ def six(administrator):
     return versions.save(SIX, administrator)
 
 
-async def test_what_the_calculator_gives_is_a_number(six, person):
+async def test_the_calculator_returns_a_number(six, person):
     wish = await sync_to_async(start.build_request)(six, {}, person)
     run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
@@ -68,13 +68,13 @@ async def test_what_the_calculator_gives_is_a_number(six, person):
         (ToolResult('{"a": 6}'), {"a": 6}),
     ],
 )
-def test_data_is_read_and_text_stays_text(result, value):
+def test_json_results_are_parsed_and_text_stays_text(result, value):
     assert result_value(result) == value
     assert type(result_value(result)) is type(value)
 
 
 @pytest.mark.parametrize("value", [6, 0.5, True, None, [1], {"a": 1}, "6"])
-async def test_a_function_gives_what_it_returned(value):
+async def test_a_function_tool_returns_its_value(value):
     @function_tool
     def given() -> object:
         """Gives it."""
