@@ -48,7 +48,7 @@ def run_of(page: Page) -> str:
     [pytest.param("light", marks=pytest.mark.journey), "dark", "a phone in Japanese"],
     indirect=True,
 )
-def test_the_chat_and_the_page_of_a_run_have_no_serious_fault(reader: Page):
+def test_chat_and_run_page_are_accessible(reader: Page):
     ask_and_wait(reader, SEVERAL)
     assert faults(reader) == []
 
@@ -59,7 +59,7 @@ def test_the_chat_and_the_page_of_a_run_have_no_serious_fault(reader: Page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_step_beside_its_run_has_no_serious_fault(visit, server, scheme):
+def test_a_step_panel_is_accessible(visit, server, scheme):
     reader = visit(server, color_scheme=scheme, reduced_motion="reduce")
     ask_and_wait(reader, SEVERAL).locator(".to-trace").click()
     reader.locator("#step-1 summary").click()
@@ -72,7 +72,7 @@ def test_a_step_beside_its_run_has_no_serious_fault(visit, server, scheme):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_a_long_question_is_scrolled_by_keyboard_too(visit, server, width):
+def test_a_long_question_scrolls_with_the_keyboard(visit, server, width):
     reader = visit(server, viewport={"width": width, "height": 844})
     lines = "\n".join(f"What is {number} + {number}?" for number in range(30))
     ask_and_wait(reader, lines)
@@ -84,14 +84,14 @@ def test_a_long_question_is_scrolled_by_keyboard_too(visit, server, width):
         assert faults(reader) == [], address
 
 
-def test_the_list_and_the_queue_have_no_serious_fault(reader: Page):
+def test_trace_list_and_review_queue_are_accessible(reader: Page):
     ask_and_wait(reader, CALCULATION)
     for address in ("/traces/", "/traces/?q=staus:failed", "/review/", "/approvals/"):
         reader.goto(address)
         assert faults(reader) == [], address
 
 
-def test_a_case_has_no_serious_fault_in_the_queue_or_alone(reader: Page):
+def test_a_review_is_accessible_in_the_queue_and_on_its_page(reader: Page):
     run = ask_and_wait(reader, CALCULATION)
     run.locator(".thumb[value=bad]").click()
     run.locator("button[value=flag]").click()
@@ -108,7 +108,7 @@ def test_a_case_has_no_serious_fault_in_the_queue_or_alone(reader: Page):
 
 
 @pytest.mark.parametrize("level", ["person", "reviewer", "auditor"])
-def test_what_is_shared_has_no_serious_fault(reader: Page, options, visit, server, level):
+def test_a_shared_run_is_accessible(reader: Page, options, visit, server, level):
     ask_and_wait(reader, SEVERAL)
     link = make(reader, run_of(reader), level)
     assert faults(reader) == []
@@ -119,7 +119,7 @@ def test_what_is_shared_has_no_serious_fault(reader: Page, options, visit, serve
     assert faults(shared) == []
 
 
-def test_a_link_that_has_ended_has_no_serious_fault(options, visit, server, watch):
+def test_an_expired_link_page_is_accessible(options, visit, server, watch):
     watch.expect("404")
     page = visit(server, storage_state={"cookies": [], "origins": []}, **options)
     page.goto("/shared/no-such-link/")
@@ -127,7 +127,7 @@ def test_a_link_that_has_ended_has_no_serious_fault(options, visit, server, watc
     assert faults(page) == []
 
 
-def test_a_replay_and_a_comparison_have_no_serious_fault(reader: Page):
+def test_replay_and_comparison_are_accessible(reader: Page):
     ask_and_wait(reader, CALCULATION)
     run = run_of(reader)
     for address in ("replay/", "compare/", f"compare/{run}/", "again/2/", "share/"):

@@ -8,7 +8,7 @@ from tests.browser.conversation import ask_and_wait, begin, tool_step
 TOOLS, PATTERNS = "/admin/agents/toolregistration/", "/admin/agents/guardrailpattern/"
 
 
-def test_a_tool_that_is_switched_off_is_gone_from_the_very_next_run(page: Page):
+def test_a_disabled_tool_is_missing_from_the_next_run(page: Page):
     with switched_off(page, "calculator"):
         run = ask_and_wait(page, "What is 6 times 7?")
         expect(run.locator(".step[data-kind=tool]", has_text="calculator")).to_have_count(0)
@@ -18,7 +18,7 @@ def test_a_tool_that_is_switched_off_is_gone_from_the_very_next_run(page: Page):
 
 
 @pytest.mark.journey
-def test_a_pattern_blocks_the_very_next_run_with_its_message(page: Page):
+def test_a_new_pattern_blocks_the_next_run_with_its_message(page: Page):
     sentence = "We do not speak of <b>Macbeth</b> here."
     with a_pattern(page, name="Superstition", pattern="(?i)macbeth", message=sentence):
         run = begin(page, "Who wrote Macbeth?")
@@ -31,7 +31,7 @@ def test_a_pattern_blocks_the_very_next_run_with_its_message(page: Page):
     expect(run).to_have_attribute("data-status", "completed")
 
 
-def test_a_bad_pattern_is_refused_with_the_reason(page: Page):
+def test_an_invalid_pattern_is_rejected_with_the_reason(page: Page):
     page.goto(f"{PATTERNS}add/")
     page.locator("[name=name]").fill("Broken")
     page.locator("[name=pattern]").fill("(unclosed")
@@ -42,7 +42,7 @@ def test_a_bad_pattern_is_refused_with_the_reason(page: Page):
     expect(page.locator("#result_list")).not_to_contain_text("Broken")
 
 
-def test_a_run_out_of_steps_offers_to_continue(page: Page):
+def test_a_run_at_its_step_limit_offers_to_continue(page: Page):
     with most_steps(page, 1):
         run = begin(page, "What is 6 times 7?")
         expect(run.locator(".outcome")).to_contain_text("No answer after 1 step.")
@@ -52,7 +52,7 @@ def test_a_run_out_of_steps_offers_to_continue(page: Page):
     expect(page.locator(".run").last).to_have_attribute("data-status", "completed")
 
 
-def test_what_happened_can_be_looked_at_in_the_admin_console(page: Page):
+def test_recorded_rows_can_be_viewed_in_the_console(page: Page):
     ask_and_wait(page, "What is 4141 + 1?")
 
     page.goto("/admin/agents/run/?q=4141")

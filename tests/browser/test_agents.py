@@ -30,7 +30,7 @@ def assert_equals_its_reload(page: Page) -> None:
         ),
     ],
 )
-def test_an_answer_in_a_form_is_a_table_and_equals_its_reload(page: Page, question, note):
+def test_a_structured_answer_is_a_table_live_and_reloaded(page: Page, question, note):
     run = ask_agent(page, "reporter", question)
     expect(run).to_have_attribute("data-status", "completed")
 
@@ -42,7 +42,7 @@ def test_an_answer_in_a_form_is_a_table_and_equals_its_reload(page: Page, questi
     assert_equals_its_reload(page)
 
 
-def test_a_task_that_is_handed_on_is_seen_below_the_step_that_asked(page: Page):
+def test_a_handoff_is_shown_below_its_step(page: Page):
     run = ask_agent(page, "lead", "Ask helper: What is 12.5% of 3480?")
     expect(run).to_have_attribute("data-status", "completed")
 
@@ -53,7 +53,7 @@ def test_a_task_that_is_handed_on_is_seen_below_the_step_that_asked(page: Page):
     assert_equals_its_reload(page)
 
 
-def test_a_call_of_an_agent_that_was_asked_waits_for_the_person_who_asked(page: Page):
+def test_a_call_of_a_sub_agent_waits_for_the_users_approval(page: Page):
     run = ask_agent(page, "lead", "Ask careful: What is 6 times 7?")
     approval = run.locator(".step[data-depth='1'] .approval[data-verdict=waiting]")
     expect(approval).to_contain_text("careful")
@@ -66,7 +66,7 @@ def test_a_call_of_an_agent_that_was_asked_waits_for_the_person_who_asked(page: 
     assert_equals_its_reload(page)
 
 
-def test_a_person_learns_from_an_agent_that_can_only_ask_others_how(page: Page):
+def test_an_agent_with_handoffs_only_explains_how_to_use_them(page: Page):
     run = ask_agent(page, "lead", "What is 6 times 7?")
 
     expect(run).to_have_attribute("data-status", "completed")

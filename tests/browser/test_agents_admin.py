@@ -18,7 +18,7 @@ def tool(page: Page, name: str):
 
 
 @pytest.mark.journey
-def test_an_agent_is_begun_from_a_template_tried_saved_changed_and_restored(page: Page, watch):
+def test_an_agent_is_created_from_a_template_tested_saved_and_restored(page: Page, watch):
     page.goto(AGENTS)
     page.get_by_role("link", name="Add agent").click()
     page.get_by_role("link", name="Data analyst").click()
@@ -56,7 +56,7 @@ def test_an_agent_is_begun_from_a_template_tried_saved_changed_and_restored(page
     expect(asks).to_have_value("always")
 
 
-def test_a_draft_that_cannot_be_is_told_why_at_its_fields(page: Page, watch):
+def test_an_invalid_draft_has_errors_at_its_fields(page: Page, watch):
     watch.expect("status of 422")
     page.goto(f"{AGENTS}add/?start=assistant")
     page.locator("[name=name]").fill("")
@@ -76,7 +76,7 @@ def test_a_draft_that_cannot_be_is_told_why_at_its_fields(page: Page, watch):
     expect(page.locator(".errorlist")).to_have_count(0)
 
 
-def test_a_draft_is_tried_by_keys_alone(page: Page):
+def test_a_draft_is_tested_with_the_keyboard(page: Page):
     page.goto(f"{AGENTS}add/?start=assistant")
     page.get_by_label("calculator", exact=True).focus()
     page.keyboard.press("Space")
@@ -92,7 +92,7 @@ def test_a_draft_is_tried_by_keys_alone(page: Page):
     expect(page.locator(".asked .tag")).to_have_text("draft test run")
 
 
-def test_a_trial_is_stopped_in_its_pane(slow_page: Page):
+def test_a_draft_run_is_stopped_in_its_pane(slow_page: Page):
     slow_page.goto(f"{AGENTS}add/?start=assistant")
     slow_page.get_by_label("Message:").fill("Which product sold best in each month?")
     slow_page.get_by_role("button", name="Run", exact=True).click()
@@ -102,14 +102,14 @@ def test_a_trial_is_stopped_in_its_pane(slow_page: Page):
 
 
 @pytest.mark.parametrize("language", ["en-GB", "ja-JP"])
-def test_the_list_of_agents_fits_a_desk(visit, server, language):
+def test_the_agent_list_fits_a_desktop_screen(visit, server, language):
     page = visit(server, viewport={"width": 1280, "height": 800}, locale=language)
     page.goto(AGENTS)
 
     assert page.locator(".results").evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
-def test_all_of_it_works_on_a_phone(phone: Page):
+def test_the_agent_pages_work_on_a_phone(phone: Page):
     for place in ("", "add/", "add/?start=planner", "1/change/", "1/history/"):
         phone.goto(AGENTS + place)
         assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390, place

@@ -27,7 +27,7 @@ def without_bars(page: Page) -> str:
 
 
 @pytest.mark.journey
-def test_a_call_that_was_approved_is_made_and_the_page_equals_its_reload(page: Page):
+def test_an_approved_call_is_made_and_live_equals_reloaded(page: Page):
     approval = asks(page)
     expect(approval).to_contain_text('{"expression": "3480 * 12.5 / 100"}')
     expect(page.locator(".to-approvals .badge")).to_be_visible()
@@ -46,7 +46,7 @@ def test_a_call_that_was_approved_is_made_and_the_page_equals_its_reload(page: P
     assert html(page.locator("#messages")) == watched
 
 
-def test_arguments_can_be_changed_and_a_slip_loses_nothing(page: Page):
+def test_arguments_can_be_edited_and_an_error_keeps_the_input(page: Page):
     approval = asks(page)
     approval.get_by_text("Edit arguments").click()
     field = approval.locator(".change textarea")
@@ -65,7 +65,7 @@ def test_arguments_can_be_changed_and_a_slip_loses_nothing(page: Page):
     expect(run.locator(".approval")).to_contain_text("Original arguments")
 
 
-def test_enter_in_the_reason_decides_nothing(page: Page):
+def test_enter_in_the_reason_field_decides_nothing(page: Page):
     approval = asks(page)
     approval.locator(".reason textarea").fill("No, never do that")
 
@@ -77,7 +77,7 @@ def test_enter_in_the_reason_decides_nothing(page: Page):
     page.get_by_role("button", name="Stop").click()
 
 
-def test_a_decision_that_did_not_arrive_says_so(page: Page, watch):
+def test_a_decision_that_was_not_delivered_says_so(page: Page, watch):
     watch.expect("Failed to load resource|net::ERR_FAILED|htmx:(sendError|afterRequest)")
     approval = asks(page)
     page.route("**/approvals/*/", lambda route: route.abort())
@@ -90,7 +90,7 @@ def test_a_decision_that_did_not_arrive_says_so(page: Page, watch):
     expect(last_run(page)).to_have_attribute("data-status", "completed")
 
 
-def test_a_question_asked_while_a_call_waits_is_queued_and_says_what_for(page: Page):
+def test_a_message_during_an_approval_is_queued_with_the_reason(page: Page):
     asks(page)
 
     ask(page, "And what is 1 + 1?")
@@ -103,7 +103,7 @@ def test_a_question_asked_while_a_call_waits_is_queued_and_says_what_for(page: P
 
 
 @pytest.mark.journey
-def test_a_call_is_declined_in_the_inbox_with_the_keyboard_alone(page: Page):
+def test_a_call_is_rejected_in_the_inbox_with_the_keyboard(page: Page):
     asks(page, "What is 61 * 7?")
     chat = page.url
     page.get_by_role("link", name="Approvals").click()
@@ -123,7 +123,7 @@ def test_a_call_is_declined_in_the_inbox_with_the_keyboard_alone(page: Page):
     expect(step.locator(".approval q")).to_have_text("Not today.")
 
 
-def test_a_second_enter_in_the_inbox_decides_nothing_unread(page: Page):
+def test_a_second_enter_in_the_inbox_does_not_decide_the_next_request(page: Page):
     asks(page, "What is 62 * 7?")
     asks(page, "What is 63 * 7?")
     page.get_by_role("link", name="Approvals").click()
@@ -141,7 +141,7 @@ def test_a_second_enter_in_the_inbox_decides_nothing_unread(page: Page):
     expect(last.locator(".approval")).to_have_attribute("data-verdict", "waiting")
 
 
-def test_after_the_last_of_the_inbox_its_heading_has_the_focus(page: Page):
+def test_after_the_last_request_the_inbox_heading_has_focus(page: Page):
     asks(page, "What is 64 * 7?")
     asks(page, "What is 65 * 7?")
     page.get_by_role("link", name="Approvals").click()
@@ -155,7 +155,7 @@ def test_after_the_last_of_the_inbox_its_heading_has_the_focus(page: Page):
     expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
-def test_what_waits_outlives_the_server(visit, slow_server: Server, watch):
+def test_pending_approvals_survive_a_server_restart(visit, slow_server: Server, watch):
     watch.expect(AWAY)
     page = visit(slow_server)
     approval = asks(page)
@@ -169,7 +169,7 @@ def test_what_waits_outlives_the_server(visit, slow_server: Server, watch):
     expect(last_run(page)).to_have_attribute("data-status", "completed", timeout=60_000)
 
 
-def test_a_run_that_waits_can_be_stopped_and_the_next_question_works(page: Page):
+def test_a_run_awaiting_approval_can_be_stopped_and_the_chat_continues(page: Page):
     approval = asks(page)
     page.get_by_role("button", name="Stop").click()
 
@@ -180,7 +180,7 @@ def test_a_run_that_waits_can_be_stopped_and_the_next_question_works(page: Page)
     expect(page.locator(".run[data-status=completed]")).to_have_count(1)
 
 
-def test_the_agent_that_was_asked_last_is_the_one_that_answers_next(page: Page):
+def test_the_last_used_agent_answers_next(page: Page):
     asks(page)
     page.get_by_role("button", name="Approve", exact=True).click()
     expect(last_run(page)).to_have_attribute("data-status", "completed")
@@ -190,7 +190,7 @@ def test_the_agent_that_was_asked_last_is_the_one_that_answers_next(page: Page):
     expect(page.locator("select[name=agent]")).to_have_value("careful")
 
 
-def test_a_page_that_nobody_looks_at_does_not_ask_how_many_wait(page: Page):
+def test_a_hidden_page_does_not_poll_the_approval_count(page: Page):
     page.clock.install()
     page.add_init_script(
         "Object.defineProperty(document, 'hidden', { get: () => globalThis.isAway ?? false })"
@@ -212,7 +212,7 @@ def test_a_page_that_nobody_looks_at_does_not_ask_how_many_wait(page: Page):
         page.clock.run_for(21_000)
 
 
-def test_on_a_phone_in_japanese_no_page_scrolls_sideways(page: Page, visit, server):
+def test_on_a_phone_in_japanese_no_page_scrolls_horizontally(page: Page, visit, server):
     asks(page)
     size = {"width": 390, "height": 844}
     phone = visit(server, viewport=size, is_mobile=True, locale="ja-JP")

@@ -64,7 +64,7 @@ def loaded(page: Page, images) -> None:
 
 
 @pytest.mark.journey
-def test_an_image_from_an_mcp_tool_is_seen_in_the_step_and_by_the_model(visit, watch, gallery):
+def test_an_image_of_an_mcp_tool_is_in_the_step_and_sent_to_the_model(visit, watch, gallery):
     watch.expect("Applying inline style")  # the browser's own, on the page of an image
     page = visit(gallery)
     run = ask_and_wait(page, "chart")

@@ -18,7 +18,7 @@ def reader(request, visit, server) -> Page:
     return visit(server, **READERS[request.param], reduced_motion="reduce")
 
 
-def test_the_log_is_searched_verified_and_taken_along(page: Page, guest, tmp_path):
+def test_the_log_is_searched_verified_and_exported(page: Page, guest, tmp_path):
     page.goto(LOG)
     page.locator("#searchbar").fill("guest person.added")
     page.locator("#searchbar").press("Enter")
@@ -34,7 +34,7 @@ def test_the_log_is_searched_verified_and_taken_along(page: Page, guest, tmp_pat
     assert "demo created an account for guest." in (tmp_path / "log.csv").read_text()
 
 
-def test_an_entry_says_from_where_and_what(page: Page):
+def test_an_entry_shows_address_and_details(page: Page):
     page.goto(f"{LOG}?about=signin")
     page.locator("#result_list tbody a", has_text="signed in.").first.click()
 
@@ -42,7 +42,7 @@ def test_an_entry_says_from_where_and_what(page: Page):
     expect(page.locator(".field-address")).to_contain_text("127.0.0.1")
 
 
-def test_somebody_takes_along_what_is_kept_of_them(page: Page, tmp_path):
+def test_a_user_exports_their_data(page: Page, tmp_path):
     ask_and_wait(page, "What is 12.5% of 3480?")
     page.goto("/account/")
     page.get_by_role("link", name="View my data").click()
@@ -57,9 +57,7 @@ def test_somebody_takes_along_what_is_kept_of_them(page: Page, tmp_path):
         assert any("3480" in archive.read(name).decode() for name in sessions)
 
 
-def test_a_person_is_erased_by_whoever_types_their_name(
-    page: Page, browser, server, signed_in, watch
-):
+def test_erasing_a_user_needs_their_name(page: Page, browser, server, signed_in, watch):
     watch.expect("status of 422")
     account(browser, server, signed_in, "leaver")
     # The sign-in of the whole suite may be too old by now to erase anybody.
@@ -83,7 +81,7 @@ def test_a_person_is_erased_by_whoever_types_their_name(
     expect(page.get_by_role("link", name="leaver", exact=True)).to_have_count(0)
 
 
-def test_these_pages_have_no_serious_fault(reader: Page, guest):
+def test_the_audit_pages_are_accessible(reader: Page, guest):
     reader.goto("/account/data/")
     assert faults(reader) == []
     reader.goto(LOG)

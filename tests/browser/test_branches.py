@@ -40,7 +40,7 @@ def edit_last(page: Page, text: str, key: str) -> None:
 
 
 @pytest.mark.journey
-def test_an_edited_question_is_a_version_and_the_other_one_is_a_click_away(talk: Page):
+def test_an_edited_question_is_a_version_one_click_from_the_other(talk: Page):
     edit_last(talk, "What is 9 * 9?", "Control+Enter")
 
     expect(talk.locator(".fork-count")).to_contain_text("2/2")
@@ -58,7 +58,7 @@ def test_an_edited_question_is_a_version_and_the_other_one_is_a_click_away(talk:
     expect(questions(talk)).to_have_text(["What is 2 + 3?", "What is 9 * 9?"])
 
 
-def test_a_corrected_text_is_marked_and_asks_nothing(talk: Page):
+def test_a_corrected_text_is_marked_and_starts_no_run(talk: Page):
     edit_last(talk, "What is 6 times 7?", "Control+s")
 
     expect(talk.locator(".message-editor")).to_have_count(0)
@@ -69,7 +69,7 @@ def test_a_corrected_text_is_marked_and_asks_nothing(talk: Page):
     expect(talk.locator(".edit-mark")).to_have_text("edited")
 
 
-def test_escape_leaves_the_editor_and_the_text_as_it_was(talk: Page):
+def test_escape_closes_the_editor_and_keeps_the_text(talk: Page):
     edit_last(talk, "Something else", "Escape")
 
     expect(talk.locator(".message-editor")).to_have_count(0)
@@ -77,7 +77,7 @@ def test_escape_leaves_the_editor_and_the_text_as_it_was(talk: Page):
     expect(talk.locator(".fork-count")).to_have_count(0)
 
 
-def test_an_edit_that_is_refused_stays_open_with_the_reason(talk: Page):
+def test_a_rejected_edit_stays_open_with_the_reason(talk: Page):
     edit_last(talk, "", "Control+Enter")
     talk.locator("#edited-text").fill("あ" * 199_000)
     talk.locator(".message-editor").get_by_role("button", name="Send").click()
@@ -102,7 +102,7 @@ def test_an_answer_is_regenerated_quoted_and_copied(talk: Page):
     expect(last_run(talk)).to_have_attribute("data-status", "completed")
 
 
-def test_a_message_is_deleted_alone_or_with_what_follows(talk: Page):
+def test_a_message_is_deleted_alone_or_with_all_after_it(talk: Page):
     first = talk.locator(".message").first
     first.hover()
     first.get_by_role("link", name="Delete message").click()
@@ -141,7 +141,7 @@ def test_a_link_opens_the_branch_of_its_message(talk: Page):
     expect(questions(talk)).to_have_text(["What is 2 + 3?", "What is 6 * 7?"])
 
 
-def test_the_actions_have_no_serious_fault(talk: Page):
+def test_the_message_actions_are_accessible(talk: Page):
     edit_last(talk, "What is 9 * 9?", "Control+Enter")
     expect(talk.locator(".fork-count")).to_contain_text("2/2")
     expect(last_run(talk)).to_have_attribute("data-status", "completed")
@@ -167,7 +167,7 @@ def test_a_runs_page_compares_two_versions_with_a_click(talk: Page):
     expect(talk).to_have_url(re.compile(r"/traces/\d+/compare/\d+/$"))
 
 
-def test_on_a_phone_everything_is_within_reach(talk: Page):
+def test_the_message_actions_work_on_a_phone(talk: Page):
     talk.set_viewport_size(PHONE)
     talk.locator(".message").last.get_by_role("link", name="Edit message").click()
     talk.locator("#edited-text").fill("What is 9 * 9?")

@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 TOOLS = "/admin/agents/toolregistration/"
 
 
-def test_a_tool_is_made_of_an_endpoint_once_it_fits(page: Page):
+def test_an_http_tool_is_saved_once_it_is_valid(page: Page):
     page.goto(f"{TOOLS}add/")
     page.locator(".example summary").click()
     page.locator("[name=definition]").fill(page.locator(".example pre").inner_text())
@@ -28,7 +28,7 @@ def test_a_tool_is_made_of_an_endpoint_once_it_fits(page: Page):
     expect(page.locator(".messagelist .success")).to_be_visible()
 
 
-def test_the_circuits_are_found_and_read_on_a_phone(phone: Page):
+def test_the_circuit_page_works_on_a_phone(phone: Page):
     phone.goto("/admin/")
     phone.locator("#content").get_by_role("link", name="Circuit breakers").click()
 

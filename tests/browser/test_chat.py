@@ -20,7 +20,7 @@ from tests.browser.conversation import (
 from tests.browser.server import NAME, PASSWORD
 
 
-def test_a_wrong_password_is_answered_with_a_sentence(visit, server):
+def test_a_wrong_password_has_an_error_message(visit, server):
     page = visit(server, storage_state=None)
     page.goto("/")
 
@@ -33,7 +33,7 @@ def test_a_wrong_password_is_answered_with_a_sentence(visit, server):
 
 
 @pytest.mark.journey
-def test_whoever_logs_in_lands_in_the_chat_and_can_leave_again(visit, server):
+def test_signing_in_opens_the_chat_and_signing_out_works(visit, server):
     page = visit(server, storage_state=None)
     page.goto("/traces/")
     expect(page).to_have_url(re.compile(r"/login/\?next=/traces/$"))
@@ -49,7 +49,7 @@ def test_whoever_logs_in_lands_in_the_chat_and_can_leave_again(visit, server):
 
 
 @pytest.mark.journey
-def test_an_example_is_put_into_the_composer_and_enter_sends_it(page: Page):
+def test_an_example_fills_the_composer_and_enter_sends_it(page: Page):
     page.goto("/")
     examples = page.locator("[data-example]:visible")
     expect(examples).to_have_count(3)
@@ -65,7 +65,7 @@ def test_an_example_is_put_into_the_composer_and_enter_sends_it(page: Page):
     expect(page.locator("#text")).to_have_value("")
 
 
-def test_shift_and_enter_break_the_line_and_nothing_is_sent_without_words(page: Page):
+def test_shift_enter_adds_a_line_and_empty_messages_are_not_sent(page: Page):
     page.goto("/")
     text = page.locator("#text")
 
@@ -79,7 +79,7 @@ def test_shift_and_enter_break_the_line_and_nothing_is_sent_without_words(page: 
 
 
 @pytest.mark.journey
-def test_a_question_is_thought_about_worked_on_and_answered_before_ones_eyes(slow_page: Page):
+def test_a_question_streams_thoughts_steps_and_the_answer(slow_page: Page):
     run = begin(slow_page, CALCULATION)
     clock, counter = run.locator("header .duration"), run.locator("header .figure").first
 
@@ -95,7 +95,7 @@ def test_a_question_is_thought_about_worked_on_and_answered_before_ones_eyes(slo
     expect(run.locator(".answer code")).to_be_visible()
 
 
-def test_a_row_says_number_kind_intent_status_and_duration_and_holds_the_rest(page: Page):
+def test_a_step_row_shows_its_summary_and_expands_to_details(page: Page):
     run = ask_and_wait(page, CALCULATION)
     row = tool_step(run)
 
@@ -110,7 +110,7 @@ def test_a_row_says_number_kind_intent_status_and_duration_and_holds_the_rest(pa
     expect(row.locator(".seen pre")).to_contain_text("435")
 
 
-def test_a_row_that_was_opened_stays_open_while_the_run_goes_on(slow_page: Page):
+def test_an_open_row_stays_open_during_the_run(slow_page: Page):
     run = begin(slow_page, SEVERAL)
     first = run.locator(".step").first
 
@@ -127,7 +127,7 @@ def test_a_row_that_was_opened_stays_open_while_the_run_goes_on(slow_page: Page)
     "question",
     [CALCULATION, FIGURES, LOOKUP, SEVERAL],
 )
-def test_the_page_reloaded_equals_the_page_watched(page: Page, question):
+def test_live_and_reloaded_page_are_equal(page: Page, question):
     ask_and_wait(page, question)
     expect(page.locator(".running-dot")).to_have_count(0)
     messages, sessions = page.locator("#messages"), page.locator("#sessions")
@@ -140,7 +140,7 @@ def test_the_page_reloaded_equals_the_page_watched(page: Page, question):
 
 
 @pytest.mark.journey
-def test_a_second_question_is_answered_below_the_first_and_equals_its_reload(page: Page):
+def test_a_second_answer_is_below_the_first_live_and_reloaded(page: Page):
     ask_and_wait(page, "What was the revenue in 2025?")
     ask(page, "And last month?")
 
@@ -152,7 +152,7 @@ def test_a_second_question_is_answered_below_the_first_and_equals_its_reload(pag
 
 
 @pytest.mark.journey
-def test_a_page_reloaded_in_the_middle_shows_where_it_is_and_goes_on(slow_page: Page):
+def test_a_page_reloaded_during_a_run_continues(slow_page: Page):
     run = begin(slow_page, SEVERAL)
     expect(tool_step(run)).to_have_attribute("data-status", "done")
     ended = run.locator(".step:not([data-live])")
@@ -168,7 +168,7 @@ def test_a_page_reloaded_in_the_middle_shows_where_it_is_and_goes_on(slow_page: 
     expect(run.locator(".answer strong")).to_have_text(["36", "42"])
 
 
-def test_a_second_tab_shows_the_same(page: Page):
+def test_a_second_tab_shows_the_same_run(page: Page):
     begin(page, CALCULATION)
     other = page.context.new_page()
     other.goto(page.url)
@@ -184,7 +184,7 @@ def test_a_second_tab_shows_the_same(page: Page):
     assert html(other.locator("#messages")) == html(page.locator("#messages"))
 
 
-def test_a_run_goes_on_when_every_tab_is_closed(slow_page: Page):
+def test_a_run_continues_when_every_tab_is_closed(slow_page: Page):
     run = begin(slow_page, CALCULATION)
     expect(run.locator(".live-thought").first).not_to_be_empty()
     context, url = slow_page.context, slow_page.url
@@ -215,7 +215,7 @@ def test_a_run_that_ended_while_the_page_was_loading_is_shown_as_ended(slow_page
     expect(late.locator(".running-dot")).to_have_count(0, timeout=5_000)
 
 
-def test_how_much_is_shown_can_be_chosen_and_is_remembered(page: Page):
+def test_the_density_can_be_chosen_and_is_remembered(page: Page):
     run = ask_and_wait(page, CALCULATION)
 
     page.get_by_text("Everything", exact=True).click()
@@ -229,7 +229,7 @@ def test_how_much_is_shown_can_be_chosen_and_is_remembered(page: Page):
 
 
 @pytest.mark.journey
-def test_a_reader_who_scrolled_up_is_left_alone(slow_page: Page):
+def test_the_page_does_not_scroll_a_reader_who_scrolled_up(slow_page: Page):
     slow_page.set_viewport_size({"width": 900, "height": 300})
     run = begin(slow_page, SEVERAL)
     expect(run.locator(".step").nth(3)).to_be_attached()
@@ -246,7 +246,7 @@ def test_a_reader_who_scrolled_up_is_left_alone(slow_page: Page):
     expect(run.locator(".answer")).to_be_in_viewport()
 
 
-def test_an_answer_is_copied_as_it_was_written(page: Page):
+def test_an_answer_is_copied_as_markdown(page: Page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     run = ask_and_wait(page, CALCULATION)
 
@@ -257,7 +257,7 @@ def test_an_answer_is_copied_as_it_was_written(page: Page):
 
 
 @pytest.mark.journey
-def test_what_was_typed_outlives_a_reload(page: Page):
+def test_a_draft_survives_a_reload(page: Page):
     ask_and_wait(page, CALCULATION)
     page.locator("#text").fill("half a thou")
 
@@ -268,7 +268,7 @@ def test_what_was_typed_outlives_a_reload(page: Page):
     expect(page.locator("#text")).to_have_value("")
 
 
-def test_a_session_of_somebody_else_is_not_there(visit, page, server, guest, watch):
+def test_another_users_chat_returns_404(visit, page, server, guest, watch):
     watch.expect("404")
     ask_and_wait(page, CALCULATION)
 

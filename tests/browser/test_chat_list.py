@@ -79,7 +79,7 @@ def test_chats_are_pinned_filed_archived_and_deleted_with_undo(page: Page, serve
 
 
 @pytest.mark.journey
-def test_a_hit_of_the_search_opens_its_message_in_a_long_chat(page: Page, server):
+def test_a_search_result_opens_its_message_in_a_long_chat(page: Page, server):
     seed(server, "Gyokuro notes", count=70)
     page.goto("/")
     search = page.get_by_role("searchbox", name="Search chats")
@@ -159,7 +159,7 @@ def test_the_menus_and_the_temporary_chat_are_accessible_on_a_phone(visit, serve
     assert faults(page) == []
 
 
-def test_a_temporary_chat_is_in_no_list_until_it_is_kept(page: Page):
+def test_a_temporary_chat_is_in_no_list_until_it_is_saved(page: Page):
     page.goto("/")
     page.get_by_role("link", name="Temporary chat").click()
     ask(page, "What is 6464 + 1?")

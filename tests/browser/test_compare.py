@@ -35,7 +35,7 @@ def fits(page: Page) -> bool:
     return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_run_again_grows_beside_its_origin_until_both_have_ended(slow_page: Page):
+def test_a_rerun_streams_next_to_its_origin(slow_page: Page):
     page, run = slow_page, run_number(slow_page, CALCULATION)
 
     rerun(page, run, 3)
@@ -52,7 +52,7 @@ def test_a_run_again_grows_beside_its_origin_until_both_have_ended(slow_page: Pa
 
 
 @pytest.mark.journey
-def test_from_the_page_of_a_run_it_is_run_again_and_compared(page: Page):
+def test_a_run_is_rerun_from_its_page_and_compared(page: Page):
     run = run_number(page, CALCULATION)
     page.set_viewport_size({"width": 1500, "height": 900})
     page.goto(f"/traces/{run}/")
@@ -69,7 +69,7 @@ def test_from_the_page_of_a_run_it_is_run_again_and_compared(page: Page):
     expect(page).to_have_url(re.compile(rf"/traces/{run}/compare/\d+/$"))
 
 
-def test_without_a_tool_the_runs_part_and_the_page_says_where(page: Page):
+def test_a_rerun_without_a_tool_diverges_and_the_page_says_where(page: Page):
     run = run_number(page, SEVERAL)
     page.goto(f"/traces/{run}/again/4/")
     page.get_by_label("calculator").uncheck()
@@ -108,7 +108,7 @@ def test_n_goes_to_the_next_difference_and_j_to_the_next_row(page: Page):
     expect(rows.first).to_be_focused()
 
 
-def test_a_call_of_a_run_again_is_approved_where_it_is_compared(page: Page):
+def test_a_call_of_a_rerun_is_approved_on_the_comparison_page(page: Page):
     asks(page).get_by_role("button", name="Approve", exact=True).click()
     expect(last_run(page)).to_have_attribute("data-status", "completed")
     run = last_run(page).get_attribute("id").removeprefix("run-")
@@ -125,7 +125,7 @@ def test_a_call_of_a_run_again_is_approved_where_it_is_compared(page: Page):
     expect(page.locator("main")).to_contain_text("took the same steps and gave the same answer")
 
 
-def test_the_other_run_is_chosen_from_a_list_or_by_its_number(page: Page, watch):
+def test_the_second_run_is_chosen_from_a_list_or_by_number(page: Page, watch):
     watch.expect("422")
     one, other = run_number(page, CALCULATION), run_number(page, CALCULATION)
     page.goto(f"/traces/{one}/compare/")
@@ -144,7 +144,7 @@ def test_the_other_run_is_chosen_from_a_list_or_by_its_number(page: Page, watch)
     expect(page).to_have_url(re.compile(rf"/traces/{one}/compare/{other}/$"))
 
 
-def test_without_a_script_it_is_read_and_run_again_all_the_same(page: Page, visit, server):
+def test_comparing_and_rerunning_work_without_javascript(page: Page, visit, server):
     run = run_number(page, FIGURES)
     plain = visit(server, java_script_enabled=False)
     rerun(plain, run, 3)
@@ -160,7 +160,7 @@ def test_without_a_script_it_is_read_and_run_again_all_the_same(page: Page, visi
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_reads_in_japanese(page: Page, visit, server, scheme):
+def test_the_comparison_fits_a_phone_in_japanese(page: Page, visit, server, scheme):
     one, other = run_number(page, SALES.format(5)), run_number(page, SALES.format(3))
     size = {"width": 390, "height": 844}
     phone = visit(server, viewport=size, is_mobile=True, color_scheme=scheme, locale="ja-JP")

@@ -16,7 +16,7 @@ def preview_changes(page: Page, text: str) -> None:
     page.get_by_role("button", name="Preview changes").click()
 
 
-def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, tmp_path: Path):
+def test_an_exported_file_is_edited_and_imported(page: Page, watch, tmp_path: Path):
     page.goto("/admin/")
     page.get_by_role("link", name="Configuration").first.click()
     with page.expect_download() as download:
@@ -44,7 +44,7 @@ def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, t
     )
 
 
-def test_a_refused_line_is_told_fixed_and_taken_by_keys_alone(page: Page, watch):
+def test_a_rejected_line_is_fixed_and_imported_with_the_keyboard(page: Page, watch):
     preview_changes(page, "ashiato: 1\npatterns:\n  by-file:\n    pattern: '(a'\n")
     expect(page.locator(".part.refused .problems")).to_contain_text("line 4")
     expect(page.get_by_role("button", name="Apply")).to_have_count(0)
@@ -62,7 +62,7 @@ def test_a_refused_line_is_told_fixed_and_taken_by_keys_alone(page: Page, watch)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone(visit, server, scheme):
+def test_the_configuration_page_fits_a_phone(visit, server, scheme):
     page = visit(server, viewport={"width": 390, "height": 844}, color_scheme=scheme)
     preview_changes(
         page, "ashiato: 1\nagents:\n  helper:\n    instructions: |-\n      Be brief.\n"

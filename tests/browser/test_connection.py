@@ -23,9 +23,7 @@ def lost(watch):
 
 
 @pytest.mark.journey
-def test_nothing_typed_or_sent_while_the_server_is_away_is_lost(
-    slow_page: Page, slow_server, lost
-):
+def test_no_input_is_lost_while_the_server_is_down(slow_page: Page, slow_server, lost):
     ask_and_wait(slow_page, "What is 2 + 3?")
     typing = slow_page.context.new_page()
     typing.goto(slow_page.url)
@@ -48,7 +46,7 @@ def test_nothing_typed_or_sent_while_the_server_is_away_is_lost(
     expect(typing.locator("#text")).to_have_value("typed in the dark")
 
 
-def test_a_run_goes_on_after_its_server_died(slow_page: Page, slow_server, lost):
+def test_a_run_resumes_after_its_server_crashed(slow_page: Page, slow_server, lost):
     run = begin(slow_page, LOOKUP)
     expect(run.locator(".live-thought").first).not_to_be_empty()
 
@@ -71,7 +69,7 @@ def test_a_run_goes_on_after_its_server_died(slow_page: Page, slow_server, lost)
     expect(moments).to_contain_text("The page reconnected")
 
 
-def test_a_tab_whose_session_was_deleted_elsewhere_says_so(page: Page):
+def test_a_tab_whose_chat_was_deleted_elsewhere_says_so(page: Page):
     ask_and_wait(page, "What is 2 + 3?")
     page.locator("#text").fill("Are you still there?")
     other = page.context.new_page()
@@ -112,9 +110,7 @@ class Line:
             self.ends += [socket, socket.connect_to_server()]
 
 
-def test_a_page_that_was_away_shows_what_the_other_device_shows(
-    slow_page: Page, visit, slow_server
-):
+def test_a_reconnected_page_equals_another_device(slow_page: Page, visit, slow_server):
     line = Line(slow_page)
     begin(slow_page, "What is 2 + 3?")
     other = visit(slow_server)
@@ -152,7 +148,7 @@ def test_a_browser_without_a_network_says_so_and_sends_afterwards(page: Page, lo
     expect(page.locator(".question p")).to_have_text(["What is 2 + 3?", "What is 4 + 5?"])
 
 
-def test_a_page_keeps_trying_and_never_waits_long(page: Page):
+def test_a_page_keeps_reconnecting_with_short_waits(page: Page):
     line = Line(page)
     ask_and_wait(page, "What is 2 + 3?")
     waits = page.evaluate("[0, 3, 6, 50].map(htmx.config.wsReconnectDelay)")

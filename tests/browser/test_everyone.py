@@ -81,7 +81,7 @@ def test_the_language_can_be_changed_and_stays(page: Page):
     expect(page.locator("html")).to_have_attribute("lang", "en")
 
 
-def test_what_comes_live_is_in_the_language_of_the_page(page: Page):
+def test_live_text_is_in_the_language_of_the_page(page: Page):
     page.goto("/")
     page.get_by_role("button", name="日本語").click()
     run = begin(page, "3480の12.5%は？")
@@ -111,7 +111,7 @@ def test_dark_and_light_are_chosen_and_remembered(page: Page):
     assert page.evaluate(BACKGROUND) == light
 
 
-def test_the_colours_of_the_system_are_taken_unless_one_chose(page: Page):
+def test_the_system_theme_is_used_unless_one_was_chosen(page: Page):
     page.goto("/")
     light = page.evaluate(BACKGROUND)
 
@@ -122,7 +122,7 @@ def test_the_colours_of_the_system_are_taken_unless_one_chose(page: Page):
     assert page.evaluate(BACKGROUND) == light
 
 
-def test_all_text_can_be_told_from_its_background(page: Page):
+def test_all_text_has_enough_contrast(page: Page):
     run = ask_and_wait(page, "How do I ingest documents?")
     ask(page, "show all orders")
     expect(page.locator(".run[data-status=completed]")).to_have_count(2)
@@ -136,7 +136,7 @@ def test_all_text_can_be_told_from_its_background(page: Page):
     assert faint_text(page) == []
 
 
-def test_nothing_moves_for_whoever_asked_for_less_motion(slow_page: Page):
+def test_nothing_moves_with_reduced_motion(slow_page: Page):
     slow_page.emulate_media(reduced_motion="reduce")
     slow_page.set_viewport_size({"width": 900, "height": 300})
     run = begin(slow_page, "How many customers are there?")
@@ -180,7 +180,7 @@ def test_the_login_page_fits_a_phone(visit, server):
     expect(page.get_by_role("button", name="Sign in")).to_be_in_viewport()
 
 
-def test_the_sessions_are_a_drawer_on_a_phone(phone: Page):
+def test_the_chat_list_is_a_drawer_on_a_phone(phone: Page):
     phone.goto("/")
     drawer = phone.locator("#sidebar")
     expect(drawer).to_be_hidden()
@@ -194,7 +194,7 @@ def test_the_sessions_are_a_drawer_on_a_phone(phone: Page):
 
 
 @pytest.mark.journey
-def test_everything_is_reached_with_the_tab_key_and_one_sees_where_one_is(page: Page):
+def test_everything_is_reachable_by_tab_with_visible_focus(page: Page):
     ask_and_wait(page, CALCULATION)
     page.reload()
     expect(page.locator("#text")).to_be_focused()
@@ -217,7 +217,7 @@ def test_a_row_is_opened_with_the_keyboard(page: Page):
     expect(row.locator(".said pre")).to_be_hidden()
 
 
-def test_everything_has_a_name_for_those_who_do_not_see_it(page: Page):
+def test_every_control_has_an_accessible_name(page: Page):
     ask_and_wait(page, CALCULATION)
     row = page.locator(".session").first
     row.hover()

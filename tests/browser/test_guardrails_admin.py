@@ -38,7 +38,7 @@ def saved_pattern(page: Page, name: str = "Fish"):
         expect(page.locator(".messagelist .success")).to_be_visible()
 
 
-def test_matches_are_marked_while_one_types(page: Page):
+def test_matches_are_highlighted_while_typing(page: Page):
     draft(page, "sword[a-z]+", "mask", "both")
     page.locator("#sample").press_sequentially("A ｓｗｏｒｄfish.")
 
@@ -62,7 +62,7 @@ def test_a_pattern_is_tested_on_past_runs_before_it_is_saved(page: Page):
 
 
 @pytest.mark.journey
-def test_an_observed_pattern_changes_nothing_and_its_hit_can_be_judged(page: Page):
+def test_an_observe_only_pattern_changes_nothing_and_its_hit_can_be_rated(page: Page):
     draft(page, "(?i)pikeperch")
     page.locator("[name=is_observed]").check()
     with saved_pattern(page):
@@ -88,7 +88,7 @@ def test_an_observed_pattern_changes_nothing_and_its_hit_can_be_judged(page: Pag
         expect(page.locator("#result_list tr", has_text="Fish")).to_contain_text("1 of 1")
 
 
-def test_what_is_masked_is_masked_while_it_is_said_and_afterwards(page: Page):
+def test_masked_text_is_masked_live_and_reloaded(page: Page):
     draft(page, r"4\d\b", "mask", "output")
     with saved_pattern(page):
         run = begin(page, "What is 6 times 7?")
@@ -98,7 +98,7 @@ def test_what_is_masked_is_masked_while_it_is_said_and_afterwards(page: Page):
         expect(page.locator(".run .answer").last).to_contain_text("‹Fish›")
 
 
-def test_a_set_is_added_with_one_click(page: Page):
+def test_a_pattern_set_is_added_with_one_click(page: Page):
     page.goto(PATTERNS)
     page.locator("#content").get_by_role("link", name="Prebuilt patterns").click()
     page.get_by_role("button", name="Add “Personal data (Japanese)”").click()
@@ -113,7 +113,7 @@ def test_a_set_is_added_with_one_click(page: Page):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_the_pages_of_patterns_have_no_serious_fault(visit, server, watch, reader):
+def test_the_guardrail_pages_are_accessible(visit, server, watch, reader):
     watch.expect("Applying inline style|preload assets")  # axe reads the admin's own styles
     page = visit(server, **READERS[reader], reduced_motion="reduce")
     draft(page, "sword[a-z]{1,9}", "mask", "both")

@@ -123,7 +123,7 @@ def test_a_provider_signs_in_with_name_address_and_role_and_signs_out(browse):
     begin(page)  # which asks for the password again
 
 
-def test_staying_signed_in_there_needs_no_password_the_next_time(browse):
+def test_an_active_provider_session_needs_no_password(browse):
     page = browse()
     begin(page)
     enter(page, "linus")
@@ -140,7 +140,7 @@ def test_staying_signed_in_there_needs_no_password_the_next_time(browse):
     arrive(page)
 
 
-def test_a_refused_consent_is_explained_and_can_be_given_later(browse, chat_server):
+def test_a_declined_consent_is_explained_and_can_be_given_later(browse, chat_server):
     page = browse()
     begin(page)
     page.get_by_placeholder("Enter any login").fill("ada")
@@ -178,7 +178,7 @@ def test_a_wrong_issuer_is_explained(browse, chat_server, acme):
         assert "/realms/none/.well-known/openid-configuration" in chat_server.output
 
 
-def test_the_check_before_the_first_user_finds_what_is_wrong(chat_server, acme):
+def test_the_provider_check_finds_misconfiguration(chat_server, acme):
     def check(*arguments: str, **environment: str) -> str:
         before = chat_server.environment
         chat_server.environment = before | environment

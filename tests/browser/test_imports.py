@@ -52,7 +52,7 @@ def list_operations(page: Page, api: ShopServer) -> None:
 
 
 @pytest.mark.journey
-def test_operations_are_found_picked_imported_and_called(page: Page, api):
+def test_openapi_operations_are_selected_imported_and_called(page: Page, api):
     page.goto("/admin/agents/toolregistration/")
     page.get_by_role("link", name="Import from OpenAPI").click()
     list_operations(page, api)

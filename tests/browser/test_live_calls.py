@@ -131,7 +131,7 @@ def test_typed_text_survives_a_reconnect_and_a_question_can_be_declined(page: Pa
     expect(run.locator(".elicitation")).to_contain_text("Declined by demo")
 
 
-def test_a_page_to_open_is_spelled_out_and_stop_closes_the_question(page: Page):
+def test_a_url_to_open_is_spelled_out_and_stop_closes_the_question(page: Page):
     run = begin(page, "confirm")
     form = run.locator(".elicitation[data-verdict=waiting]")
     link = form.get_by_role("link", name="Open example.org")
@@ -159,7 +159,7 @@ def test_a_question_can_be_answered_in_the_list_of_approvals(page: Page, visit, 
     expect(other.locator(".elicitation")).to_have_count(0)
 
 
-def test_the_step_says_what_a_server_asked_the_model(page: Page):
+def test_the_step_shows_what_a_server_asked_the_model(page: Page):
     run = begin(page, "describe")
     expect(run).to_have_attribute("data-status", "completed")
 

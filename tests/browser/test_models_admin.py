@@ -90,9 +90,7 @@ def test_a_model_is_added_tested_and_used_in_a_chat(page: Page, provider: WireSe
     assert keys == {f"Bearer {KEY}"}
 
 
-def test_a_model_that_is_switched_off_is_said_where_the_question_is_typed(
-    page: Page, provider: WireServer, watch
-):
+def test_a_disabled_model_is_reported_at_the_composer(page: Page, provider: WireServer, watch):
     watch.expect("422")
     with added_model(page, provider, "swift"), chosen_model(page, "swift"):
         page.goto(MODELS)
@@ -121,7 +119,7 @@ def test_the_models_of_the_server_are_offered_while_a_name_is_typed(
     expect(page.locator("#listed-models option")).to_have_count(0)
 
 
-def test_the_address_of_gemini_has_an_example(page: Page):
+def test_the_gemini_url_has_an_example(page: Page):
     page.goto(f"{MODELS}add/")
     page.locator("[name=provider]").select_option("gemini")
     address = page.locator("[name=base_url]")
@@ -143,7 +141,9 @@ def test_the_form_shows_what_the_provider_needs(page: Page):
     expect(page.locator("[name=model]")).to_have_attribute("placeholder", "my-model")
 
 
-def test_without_a_script_all_is_shown_and_the_test_is_a_page(visit, server, provider):
+def test_without_javascript_all_fields_are_shown_and_the_test_is_a_page(
+    visit, server, provider
+):
     page = visit(server, java_script_enabled=False)
     fill(page, provider, "swift")
     expect(page.locator("[name=region]")).to_be_visible()
@@ -158,7 +158,7 @@ def test_without_a_script_all_is_shown_and_the_test_is_a_page(visit, server, pro
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_the_form_and_its_test_have_no_serious_fault(visit, server, provider, reader):
+def test_the_model_form_and_its_test_are_accessible(visit, server, provider, reader):
     page = visit(server, reduced_motion="reduce", **READERS[reader])
     fill(page, provider, "swift")
     page.locator("[data-test]").click()

@@ -45,7 +45,7 @@ def test_a_run_that_ends_in_another_chat_is_notified(visit, slow_server):
     expect(page.locator("html")).to_have_attribute("data-told", told)
 
 
-def test_a_page_without_a_socket_is_told_as_well(visit, slow_server):
+def test_a_page_without_a_socket_is_notified(visit, slow_server):
     page = visit(slow_server)
     page.add_init_script(STUB)
     turn_on(page)

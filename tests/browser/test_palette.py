@@ -137,7 +137,7 @@ def save_zone(page: Page, zone: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_profile_has_no_serious_fault(visit, server, scheme):
+def test_the_profile_page_is_accessible(visit, server, scheme):
     page = visit(server, color_scheme=scheme)
     page.goto("/account/profile/")
 

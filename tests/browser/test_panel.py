@@ -10,7 +10,7 @@ from tests.browser.test_agents import ask_agent, assert_equals_its_reload
 FIGURE = "How many orders were refunded?"
 
 
-def test_both_members_their_answer_and_where_they_differ_are_seen(page: Page):
+def test_a_panel_shows_its_members_their_answers_and_differences(page: Page):
     run = ask_agent(page, "panel", FIGURE)
     expect(run).to_have_attribute("data-status", "completed")
 
@@ -31,7 +31,7 @@ def test_both_members_their_answer_and_where_they_differ_are_seen(page: Page):
     assert_equals_its_reload(page)
 
 
-def test_members_that_agree_are_said_to(page: Page):
+def test_agreeing_members_are_shown_as_agreeing(page: Page):
     run = ask_agent(page, "panel", "How do I approve a tool call?")
     expect(run).to_have_attribute("data-status", "completed")
 
@@ -41,7 +41,7 @@ def test_members_that_agree_are_said_to(page: Page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_panel_is_read_on_a_phone_and_has_no_serious_fault(visit, server, scheme):
+def test_a_panel_fits_a_phone_and_is_accessible(visit, server, scheme):
     page = visit(server, color_scheme=scheme, viewport={"width": 390, "height": 844})
     run = ask_agent(page, "panel", FIGURE)
     expect(run).to_have_attribute("data-status", "completed")

@@ -70,7 +70,7 @@ def enter(page: Page, name: str) -> None:
 
 
 @pytest.mark.journey
-def test_a_passkey_lets_in_alone_and_after_the_password(newcomer, outside):
+def test_a_passkey_signs_in_alone_and_as_second_factor(newcomer, outside):
     newcomer("keyed")
     page = with_key(outside())
     log_in(page, "keyed", PASSWORD)
@@ -93,7 +93,7 @@ def test_a_passkey_lets_in_alone_and_after_the_password(newcomer, outside):
     expect(page.locator(".rows").first).to_contain_text("last used")
 
 
-def test_a_passkey_that_is_not_known_is_told_in_words(newcomer, outside):
+def test_an_unknown_passkey_has_an_error_message(newcomer, outside):
     newcomer("unkeyed")
     page = with_key(outside())
     log_in(page, "unkeyed", PASSWORD)
@@ -109,7 +109,7 @@ def test_a_passkey_that_is_not_known_is_told_in_words(newcomer, outside):
     expect(page.locator(".passkey .wrong")).to_have_text("This passkey isn't registered here.")
 
 
-def test_an_app_is_set_up_asked_for_and_replaced_by_paper(newcomer, outside):
+def test_an_authenticator_app_is_set_up_used_and_replaced_by_a_recovery_code(newcomer, outside):
     newcomer("careful")
     page = outside().new_page()
     log_in(page, "careful", PASSWORD)
@@ -135,7 +135,7 @@ def test_an_app_is_set_up_asked_for_and_replaced_by_paper(newcomer, outside):
 
 
 @pytest.mark.journey
-def test_whoever_is_switched_off_is_out_of_an_open_chat(newcomer, outside, page):
+def test_disabling_an_account_closes_its_open_chat(newcomer, outside, page):
     name = f"leaver-{time.monotonic_ns()}"
     place = newcomer(name)
     theirs = outside().new_page()
@@ -152,7 +152,7 @@ def test_whoever_is_switched_off_is_out_of_an_open_chat(newcomer, outside, page)
 
 
 @pytest.mark.parametrize("options", READERS.values(), ids=READERS)
-def test_the_pages_of_signing_in_have_no_serious_fault(visit, server, watch, options):
+def test_the_sign_in_pages_are_accessible(visit, server, watch, options):
     reader = visit(server, **options, reduced_motion="reduce")
     pages = ["/account/", "/account/app/", "/account/confirm/", "/admin/auth/user/1/change/"]
     for address in [*pages, "/admin/auth/user/add/", "/admin/auth/group/"]:

@@ -106,7 +106,7 @@ def test_escape_in_the_list_does_not_stop_the_run(slow_page: Page):
 
 
 @pytest.mark.parametrize("language", ["en-US", "ja-JP"])
-def test_on_a_phone_cards_scroll_sideways_and_the_page_does_not(visit, server, language):
+def test_on_a_phone_cards_scroll_horizontally_and_the_page_does_not(visit, server, language):
     page = visit(server, locale=language, **PHONE)
     page.goto("/")
     width = "element => [element.scrollWidth, element.clientWidth]"
@@ -120,7 +120,7 @@ def test_on_a_phone_cards_scroll_sideways_and_the_page_does_not(visit, server, l
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_new_chat_and_the_open_list_have_no_serious_fault(visit, server, scheme):
+def test_a_new_chat_and_the_open_picker_are_accessible(visit, server, scheme):
     page = visit(server, color_scheme=scheme, reduced_motion="reduce")
     page.goto("/")
     assert faults(page) == []
@@ -191,7 +191,7 @@ def test_an_agent_that_allows_no_choice_has_only_its_model(page: Page):
 
 
 @pytest.mark.usefixtures("models")
-def test_a_temperature_that_is_too_high_is_pointed_out(page: Page):
+def test_a_temperature_that_is_too_high_is_an_error(page: Page):
     page.goto("/")
     page.locator("#model-button").click()
     page.locator("#model-options [data-value=fast]").click()

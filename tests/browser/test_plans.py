@@ -42,7 +42,7 @@ def pending_plan(page: Page) -> Locator:
 
 
 @pytest.mark.journey
-def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page: Page):
+def test_a_plan_graph_is_live_and_its_nodes_link_to_their_steps(page: Page):
     run = start_plan(page)
     plan = run.locator(".plan")
     expect(plan.locator(".node").first).to_be_visible()
@@ -61,9 +61,7 @@ def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page
 
 
 @pytest.mark.parametrize("decision", ["Run plan", "Reject"])
-def test_whoever_has_decided_about_a_plan_is_not_lost_on_the_page(
-    page, asking_server, decision
-):
+def test_focus_stays_after_deciding_about_a_plan(page, asking_server, decision):
     approval = pending_plan(page)
     approval.get_by_role("button", name=decision, exact=True).focus()
 
@@ -75,7 +73,7 @@ def test_whoever_has_decided_about_a_plan_is_not_lost_on_the_page(
     expect(page.locator("#text")).to_be_focused()
 
 
-def test_whoever_stands_on_a_node_stays_there_while_the_plan_goes_on(visit, slow_server):
+def test_a_focused_node_keeps_focus_while_the_plan_runs(visit, slow_server):
     page = visit(slow_server)
     run = start_plan(page)
     node = run.locator(".plan .wide a.node").first
@@ -88,7 +86,7 @@ def test_whoever_stands_on_a_node_stays_there_while_the_plan_goes_on(visit, slow
     assert page.evaluate("document.activeElement.getAttribute('href')") == href
 
 
-def test_a_plan_is_changed_before_it_is_carried_out(page: Page, asking_server: Server):
+def test_a_plan_is_edited_before_it_is_executed(page: Page, asking_server: Server):
     approval = pending_plan(page)
     approval.get_by_text("Edit", exact=True).click()
     last = approval.locator(".edited > li").last
@@ -111,7 +109,7 @@ def test_a_plan_is_changed_before_it_is_carried_out(page: Page, asking_server: S
     expect(run.locator(".step[data-kind=tool]", has_text="6 * 7")).to_have_count(1)
 
 
-def test_a_plan_is_declined_in_the_inbox_with_a_reason(page: Page, asking_server: Server):
+def test_a_plan_is_rejected_in_the_inbox_with_a_reason(page: Page, asking_server: Server):
     pending_plan(page)
     chat = page.url
     page.goto("/approvals/")
@@ -127,7 +125,7 @@ def test_a_plan_is_declined_in_the_inbox_with_a_reason(page: Page, asking_server
     expect(run.locator(".outcome")).to_contain_text("Stopped. Not these years.")
 
 
-def test_a_plan_that_was_in_vain_is_shown_with_the_one_that_took_its_place(page: Page):
+def test_a_failed_plan_is_shown_with_its_replacement(page: Page):
     run = start_plan(page, NO_DATA)
 
     plan = run.locator(".plan")
@@ -139,7 +137,7 @@ def test_a_plan_that_was_in_vain_is_shown_with_the_one_that_took_its_place(page:
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "phone"])
-def test_a_plan_has_no_serious_fault(look, visit, asking_server: Server):
+def test_a_plan_is_accessible(look, visit, asking_server: Server):
     options = {"color_scheme": "light" if look == "light" else "dark"}
     if look == "phone":
         options |= {"viewport": {"width": 390, "height": 844}, "locale": "ja-JP"}

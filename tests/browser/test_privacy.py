@@ -31,7 +31,7 @@ def model() -> Iterator[wire.WireServer]:
 
 
 @pytest.fixture(scope="module")
-def discreet(tmp_path_factory, furnished, model) -> Iterator[Server]:
+def masking_agent(tmp_path_factory, furnished, model) -> Iterator[Server]:
     """A server with that model."""
     folder = tmp_path_factory.mktemp("discreet")
     shutil.copytree(furnished, folder / "data")
@@ -46,8 +46,8 @@ def choose(page: Page, rule: str) -> None:
     expect(page.locator(".messagelist .success")).to_be_visible()
 
 
-def test_the_model_is_not_shown_it_and_the_person_reads_it(visit, discreet, model):
-    page = visit(discreet)
+def test_the_model_gets_no_personal_data_and_the_user_reads_it(visit, masking_agent, model):
+    page = visit(masking_agent)
     choose(page, "hidden")
     page.goto("/")
     expect(page.locator(".promise:visible")).to_have_text(PROMISE)
@@ -63,8 +63,8 @@ def test_the_model_is_not_shown_it_and_the_person_reads_it(visit, discreet, mode
     assert html(page.locator("#messages")) == watched
 
 
-def test_the_trace_says_what_was_replaced(visit, discreet):
-    page = visit(discreet)
+def test_the_trace_shows_replaced_values(visit, masking_agent):
+    page = visit(masking_agent)
     choose(page, "hidden")
     number = ask_and_wait(page, QUESTION).get_attribute("id").removeprefix("run-")
 
@@ -80,8 +80,8 @@ def test_the_trace_says_what_was_replaced(visit, discreet):
     assert not faults(page)
 
 
-def test_where_it_is_not_kept_nobody_reads_it_again(visit, discreet, model):
-    page = visit(discreet)
+def test_personal_data_that_is_not_stored_cannot_be_read_again(visit, masking_agent, model):
+    page = visit(masking_agent)
     choose(page, "unkept")
 
     run = begin(page, QUESTION)

@@ -45,7 +45,7 @@ def test_a_prompt_is_saved_found_by_a_slash_filled_in_and_sent(page: Page):
     expect(page.locator(".run")).to_contain_text("42")
 
 
-def test_the_library_edits_duplicates_deletes_and_brings_back(page: Page):
+def test_the_library_edits_duplicates_deletes_and_restores(page: Page):
     save_prompt(page, "Thanks", "Thank {{name}}.", "thanks")
     row = page.locator(".prompt-row").filter(has_text="/thanks")
     row.get_by_role("button", name="Duplicate").first.click()
@@ -85,7 +85,7 @@ def test_commands_of_the_page_are_listed_and_other_slashes_are_text(page: Page):
     expect(page.locator("#text")).to_have_value("")
 
 
-def test_another_agent_is_asked_once(page: Page, watch):
+def test_a_mentioned_agent_answers_once(page: Page, watch):
     watch.expect("status of 422")
     page.goto("/")
     agents = page.locator("select[name=agent] option").evaluate_all(
@@ -122,7 +122,7 @@ def test_a_sent_message_is_saved_as_a_prompt(page: Page):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_prompts_and_suggestions_have_no_serious_fault(visit, server, reader):
+def test_prompts_and_suggestions_are_accessible(visit, server, reader):
     page = visit(server, **READERS[reader])
     page.goto("/prompts/new/")
     assert faults(page) == []

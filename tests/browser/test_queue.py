@@ -22,7 +22,7 @@ def queued_messages(page: Page):
 
 
 @pytest.mark.journey
-def test_what_is_typed_while_the_agent_answers_waits_and_is_answered(slow_page: Page):
+def test_a_message_sent_during_an_answer_is_queued_and_answered(slow_page: Page):
     run = busy(slow_page)
     other = slow_page.context.new_page()
     other.goto(slow_page.url)
@@ -44,7 +44,7 @@ def test_what_is_typed_while_the_agent_answers_waits_and_is_answered(slow_page: 
     assert html(slow_page.locator("#messages")) == watched
 
 
-def test_what_waits_is_there_after_a_reload_and_a_restart(slow_page: Page, slow_server, watch):
+def test_the_queue_survives_a_reload_and_a_restart(slow_page: Page, slow_server, watch):
     watch.expect(AWAY)
     busy(slow_page)
     ask(slow_page, SUM)
@@ -64,7 +64,7 @@ def test_what_waits_is_there_after_a_reload_and_a_restart(slow_page: Page, slow_
     expect(slow_page.locator("#messages .question p")).to_have_text([LOOKUP, SUM])
 
 
-def test_a_message_taken_back_is_written_again(slow_page: Page):
+def test_a_removed_message_returns_to_the_composer(slow_page: Page):
     busy(slow_page)
     ask(slow_page, "What is 2 + 33?")
     ask(slow_page, "Never mind")
@@ -83,7 +83,7 @@ def test_a_message_taken_back_is_written_again(slow_page: Page):
     expect(slow_page.locator("#text")).to_have_value("")
 
 
-def test_taking_back_does_not_throw_away_what_is_being_written(slow_page: Page):
+def test_removing_a_message_keeps_the_current_draft(slow_page: Page):
     busy(slow_page)
     ask(slow_page, SUM)
     slow_page.locator("#text").fill("Other")
@@ -94,7 +94,7 @@ def test_taking_back_does_not_throw_away_what_is_being_written(slow_page: Page):
     expect(slow_page.locator("#text")).to_have_value("Other")
 
 
-def test_send_now_stops_the_answer_and_is_answered_before_the_others(slow_page: Page):
+def test_send_now_stops_the_answer_and_goes_first(slow_page: Page):
     run = busy(slow_page)
     ask(slow_page, "How many customers are there?")
     ask(slow_page, SUM)
@@ -112,7 +112,7 @@ def test_send_now_stops_the_answer_and_is_answered_before_the_others(slow_page: 
     expect(slow_page.locator(".run[data-status=completed]")).to_have_count(2, timeout=60_000)
 
 
-def test_stop_lets_the_next_one_begin(slow_page: Page):
+def test_stop_starts_the_next_queued_message(slow_page: Page):
     run = busy(slow_page)
     ask(slow_page, SUM)
     expect(slow_page.locator("#queue")).to_contain_text("The next queued message is sent")
@@ -124,7 +124,7 @@ def test_stop_lets_the_next_one_begin(slow_page: Page):
     expect(slow_page.locator("#queue")).to_be_hidden()
 
 
-def test_the_keyboard_stays_where_it_was_when_the_queue_changes(slow_page: Page):
+def test_focus_stays_when_the_queue_changes(slow_page: Page):
     busy(slow_page)
     ask(slow_page, SUM)
     expect(queued_messages(slow_page)).to_have_text([SUM])
@@ -158,7 +158,9 @@ def test_two_devices_show_the_same_queue(slow_page: Page, visit, slow_server):
     expect(phone.locator("#text")).to_have_value("")
 
 
-def test_without_scripts_a_message_waits_and_is_taken_back(visit, slow_server, slow_page: Page):
+def test_without_javascript_a_message_is_queued_and_removed(
+    visit, slow_server, slow_page: Page
+):
     busy(slow_page)
     plain = visit(slow_server, java_script_enabled=False)
     plain.goto(slow_page.url)

@@ -43,7 +43,7 @@ def move(page: Page, key: str) -> int:
 
 
 @pytest.mark.journey
-def test_a_run_played_to_its_end_is_the_run_that_was_watched(page: Page):
+def test_a_run_replayed_to_its_end_equals_the_live_run(page: Page):
     watched = bare(ask_and_wait(page, SEVERAL))
     stage = replay(page)
     expect(stage.locator(".run")).to_have_attribute("data-status", "running")
@@ -58,7 +58,7 @@ def test_a_run_played_to_its_end_is_the_run_that_was_watched(page: Page):
     expect(page.locator("#now")).to_have_text("Answer complete")
 
 
-def test_the_same_moments_are_seen_on_the_way_back(page: Page):
+def test_moments_are_the_same_when_stepping_back(page: Page):
     ask_and_wait(page, CALCULATION)
     run, seen = replay(page).locator(".run"), {}
     for _ in range(EVENTS):
@@ -107,7 +107,7 @@ def test_the_list_of_moments_says_which_one_is_shown(page: Page):
     expect(current).to_have_count(0)
 
 
-def test_after_a_choice_with_the_mouse_the_keys_play_on(page: Page):
+def test_keys_continue_after_a_mouse_selection(page: Page):
     ask_and_wait(page, CALCULATION)
     replay(page)
 
@@ -138,7 +138,7 @@ def test_the_scrubber_goes_to_any_time_and_an_open_row_stays_open(page: Page):
     expect(row.locator("details")).to_have_attribute("open", "")
 
 
-def test_a_question_is_seen_as_it_was_asked_and_cannot_be_answered_again(page: Page):
+def test_a_replayed_approval_cannot_be_decided_again(page: Page):
     asks(page)
     page.get_by_role("button", name="Approve", exact=True).click()
     expect(page.locator(".run").last).to_have_attribute("data-status", "completed")
@@ -171,7 +171,7 @@ def approved_after_an_hour(page: Page, server: Server) -> None:
     rows.close()
 
 
-def test_waiting_is_skipped_unless_one_wants_to_wait(page: Page, server):
+def test_waiting_time_is_skipped_by_default(page: Page, server):
     approved_after_an_hour(page, server)
     stage = replay(page)
     expect(page.locator(".gap[data-ours]")).to_have_count(1)
@@ -189,7 +189,7 @@ def test_waiting_is_skipped_unless_one_wants_to_wait(page: Page, server):
     expect(stage.locator(".approval")).to_contain_text("demo: approved")
 
 
-def test_a_stopped_run_and_one_that_goes_on_are_played_as_far_as_they_came(slow_page: Page):
+def test_stopped_and_live_runs_are_replayed_to_their_last_event(slow_page: Page):
     begin(slow_page, CALCULATION)
     stage = replay(slow_page, "?at=999")
     expect(stage.locator(".run")).to_have_attribute("data-status", "running")
@@ -220,7 +220,7 @@ def test_without_javascript_every_moment_is_a_page(visit, page: Page, server):
     expect(bare_page.get_by_role("button", name="Play")).to_be_hidden()
 
 
-def test_it_fits_a_phone_and_can_be_read_by_day_and_by_night(visit, page: Page, server):
+def test_the_replay_fits_a_phone_in_both_themes(visit, page: Page, server):
     ask_and_wait(page, SEVERAL)
     replay(page)
     address = f"{page.url}?at=30"
@@ -236,7 +236,7 @@ def test_it_fits_a_phone_and_can_be_read_by_day_and_by_night(visit, page: Page, 
             expect(control).to_have_accessible_name(re.compile(r"\S"))
 
 
-def test_a_server_that_is_away_is_said_and_asked_again(page: Page, watch):
+def test_an_unreachable_server_is_reported_and_retried(page: Page, watch):
     watch.expect("Failed to load resource|net::ERR_FAILED")
     ask_and_wait(page, CALCULATION)
     stage = replay(page)
@@ -250,7 +250,7 @@ def test_a_server_that_is_away_is_said_and_asked_again(page: Page, watch):
     expect(stage.locator(".run")).to_have_attribute("data-status", "completed")
 
 
-def test_a_lost_connection_is_seen_again_where_it_was_lost(slow_page: Page):
+def test_a_lost_connection_is_replayed_at_its_time(slow_page: Page):
     line = Line(slow_page)
     run = begin(slow_page, LOOKUP)
     expect(run.locator(".live-thought").first).not_to_be_empty()

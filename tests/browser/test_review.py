@@ -35,7 +35,7 @@ def open_reviews(page: Page) -> int:
 
 
 @pytest.mark.journey
-def test_a_thumb_is_kept_and_taken_back_and_the_page_equals_its_reload(page: Page):
+def test_a_rating_is_saved_and_removed_live_and_reloaded(page: Page):
     run = ask_and_wait(page, "What is 2 + 2?")
     rating = run.locator(".rating")
 
@@ -52,7 +52,7 @@ def test_a_thumb_is_kept_and_taken_back_and_the_page_equals_its_reload(page: Pag
     expect(rating).to_have_attribute("data-rated", "")
 
 
-def test_a_thumb_down_asks_why_and_keeps_what_is_said(page: Page):
+def test_a_negative_rating_asks_for_a_reason_and_saves_it(page: Page):
     run = ask_and_wait(page, "What is 2 + 3?")
     run.get_by_role("button", name="Bad answer").click()
     run.get_by_role("button", name="Incomplete").click()
@@ -70,7 +70,7 @@ def test_a_thumb_down_asks_why_and_keeps_what_is_said(page: Page):
     assert html(page.locator("#messages")) == watched
 
 
-def test_a_thumb_outlives_the_next_answer_and_shows_in_the_other_tab(page: Page):
+def test_a_rating_stays_after_the_next_answer_and_in_another_tab(page: Page):
     run = ask_and_wait(page, "What is 2 + 4?")
     other = page.context.new_page()
     other.goto(page.url)
@@ -85,7 +85,7 @@ def test_a_thumb_outlives_the_next_answer_and_shows_in_the_other_tab(page: Page)
     expect(other.locator(".rating").first).to_have_attribute("data-rated", "good")
 
 
-def test_whoever_was_logged_out_meanwhile_is_asked_to_log_in(page: Page):
+def test_a_signed_out_user_is_asked_to_sign_in(page: Page):
     run = ask_and_wait(page, "What is 2 + 6?")
     page.context.clear_cookies(name="sessionid")
 
@@ -96,7 +96,7 @@ def test_whoever_was_logged_out_meanwhile_is_asked_to_log_in(page: Page):
 
 
 @pytest.mark.journey
-def test_a_correction_is_seen_live_in_the_chat_of_whoever_asked(page: Page, asker: Page):
+def test_a_correction_appears_live_in_the_askers_chat(page: Page, asker: Page):
     run = request_review(asker, "What is 3 + 3?")
     page.goto("/review/")
     mine = case(page, "What is 3 + 3?")
@@ -119,7 +119,7 @@ def test_a_correction_is_seen_live_in_the_chat_of_whoever_asked(page: Page, aske
 
 
 @pytest.mark.journey
-def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
+def test_the_queue_is_reviewed_with_the_keyboard(page: Page, asker: Page):
     # A second try of this test must not find the questions of the first.
     questions = [f"What is {randrange(10_000, 99_999)} + {n}?" for n in (4, 5)]
     for question in questions:
@@ -156,7 +156,7 @@ def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
     expect(first).to_have_count(0)
 
 
-def test_the_second_reviewer_is_told_and_loses_nothing(page: Page, asker: Page):
+def test_the_second_reviewer_is_notified_and_keeps_the_input(page: Page, asker: Page):
     request_review(asker, "What is 5 + 5?")
     other = page.context.new_page()
     for queue in (page, other):
@@ -174,7 +174,7 @@ def test_the_second_reviewer_is_told_and_loses_nothing(page: Page, asker: Page):
     expect(theirs.locator(".judge")).to_have_attribute("data-verdict", "partly")
 
 
-def test_a_run_is_labelled_assigned_and_kept_as_an_example(page: Page, asker: Page):
+def test_a_run_is_labelled_assigned_and_saved_as_an_example(page: Page, asker: Page):
     request_review(asker, "What is 6 + 5?")
     page.goto("/review/")
     mine = case(page, "What is 6 + 5?")
@@ -195,7 +195,7 @@ def test_a_run_is_labelled_assigned_and_kept_as_an_example(page: Page, asker: Pa
     expect(mine.locator(".label")).to_have_count(0)
 
 
-def test_it_all_works_without_javascript(visit, server, guest):
+def test_reviewing_works_without_javascript(visit, server, guest):
     asker = visit(server, storage_state=guest, java_script_enabled=False)
     reviewer = visit(server, java_script_enabled=False)
     asker.goto("/")
@@ -228,7 +228,7 @@ def test_it_all_works_without_javascript(visit, server, guest):
     expect(reviewer.locator(".note")).to_contain_text("A good beginning.")
 
 
-def test_it_can_be_read_by_day_and_night_and_has_names(page: Page, asker: Page):
+def test_the_review_pages_are_accessible_in_both_themes(page: Page, asker: Page):
     run = request_review(asker, "What is 8 + 5?")
     run.locator(".reasons summary").click()
     assert faint_text(asker) == []
@@ -263,7 +263,7 @@ def test_nothing_is_wider_than_a_phone_in_either_language(phone: Page, asker: Pa
     assert fits(phone)
 
 
-def test_a_run_and_a_step_of_it_are_judged_on_its_page(page: Page, asker: Page):
+def test_a_run_and_its_step_are_reviewed_on_its_page(page: Page, asker: Page):
     run = ask_and_wait(asker, "What is 9 + 7?")
     number = run.get_attribute("id").removeprefix("run-")
     page.goto(f"/traces/{number}/")

@@ -16,7 +16,7 @@ The purple trapdoor is this: {ATTACK} <svg onload=alert(4)> <a href="data:text/h
 
 
 @pytest.mark.journey
-def test_markup_in_a_question_is_shown_as_it_was_typed(page: Page):
+def test_markup_in_a_question_is_shown_as_text(page: Page):
     run = begin(page, ATTACK)
     expect(run).not_to_have_attribute("data-live", "")
 
@@ -29,7 +29,7 @@ def test_markup_in_a_question_is_shown_as_it_was_typed(page: Page):
     expect(page.locator(".runs tbody a").first).to_contain_text("<script>alert(2)</script>")
 
 
-def test_markup_in_a_title_stays_text(page: Page):
+def test_markup_in_a_title_is_shown_as_text(page: Page):
     ask_and_wait(page, "What is 2 + 3?")
     row = page.locator(f"#session-{number_in(page)}")
     choose_action(row, "Rename")
@@ -42,7 +42,7 @@ def test_markup_in_a_title_stays_text(page: Page):
 
 
 @pytest.mark.journey
-def test_a_document_cannot_bring_anything_to_life_in_an_answer(page: Page, server, tmp_path):
+def test_a_document_cannot_inject_active_content_into_an_answer(page: Page, server, tmp_path):
     document = tmp_path / "trapdoor.md"
     document.write_text(DOCUMENT)
     server.manage("ingest", str(document))

@@ -28,7 +28,7 @@ for n in range(40):
 """
 
 
-def test_somebody_new_is_told_that_conversations_are_kept_here(visit, server, newcomer):
+def test_a_new_user_sees_an_empty_chat_list(visit, server, newcomer):
     page = visit(server, storage_state=newcomer)
     page.goto("/")
 
@@ -42,7 +42,7 @@ def test_somebody_new_is_told_that_conversations_are_kept_here(visit, server, ne
 
 
 @pytest.mark.journey
-def test_a_session_is_named_after_its_first_question_and_the_newest_is_first(page: Page):
+def test_a_chat_is_named_after_its_first_question_and_listed_first(page: Page):
     ask_and_wait(page, "What is 101 + 1?")
     older = page.url
     ask_and_wait(page, "What is 102 + 1?")
@@ -68,7 +68,7 @@ def test_a_new_chat_is_one_click_away(page: Page):
 
 
 @pytest.mark.journey
-def test_the_list_is_searched_while_one_types(page: Page):
+def test_the_list_is_searched_while_typing(page: Page):
     ask_and_wait(page, "What is 7070 + 1?")
     ask_and_wait(page, "What is 8080 + 1?")
     search, rows = (
@@ -88,7 +88,7 @@ def test_the_list_is_searched_while_one_types(page: Page):
     expect(rows.first).to_contain_text("8080")
 
 
-def test_what_was_found_stays_while_a_run_goes_on(page: Page):
+def test_search_results_stay_during_a_run(page: Page):
     wanted = str(randrange(10**6, 10**7))  # never asked about before
     ask_and_wait(page, f"What is {wanted} + 1?")
     ask_and_wait(page, "What is 9191 + 1?")
@@ -107,7 +107,7 @@ def test_what_was_found_stays_while_a_run_goes_on(page: Page):
 
 
 @pytest.mark.journey
-def test_a_session_is_renamed_with_the_keyboard_alone(page: Page):
+def test_a_chat_is_renamed_with_the_keyboard(page: Page):
     ask_and_wait(page, "What is 105 + 1?")
     row = page.locator(f"#session-{number_in(page)}")
 
@@ -127,7 +127,7 @@ def test_a_session_is_renamed_with_the_keyboard_alone(page: Page):
     expect(page.locator("#session-title")).to_have_text("An easy sum")
 
 
-def test_escape_leaves_the_title_as_it_was(page: Page):
+def test_escape_keeps_the_title(page: Page):
     ask_and_wait(page, "What is 106 + 1?")
     row = page.locator(f"#session-{number_in(page)}")
     choose_action(row, "Rename")
@@ -140,7 +140,7 @@ def test_escape_leaves_the_title_as_it_was(page: Page):
 
 
 @pytest.mark.journey
-def test_a_session_is_deleted_only_after_one_was_asked(page: Page, watch):
+def test_deleting_a_chat_needs_confirmation(page: Page, watch):
     ask_and_wait(page, "What is 107 + 1?")
     url, row = page.url, page.locator(f"#session-{number_in(page)}")
     dialog = page.get_by_role("dialog")
@@ -160,7 +160,7 @@ def test_a_session_is_deleted_only_after_one_was_asked(page: Page, watch):
     assert page.goto(url).status == 404
 
 
-def test_another_session_is_deleted_without_leaving_this_one(page: Page):
+def test_another_chat_is_deleted_without_leaving_the_open_one(page: Page):
     ask_and_wait(page, "What is 108 + 1?")
     other = page.locator(f"#session-{number_in(page)}")
     ask_and_wait(page, "What is 109 + 1?")
@@ -174,7 +174,7 @@ def test_another_session_is_deleted_without_leaving_this_one(page: Page):
     expect(last_run(page)).to_be_visible()
 
 
-def test_a_session_can_be_deleted_while_it_runs(slow_page: Page):
+def test_a_chat_can_be_deleted_during_a_run(slow_page: Page):
     run = begin(slow_page, "What is 110 + 1?")
     expect(run.locator(".live-thought").first).not_to_be_empty()
     row = slow_page.locator(f"#session-{number_in(slow_page)}")
@@ -187,7 +187,7 @@ def test_a_session_can_be_deleted_while_it_runs(slow_page: Page):
 
 
 @pytest.mark.journey
-def test_earlier_messages_load_while_scrolling_without_moving_what_is_read(page: Page, server):
+def test_earlier_messages_load_without_moving_the_visible_text(page: Page, server):
     server.manage("shell", "-v0", "-c", MANY_MESSAGES)
     page.goto("/")
     page.locator("#sessions").get_by_role("link", name="Forty messages").click()

@@ -39,7 +39,7 @@ def open_elsewhere(visit, server: Server, link: str, **options) -> Page:
 
 
 @pytest.mark.journey
-def test_somebody_without_an_account_reads_what_was_shared(visit, server, page, run):
+def test_a_visitor_without_an_account_reads_a_shared_run(visit, server, page, run):
     reader = open_elsewhere(visit, server, make(page, run))
 
     heading = reader.get_by_role("heading", level=1)
@@ -50,7 +50,7 @@ def test_somebody_without_an_account_reads_what_was_shared(visit, server, page, 
     assert MAIL not in reader.content()
 
 
-def test_more_is_shown_by_a_link_that_says_so(visit, server, page, run):
+def test_a_link_with_a_higher_level_shows_more(visit, server, page, run):
     reader = open_elsewhere(visit, server, make(page, run, "auditor"))
 
     expect(reader.get_by_role("heading", level=1)).to_have_text(QUESTION)
@@ -59,7 +59,7 @@ def test_more_is_shown_by_a_link_that_says_so(visit, server, page, run):
     expect(step.locator("pre").first).to_be_visible()
 
 
-def test_a_link_that_was_revoked_leads_nowhere(visit, server, page, run, watch):
+def test_a_revoked_link_returns_404(visit, server, page, run, watch):
     watch.expect("404")
     link = make(page, run)
     reader = open_elsewhere(visit, server, link)
@@ -86,7 +86,7 @@ def test_a_shared_run_fits_a_phone_without_javascript(visit, server, page, run, 
     assert box["width"] <= 390
 
 
-def test_a_link_is_made_and_revoked_on_the_page_of_the_run(page, run):
+def test_a_link_is_created_and_revoked_on_the_run_page(page, run):
     page.goto(f"/traces/{run}/")
     page.locator("#share > summary").click()
     page.locator("#share .primary").click()
@@ -100,7 +100,7 @@ def test_a_link_is_made_and_revoked_on_the_page_of_the_run(page, run):
 
 
 @pytest.mark.journey
-def test_anothers_run_is_masked_until_a_reason_is_given(visit, server, page, guest):
+def test_another_users_run_is_masked_until_a_reason_is_given(visit, server, page, guest):
     asker = visit(server, storage_state=guest)
     ask_and_wait(asker, QUESTION).get_by_role("link", name="Trace").click()
     expect(asker.get_by_role("heading", level=1)).to_have_text(QUESTION)

@@ -18,7 +18,7 @@ QUICK_ORDERS = "DROP VIEW orders; ALTER TABLE kept RENAME TO orders;"
 
 
 @pytest.mark.journey
-def test_stop_ends_the_models_stream_and_keeps_what_was_said(slow_page: Page):
+def test_stop_ends_the_models_stream_and_keeps_its_text(slow_page: Page):
     run = begin(slow_page, LOOKUP)
     answer = run.locator(".answer")
     expect(answer).to_contain_text("Press Stop or Esc", timeout=30_000)
@@ -34,7 +34,7 @@ def test_stop_ends_the_models_stream_and_keeps_what_was_said(slow_page: Page):
     assert html(slow_page.locator("#messages")) == watched
 
 
-def test_escape_stops_too_and_the_next_question_is_answered(slow_page: Page):
+def test_escape_stops_the_run_and_the_next_question_is_answered(slow_page: Page):
     run = begin(slow_page, LOOKUP)
     expect(run.locator(".live-thought").first).not_to_be_empty()
 
@@ -46,7 +46,7 @@ def test_escape_stops_too_and_the_next_question_is_answered(slow_page: Page):
     expect(last_run(slow_page).locator(".answer strong")).to_have_text("5")
 
 
-def test_stop_reaches_into_a_tool(slow_page: Page, slow_server):
+def test_stop_cancels_a_tool(slow_page: Page, slow_server):
     with a_slow_shop(slow_server.sample):
         run = begin(slow_page, "How many orders are there?")
         expect(tool_step(run)).to_have_attribute("data-live", "")
@@ -57,7 +57,7 @@ def test_stop_reaches_into_a_tool(slow_page: Page, slow_server):
     expect(tool_step(run)).to_have_attribute("data-status", "cancelled")
 
 
-def test_a_question_that_was_stopped_can_be_asked_again_with_a_click(slow_page: Page):
+def test_a_stopped_question_can_be_retried_with_a_click(slow_page: Page):
     run = begin(slow_page, "What is 2 + 3?")
     stop_seconds(slow_page, slow_page.get_by_role("button", name="Stop").click)
 
@@ -69,7 +69,7 @@ def test_a_question_that_was_stopped_can_be_asked_again_with_a_click(slow_page: 
     expect(last_run(slow_page)).to_have_attribute("data-status", "completed")
 
 
-def test_asking_again_does_not_throw_away_what_is_being_written(slow_page: Page):
+def test_retrying_keeps_the_current_draft(slow_page: Page):
     run = begin(slow_page, "What is 2 + 3?")
     stop_seconds(slow_page, slow_page.get_by_role("button", name="Stop").click)
     slow_page.locator("#text").fill("Other")
@@ -86,7 +86,7 @@ def stopped_letters(server) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("density", ["answer", "steps", "everything"])
-def test_after_a_stop_every_call_with_effects_is_named(page: Page, stopped_letters, density):
+def test_after_a_stop_every_call_with_effects_is_listed(page: Page, stopped_letters, density):
     chat, _ = stopped_letters
     page.goto(f"/chat/{chat}/")
     page.locator(f"[name=density][value={density}]").check(force=True)
@@ -108,7 +108,7 @@ def test_after_a_stop_every_call_with_effects_is_named(page: Page, stopped_lette
         expect(steps.last).to_have_attribute("data-status", "unstarted")
 
 
-def test_what_cannot_be_undone_is_named_where_only_the_answer_is_shown(page: Page, server):
+def test_irreversible_effects_are_listed_when_only_the_answer_is_shown(page: Page, server):
     chat, _ = letters(server, is_stopped=False)
     page.goto(f"/chat/{chat}/")
     effects = last_run(page).get_by_role("region", name="Side effects")
@@ -122,7 +122,7 @@ def test_what_cannot_be_undone_is_named_where_only_the_answer_is_shown(page: Pag
     expect(last_run(page).locator(".step[data-kind=tool]")).to_be_visible()
 
 
-def test_the_table_of_side_effects_has_its_headings_above_its_columns(
+def test_headings_of_the_side_effects_table_are_above_their_columns(
     page: Page, stopped_letters
 ):
     _, run = stopped_letters

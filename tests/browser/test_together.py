@@ -36,7 +36,7 @@ def let_in(page: Page, name: str, right: str) -> None:
 
 
 @pytest.mark.journey
-def test_what_one_asks_is_watched_by_the_other_as_it_happens(visit, server, page, guest):
+def test_one_members_run_streams_to_the_other_member(visit, server, page, guest):
     ask_and_wait(page, CALCULATION)
     let_in(page, "guest", "read")
     other = visit(server, storage_state=guest)
@@ -58,7 +58,7 @@ def test_what_one_asks_is_watched_by_the_other_as_it_happens(visit, server, page
     expect(page.locator("#present")).to_be_hidden()
 
 
-def test_whoever_may_write_asks_under_their_own_name_and_comments(visit, server, page, guest):
+def test_writers_send_messages_and_comments_under_their_name(visit, server, page, guest):
     ask_and_wait(page, CALCULATION)
     let_in(page, "guest", "write")
     other = visit(server, storage_state=guest)
@@ -82,7 +82,7 @@ def test_whoever_may_write_asks_under_their_own_name_and_comments(visit, server,
 
 
 @pytest.mark.journey
-def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page, guest, watch):
+def test_a_link_gives_access_and_a_removed_member_loses_it(visit, server, page, guest, watch):
     watch.expect("404")
     ask_and_wait(page, CALCULATION)
     page.get_by_role("link", name="Share", exact=True).click()
@@ -105,9 +105,7 @@ def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page,
     expect(other.get_by_text("This link was revoked.")).to_be_visible()
 
 
-def test_what_somebody_was_writing_when_they_were_removed_can_be_copied(
-    visit, server, page, guest
-):
+def test_a_removed_members_draft_can_be_copied(visit, server, page, guest):
     ask_and_wait(page, CALCULATION)
     let_in(page, "guest", "write")
     other = visit(server, storage_state=guest)
@@ -143,7 +141,7 @@ def test_sharing_fits_a_phone(visit, server, theme, locale):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_nothing_of_sharing_has_a_serious_fault(visit, server, page, guest, theme):
+def test_the_sharing_pages_are_accessible(visit, server, page, guest, theme):
     ask_and_wait(page, CALCULATION)
     let_in(page, "guest", "write")
     other = visit(server, storage_state=guest, color_scheme=theme, reduced_motion="reduce")
@@ -200,7 +198,7 @@ def send_on(asker: Page) -> None:
     expect(asker.locator(".question-to").last).to_be_visible()
 
 
-def test_an_expert_answers_in_the_inbox_and_the_run_goes_on(visit, asking_server, expert):
+def test_an_expert_answers_in_the_inbox_and_the_run_continues(visit, asking_server, expert):
     asker, inbox = visit(asking_server), visit(asking_server, storage_state=expert)
     inbox.goto("/approvals/")
     expect(inbox.locator(".nothing")).to_be_visible()
@@ -229,7 +227,7 @@ def test_an_expert_answers_in_the_inbox_and_the_run_goes_on(visit, asking_server
     expect(inbox.locator(".nothing")).to_be_visible()
 
 
-def test_a_question_waits_over_a_restart(visit, asking_server, expert, watch):
+def test_a_question_survives_a_restart(visit, asking_server, expert, watch):
     watch.expect(AWAY)
     asker, inbox = visit(asking_server), visit(asking_server, storage_state=expert)
     asker.goto("/")
@@ -246,7 +244,7 @@ def test_a_question_waits_over_a_restart(visit, asking_server, expert, watch):
     expect(last_run(asker).locator(".answer")).to_contain_text("Ten years.")
 
 
-def test_an_expert_declines_and_an_empty_answer_is_none(visit, asking_server, expert):
+def test_an_expert_declines_and_an_empty_answer_is_rejected(visit, asking_server, expert):
     asker, inbox = visit(asking_server), visit(asking_server, storage_state=expert)
     asker.goto("/")
     ask(asker, "And our contracts?")

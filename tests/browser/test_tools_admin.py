@@ -73,7 +73,7 @@ def run_tool(page: Page, name: str) -> None:
     expect(page.locator("#trial")).to_be_visible()
 
 
-def test_a_real_server_is_tried_before_anything_is_saved(page: Page):
+def test_a_real_server_is_tested_before_saving(page: Page):
     fill_in(page, "clock", TIME, ["--local-timezone=Asia/Tokyo"])
     page.get_by_role("button", name="Test without saving").click()
 
@@ -84,7 +84,7 @@ def test_a_real_server_is_tried_before_anything_is_saved(page: Page):
     expect(page.locator("#content")).not_to_contain_text("clock")
 
 
-def test_what_is_wrong_in_the_form_is_told_without_trying(page: Page):
+def test_form_errors_are_shown_without_connecting(page: Page):
     fill_in(page, "clock", "bash", [])
     page.get_by_role("button", name="Test without saving").click()
 
@@ -92,7 +92,7 @@ def test_what_is_wrong_in_the_form_is_told_without_trying(page: Page):
     expect(page.locator("#tried")).to_contain_text("can run any program")
 
 
-def test_a_tool_of_a_real_server_is_run_by_hand(page: Page):
+def test_a_tool_of_a_real_server_is_run_manually(page: Page):
     fill_in(page, "clock", TIME, ["--local-timezone=Asia/Tokyo"])
     page.locator("[name=_continue]").click()
     page.get_by_role("button", name="Test connection").click()
@@ -112,9 +112,7 @@ def test_a_tool_of_a_real_server_is_run_by_hand(page: Page):
     expect(page.locator("#result_list")).not_to_contain_text("Oslo")
 
 
-def test_what_is_missing_is_told_at_its_field_and_what_changes_something_is_confirmed(
-    page: Page, plain
-):
+def test_missing_arguments_are_errors_and_writes_need_confirmation(page: Page, plain):
     run_tool(page, "plain__count")
     page.get_by_label("word").fill("one")
     page.get_by_role("button", name="Run tool").click()
@@ -133,7 +131,7 @@ def test_what_is_missing_is_told_at_its_field_and_what_changes_something_is_conf
     )
 
 
-def test_it_is_run_by_keyboard_and_without_scripts(visit, shop, plain):
+def test_a_tool_is_run_by_keyboard_and_without_javascript(visit, shop, plain):
     page = visit(shop, java_script_enabled=False)
     run_tool(page, "calculator")
     page.get_by_label("expression").fill("6 * 7")
@@ -143,7 +141,7 @@ def test_it_is_run_by_keyboard_and_without_scripts(visit, shop, plain):
     expect(page.locator("#outcome figure").last).to_contain_text("42")
 
 
-def test_a_tool_is_switched_off_where_its_server_is(page: Page, plain):
+def test_a_tool_is_switched_off_on_its_servers_page(page: Page, plain):
     page.goto(plain)
     row = page.locator("tr", has=page.get_by_role("link", name="plain__set", exact=True))
     row.get_by_role("button", name="Disable plain__set").click()
@@ -154,7 +152,7 @@ def test_a_tool_is_switched_off_where_its_server_is(page: Page, plain):
     expect(row).to_contain_text("accepted")
 
 
-def test_the_day_of_a_server_is_drawn_and_told(page: Page, plain):
+def test_the_uptime_strip_of_a_server_has_a_text(page: Page, plain):
     page.goto(plain)
 
     expect(page.get_by_role("img", name="Healthy in 100%")).to_be_visible()
@@ -167,7 +165,7 @@ def reader(request, visit, shop) -> Page:
     return visit(shop, **READERS[request.param], reduced_motion="reduce")
 
 
-def test_the_pages_have_no_serious_fault(reader: Page, plain, watch):
+def test_the_tool_pages_are_accessible(reader: Page, plain, watch):
     watch.expect(AXE)
     for address in (TOOLS, plain, f"{SERVERS}add/", HEALTH):
         reader.goto(address)
@@ -181,7 +179,7 @@ def test_the_pages_have_no_serious_fault(reader: Page, plain, watch):
     assert faults(reader) == []
 
 
-def test_on_a_phone_nothing_is_wider_than_the_screen(visit, shop, plain):
+def test_the_tool_pages_fit_a_phone(visit, shop, plain):
     phone = visit(shop, **NARROW)
     phone.goto(f"{TOOLS}?q=plain__count")
     tool = phone.locator("#result_list tbody th a").get_attribute("href").partition("?")[0]
@@ -196,7 +194,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(visit, shop, plain):
         assert wide <= 390, (address, wide)
 
 
-def test_machines_are_answered_as_they_ask(shop):
+def test_responses_follow_the_accept_header(shop):
     def asked(path: str, **headers: str) -> str:
         with urlopen(Request(f"{shop.url}{path}", headers=headers), timeout=10) as answer:
             return answer.read().decode()

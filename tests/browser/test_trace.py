@@ -74,7 +74,7 @@ def trace_of(page: Page, question: str) -> None:
 
 
 @pytest.mark.journey
-def test_a_step_is_read_in_detail_beside_the_rows(page: Page):
+def test_step_details_open_next_to_the_rows(page: Page):
     trace_of(page, CALCULATION)
     panel = page.locator("#panel")
     expect(page.locator("#step-1 summary")).to_have_attribute("aria-current", "true")
@@ -102,7 +102,7 @@ def test_a_step_is_read_in_detail_beside_the_rows(page: Page):
     expect(page.locator("#step-3 summary")).to_be_focused()
 
 
-def test_the_keys_read_walk_and_explain_themselves(page: Page):
+def test_keyboard_shortcuts_work_and_are_listed(page: Page):
     trace_of(page, CALCULATION)
     page.keyboard.press("j")
     page.keyboard.press("Enter")
@@ -120,7 +120,7 @@ def test_the_keys_read_walk_and_explain_themselves(page: Page):
     expect(page.get_by_role("heading", level=1)).to_have_text("What is 5 + 5?")
 
 
-def test_a_link_to_a_step_keeps_the_filter_and_a_note_stands_once(page: Page):
+def test_a_link_to_a_step_keeps_the_filter_and_a_note_appears_once(page: Page):
     trace_of(page, CALCULATION)
     page.goto(f"{page.url.split('?')[0]}?within=status:completed")
 
@@ -135,7 +135,7 @@ def test_a_link_to_a_step_keeps_the_filter_and_a_note_stands_once(page: Page):
     expect(page.locator("#panel .judge")).to_have_count(1)
 
 
-def test_a_verdict_by_key_is_shown_where_it_was_given(page: Page):
+def test_a_rating_by_key_is_shown_where_it_was_given(page: Page):
     trace_of(page, CALCULATION)
 
     page.keyboard.press("1")
@@ -145,7 +145,7 @@ def test_a_verdict_by_key_is_shown_where_it_was_given(page: Page):
     expect(page.locator("#announcer")).to_have_text("Verdict: correct.")
 
 
-def test_a_trace_says_what_its_time_went_into_and_what_it_did_outside(page: Page):
+def test_a_trace_shows_time_spent_and_side_effects(page: Page):
     trace_of(page, CALCULATION)
 
     for figure in ("active", "model", "tools"):
@@ -173,7 +173,7 @@ def test_on_a_phone_the_details_are_a_sheet_that_closes(page: Page, phone: Page)
     assert width <= 390
 
 
-def test_the_answer_comes_first_and_leads_to_its_sources(page: Page):
+def test_the_answer_comes_first_and_links_to_its_sources(page: Page):
     trace_of(page, CALCULATION)
     card = page.locator(".answer-card")
 
@@ -203,7 +203,7 @@ def test_without_javascript_a_run_and_its_steps_can_be_read(visit, server, page:
 
 
 @pytest.mark.journey
-def test_the_page_of_a_run_is_live_and_equals_its_reload(slow_page: Page):
+def test_the_run_page_is_equal_live_and_reloaded(slow_page: Page):
     run = begin(slow_page, CALCULATION)
     run.get_by_role("link", name="Trace").click()
 
@@ -217,9 +217,7 @@ def test_the_page_of_a_run_is_live_and_equals_its_reload(slow_page: Page):
     assert html(run) == watched
 
 
-def test_a_run_that_is_not_there_or_not_ones_own_is_answered_kindly(
-    visit, page, server, guest, watch
-):
+def test_missing_and_forbidden_runs_get_a_friendly_404(visit, page, server, guest, watch):
     watch.expect("404")
     ask_and_wait(page, CALCULATION)
     last_run(page).get_by_role("link", name="Trace").click()

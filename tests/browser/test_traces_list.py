@@ -41,7 +41,7 @@ def filter_list(page: Page, text: str) -> None:
 
 
 @pytest.mark.journey
-def test_typing_filters_the_list_and_is_kept_in_the_address(traces: Page):
+def test_typing_filters_the_list_and_updates_the_url(traces: Page):
     expect(rows(traces)).to_have_count(50)
     pages = traces.evaluate("history.length")
 
@@ -91,7 +91,7 @@ def test_values_in_use_are_offered_to_the_mouse(traces: Page):
     expect(traces.locator("#views [name=q]")).to_have_value("tool:shop_find_order")
 
 
-def test_a_misspelt_field_gets_a_sentence_and_a_way_out(traces: Page):
+def test_a_misspelt_field_has_an_error_and_a_suggestion(traces: Page):
     filter_list(traces, "staus:failed")
     problem = traces.locator("#problems")
     expect(problem).to_have_attribute("role", "status")
@@ -104,7 +104,7 @@ def test_a_misspelt_field_gets_a_sentence_and_a_way_out(traces: Page):
     assert statuses(traces) == {"failed"}
 
 
-def test_a_term_is_taken_out_and_a_ready_made_view_chosen(traces: Page):
+def test_a_term_is_removed_and_a_ready_made_view_chosen(traces: Page):
     filter_list(traces, "status:completed -agent:helper")
     terms = traces.locator(".term")
     expect(terms).to_have_count(2)
@@ -146,7 +146,7 @@ def test_enter_saves_a_view_and_deletes_none(traces: Page):
     expect(traces.locator(".views .saved")).to_have_count(2)
 
 
-def test_pages_go_back_in_time_and_forth_again(traces: Page):
+def test_paging_works_in_both_directions(traces: Page):
     first = rows(traces).first.inner_text()
 
     traces.get_by_role("link", name="Older").click()
@@ -157,7 +157,7 @@ def test_pages_go_back_in_time_and_forth_again(traces: Page):
     assert rows(traces).first.inner_text() == first
 
 
-def test_ones_own_run_is_found_by_its_words_and_opened(traces: Page):
+def test_an_own_run_is_found_by_its_text_and_opened(traces: Page):
     ask_and_wait(traces, "What is 3131 + 1?")
     number = last_run(traces).get_attribute("id").removeprefix("run-")
 
@@ -171,7 +171,7 @@ def test_ones_own_run_is_found_by_its_words_and_opened(traces: Page):
     expect(traces.get_by_role("heading", level=1)).to_have_text("What is 3131 + 1?")
 
 
-def test_keys_lead_to_the_filter_and_down_the_list(traces: Page):
+def test_keys_focus_the_filter_and_move_down_the_list(traces: Page):
     links = rows(traces).get_by_role("link")
     traces.keyboard.press("j")
     traces.keyboard.press("j")
@@ -198,7 +198,7 @@ def test_the_list_works_without_javascript(filled, visit):
     expect(page.get_by_text("duration:>5s")).to_be_visible()
 
 
-def test_the_list_fits_a_phone_and_can_be_read_by_day_and_night(filled, visit):
+def test_the_list_fits_a_phone_in_both_themes(filled, visit):
     options = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
     phone = visit(filled, **options)
 
@@ -210,7 +210,7 @@ def test_the_list_fits_a_phone_and_can_be_read_by_day_and_night(filled, visit):
         assert faint_text(phone) == []
 
 
-def test_the_list_speaks_japanese(filled, visit):
+def test_the_list_is_translated_to_japanese(filled, visit):
     page = visit(filled, locale="ja-JP")
     page.goto("/traces/")
 
@@ -221,7 +221,7 @@ def test_the_list_speaks_japanese(filled, visit):
     assert statuses(page) == {"failed"}
 
 
-def test_what_is_still_composed_is_not_looked_for(traces: Page):
+def test_text_under_composition_is_not_searched(traces: Page):
     traces.locator("#q").focus()
     keyboard = traces.context.new_cdp_session(traces)
     half = {"text": "ちゅうもん", "selectionStart": 5, "selectionEnd": 5}
@@ -235,7 +235,7 @@ def test_what_is_still_composed_is_not_looked_for(traces: Page):
     expect(traces.locator(".term")).to_have_text(re.compile("注文"))
 
 
-def test_everything_in_the_list_has_a_name(traces: Page):
+def test_every_control_of_the_list_has_an_accessible_name(traces: Page):
     ask_and_wait(traces, CALCULATION)
     traces.goto("/traces/?q=status%3Acompleted")
 

@@ -61,7 +61,7 @@ def test_an_export_of_another_product_is_counted_and_imported(page: Page):
 
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_the_new_pages_have_no_serious_findings(visit, server, page, width, language):
+def test_the_link_and_import_pages_are_accessible(visit, server, page, width, language):
     ask_and_wait(page, QUESTION)
     chat, url = page.url, publish(page)
     about = {"viewport": {"width": width, "height": 844}, "locale": language}

@@ -47,7 +47,7 @@ def save_workflow(page: Page, name: str) -> str:
     return page.url
 
 
-def test_a_problem_is_told_while_one_types_and_leads_to_its_line(page: Page):
+def test_problems_appear_while_typing_and_link_to_their_line(page: Page):
     page.goto("/workflows/new/?example=pipeline")
     text = page.get_by_label("Definition")
     expect(page.locator("#problems")).to_contain_text("No errors. Ready to save.")
@@ -64,7 +64,7 @@ def test_a_problem_is_told_while_one_types_and_leads_to_its_line(page: Page):
     assert chosen == '"Remove duplicate"]'
 
 
-def test_a_step_in_the_drawing_leads_to_its_lines(page: Page):
+def test_a_step_in_the_graph_links_to_its_lines(page: Page):
     page.goto("/workflows/new/?example=pipeline")
     text = page.get_by_label("Definition")
 
@@ -105,7 +105,7 @@ def test_a_workflow_is_offered_in_the_chat_and_started_by_its_name(page: Page):
     expect(last_run(page)).to_contain_text("12")
 
 
-def test_an_unknown_workflow_is_told_and_what_was_typed_stays(page: Page, watch):
+def test_an_unknown_workflow_is_an_error_and_keeps_the_text(page: Page, watch):
     watch.expect("status of 422")
     save_workflow(page, "Sums to be found")
     page.goto("/")
@@ -116,7 +116,7 @@ def test_an_unknown_workflow_is_told_and_what_was_typed_stays(page: Page, watch)
     expect(page.locator("#text")).to_have_value("/workflow Sums to be fond")
 
 
-def test_whoever_saves_later_sees_both_texts(page: Page, visit, server, watch):
+def test_a_conflicting_save_shows_both_texts(page: Page, visit, server, watch):
     watch.expect("status of 409")
     address = save_workflow(page, "Sums of two")
     other = visit(server)
@@ -138,7 +138,7 @@ def test_whoever_saves_later_sees_both_texts(page: Page, visit, server, watch):
     expect(other.get_by_role("link", name="Version 3")).to_be_visible()
 
 
-def test_what_was_not_saved_is_not_left_without_a_question(page: Page, watch):
+def test_leaving_with_unsaved_changes_needs_confirmation(page: Page, watch):
     watch.expect("^dialog: ")
     page.goto("/workflows/new/?example=pipeline")
     text = page.get_by_label("Definition")
@@ -151,7 +151,7 @@ def test_what_was_not_saved_is_not_left_without_a_question(page: Page, watch):
     expect(text).to_have_value(re.compile("# mine"))
 
 
-def test_the_pages_have_no_serious_fault(reader: Page):
+def test_the_workflow_pages_are_accessible(reader: Page):
     address = save_workflow(reader, f"Sums {reader.evaluate('Date.now()')}")
     for page in ("/workflows/", address, f"{address}edit/", f"{address}versions/1/"):
         reader.goto(page)
@@ -162,7 +162,7 @@ def test_the_pages_have_no_serious_fault(reader: Page):
     assert faults(reader) == []
 
 
-def test_on_a_phone_nothing_sticks_out(phone: Page):
+def test_the_workflow_pages_fit_a_phone(phone: Page):
     address = save_workflow(phone, "Sums of a phone")
     for page in ("/workflows/", address, f"{address}edit/", "/workflows/new/?example=pipeline"):
         phone.goto(page)
@@ -171,9 +171,7 @@ def test_on_a_phone_nothing_sticks_out(phone: Page):
     expect(phone.locator(".graph .wide").first).to_be_hidden()
 
 
-def test_a_role_says_no_in_the_inbox_and_whoever_started_it_sees_that_it_was_no_failure(
-    visit, server, page, guest
-):
+def test_a_roles_rejection_is_shown_to_the_starter_as_no_failure(visit, server, page, guest):
     server.manage("shell", "-c", COUNSEL)
     page.goto("/workflows/new/")
     page.get_by_label("Definition").fill(GATE)
