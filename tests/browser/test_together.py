@@ -25,7 +25,7 @@ helper.experts.add(legal)
 """
 
 
-def let_in(page: Page, name: str, right: str) -> None:
+def add_member(page: Page, name: str, right: str) -> None:
     page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_label("Add by username").fill(name)
     page.locator("#person-right").select_option(right)
@@ -38,7 +38,7 @@ def let_in(page: Page, name: str, right: str) -> None:
 @pytest.mark.journey
 def test_one_members_run_streams_to_the_other_member(visit, server, page, guest):
     ask_and_wait(page, CALCULATION)
-    let_in(page, "guest", "read")
+    add_member(page, "guest", "read")
     other = visit(server, storage_state=guest)
     other.goto(page.url)
     expect(other.locator(".reads-only")).to_be_visible()
@@ -60,7 +60,7 @@ def test_one_members_run_streams_to_the_other_member(visit, server, page, guest)
 
 def test_writers_send_messages_and_comments_under_their_name(visit, server, page, guest):
     ask_and_wait(page, CALCULATION)
-    let_in(page, "guest", "write")
+    add_member(page, "guest", "write")
     other = visit(server, storage_state=guest)
     other.goto(page.url)
     ask(other, "What is 6 times 7?")
@@ -107,7 +107,7 @@ def test_a_link_gives_access_and_a_removed_member_loses_it(visit, server, page, 
 
 def test_a_removed_members_draft_can_be_copied(visit, server, page, guest):
     ask_and_wait(page, CALCULATION)
-    let_in(page, "guest", "write")
+    add_member(page, "guest", "write")
     other = visit(server, storage_state=guest)
     other.goto(page.url)
     other.locator("#text").fill("half a thought")
@@ -143,7 +143,7 @@ def test_sharing_fits_a_phone(visit, server, theme, locale):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_sharing_pages_are_accessible(visit, server, page, guest, theme):
     ask_and_wait(page, CALCULATION)
-    let_in(page, "guest", "write")
+    add_member(page, "guest", "write")
     other = visit(server, storage_state=guest, color_scheme=theme, reduced_motion="reduce")
     other.goto(page.url)
     step = last_run(other).locator(".step").nth(1)

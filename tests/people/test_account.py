@@ -61,7 +61,7 @@ def test_a_new_password_ends_every_other_session(inside, ada):
     assert last_action() == "password.set"
 
 
-def test_a_wrong_or_weak_password_is_told_at_its_field(inside, ada):
+def test_a_wrong_or_weak_password_is_an_error_at_its_field(inside, ada):
     assert "wrong-old_password" in change_password(inside, old="no").content.decode()
     assert "wrong-new_password2" in change_password(inside, new="12345678").content.decode()
 
@@ -70,20 +70,20 @@ def test_a_wrong_or_weak_password_is_told_at_its_field(inside, ada):
 
 
 @pytest.mark.parametrize("route", ["password/", "app/", "app/remove/", "codes/"])
-def test_changes_ask_again_who_it_is(stale, ada, route):
+def test_changes_need_reauthentication(stale, ada, route):
     answer = stale.post(f"/account/{route}")
 
     assert answer.headers["Location"] == "/account/confirm/"
     assert stale.get("/account/").status_code == 200
 
 
-def test_a_passkey_is_not_made_on_a_page_left_open(stale, ada):
+def test_creating_a_passkey_needs_recent_authentication(stale, ada):
     asked = stale.post("/account/passkeys/", {}, content_type="application/json")
 
     assert asked.json() == {"to": "/account/confirm/"}
 
 
-def test_whoever_shows_who_they_are_may_go_on(stale, ada):
+def test_reauthentication_allows_the_change(stale, ada):
     wrong = stale.post("/account/confirm/", {"password": "no"})
     assert "Wrong password or code. Try again." in wrong.content.decode()
     assert stale.get("/account/app/").status_code == 302
@@ -92,7 +92,7 @@ def test_whoever_shows_who_they_are_may_go_on(stale, ada):
     assert stale.get("/account/app/").status_code == 200
 
 
-def test_an_app_is_set_up_with_the_code_that_it_shows(inside, ada):
+def test_an_authenticator_app_is_set_up_with_its_code(inside, ada):
     page = inside.get("/account/app/").content.decode()
     secret = inside.session["new_secret"]
     assert secret[:4] in page
@@ -110,7 +110,7 @@ def test_an_app_is_set_up_with_the_code_that_it_shows(inside, ada):
     assert "no-store" in told.headers["Cache-Control"]
 
 
-def test_codes_go_with_the_last_thing_that_they_are_for(inside, secret, ada):
+def test_recovery_codes_are_deleted_with_the_last_factor(inside, secret, ada):
     Passkey.objects.create(user=ada, name="stick", key_id="a", public_key="b")
 
     inside.post("/account/app/remove/")
@@ -121,7 +121,7 @@ def test_codes_go_with_the_last_thing_that_they_are_for(inside, secret, ada):
     assert not factors.has_second_factor(ada)
 
 
-def test_what_is_demanded_cannot_be_removed(inside, ada, secret, settings):
+def test_a_required_factor_cannot_be_removed(inside, ada, secret, settings):
     settings.REQUIRE_MFA = "all"
 
     page = inside.post("/account/app/remove/")
@@ -130,7 +130,7 @@ def test_what_is_demanded_cannot_be_removed(inside, ada, secret, settings):
     assert Authenticator.objects.exists()
 
 
-def test_a_session_elsewhere_can_be_ended(inside, ada):
+def test_another_session_can_be_ended(inside, ada):
     other = elsewhere()
     visit = Visit.objects.get(session=other.session.session_key)
     assert "Safari on iPhone" in inside.get("/account/").content.decode()
@@ -141,7 +141,7 @@ def test_a_session_elsewhere_can_be_ended(inside, ada):
     assert inside.get("/account/").status_code == 200
 
 
-def test_the_session_and_the_passkey_of_another_are_no_other_than_none(inside, stranger):
+def test_another_users_session_and_passkey_return_404(inside, stranger):
     key = Passkey.objects.create(user=stranger, name="stick", key_id="a", public_key="b")
     browser = Client()
     browser.force_login(stranger)
@@ -160,7 +160,7 @@ def test_the_session_and_the_passkey_of_another_are_no_other_than_none(inside, s
 
 @pytest.mark.parametrize("body", JUNK)
 @pytest.mark.parametrize("route", ["/account/passkeys/done/", "/account/confirm/passkey/done/"])
-def test_nothing_that_a_page_sends_as_a_passkey_breaks_it(inside, ada, route, body):
+def test_any_passkey_data_gets_a_response(inside, ada, route, body):
     asked = {"/account/passkeys/done/": "/account/passkeys/"}.get(route, route[:-5])
     inside.post(asked, {}, content_type="application/json")
 
@@ -170,7 +170,7 @@ def test_nothing_that_a_page_sends_as_a_passkey_breaks_it(inside, ada, route, bo
     assert answer.json()["wrong"]
 
 
-def test_a_session_is_seen_once_a_minute(inside, ada):
+def test_the_last_activity_is_saved_once_a_minute(inside, ada):
     before = Visit.objects.get().seen_at
     inside.get("/account/")
     seen = Visit.objects.get().seen_at
@@ -188,7 +188,7 @@ def test_a_session_is_seen_once_a_minute(inside, ada):
         ("/account/erase/", "password"),
     ],
 )
-def test_no_page_lets_passwords_be_guessed(inside, ada, settings, route, field, is_fresh):
+def test_every_password_form_is_rate_limited(inside, ada, settings, route, field, is_fresh):
     settings.SELF_ERASURE = True
     if not is_fresh:
         throttle.Attempts.objects.all().delete()  # as if they had never signed in from there
@@ -206,7 +206,7 @@ def test_no_page_lets_passwords_be_guessed(inside, ada, settings, route, field, 
     assert ada.check_password(PASSWORD)
 
 
-def test_with_a_second_factor_the_password_alone_confirms_nothing(stale, ada, secret):
+def test_with_a_second_factor_the_password_alone_does_not_reauthenticate(stale, ada, secret):
     assert 'name="password"' not in stale.get("/account/confirm/").content.decode()
     stale.post("/account/confirm/", {"password": PASSWORD})
     assert stale.get("/account/app/").status_code == 302
@@ -216,9 +216,7 @@ def test_with_a_second_factor_the_password_alone_confirms_nothing(stale, ada, se
     assert stale.get("/account/app/").status_code == 200
 
 
-def test_an_account_is_deleted_only_by_whoever_has_just_shown_who_they_are(
-    stale, ada, settings
-):
+def test_deleting_an_account_needs_reauthentication(stale, ada, settings):
     settings.SELF_ERASURE = True
     assert 'name="password"' not in stale.get("/account/data/").content.decode()
 

@@ -20,7 +20,7 @@ def test_a_missing_page_keeps_the_navigation(person, client):
 
 
 @pytest.mark.django_db
-def test_an_administrator_gets_back_to_the_console(administrator, client):
+def test_a_console_error_page_links_to_the_console(administrator, client):
     client.force_login(administrator)
 
     for missing in ("/chat/999999/", "/nowhere/"):
@@ -28,7 +28,7 @@ def test_an_administrator_gets_back_to_the_console(administrator, client):
 
 
 @pytest.mark.django_db
-def test_a_visitor_is_offered_to_sign_in(client):
+def test_an_anonymous_error_page_links_to_sign_in(client):
     page = client.get("/s/nothing/nowhere/")
 
     assert page.status_code == 404
@@ -47,7 +47,7 @@ def test_an_expired_form_keeps_the_navigation(person):
     assert 'href="/traces/"' in page.text
 
 
-def test_a_database_that_is_down_is_said_to_be_so(django_db_blocker):
+def test_an_unreachable_database_is_reported(django_db_blocker):
     request = RequestFactory().get("/traces/")
     request.COOKIES["sessionid"] = "x"
     with django_db_blocker.block():

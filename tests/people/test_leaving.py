@@ -51,7 +51,7 @@ async def change_user(user, administrator, **changes):
     assert answer.status_code == 302
 
 
-async def test_switching_off_closes_sockets_at_once(chat, person, administrator):
+async def test_disabling_an_account_closes_its_sockets(chat, person, administrator):
     async with tab(person, f"/ws/chat/{chat.pk}/") as socket:
         await switched_off(person, administrator)
 
@@ -59,7 +59,7 @@ async def test_switching_off_closes_sockets_at_once(chat, person, administrator)
         assert await close_code(socket) == 4404
 
 
-async def test_switching_off_stops_what_runs_with_a_sentence(
+async def test_disabling_an_account_stops_its_runs_with_a_message(
     chat, person, administrator, scripted
 ):
     scripted(model=Endless())
@@ -80,7 +80,7 @@ class Endless:
         yield
 
 
-async def test_a_reviewer_who_is_none_any_more_sees_no_more(person, stranger, administrator):
+async def test_a_former_reviewer_loses_access_at_once(person, stranger, administrator):
     await sync_to_async(roles.set_role)(stranger, Role.REVIEWER)
     run = await Run.objects.acreate(user=person, topic="t.1", query="?", status="completed")
     async with tab(stranger, f"/ws/runs/{run.pk}/", query=b"over") as socket:
@@ -89,7 +89,7 @@ async def test_a_reviewer_who_is_none_any_more_sees_no_more(person, stranger, ad
         assert await close_code(socket) == 4404
 
 
-async def test_a_right_that_is_taken_is_gone_from_an_open_page(person, stranger, administrator):
+async def test_a_removed_permission_applies_to_open_pages(person, stranger, administrator):
     """Also a permission granted directly, before roles existed."""
     right = await Permission.objects.aget(codename="review_runs")
     await stranger.user_permissions.aadd(right)
@@ -117,7 +117,7 @@ async def test_signing_out_closes_the_sockets_of_that_browser(chat, person):
         assert await other.receive_from(TIMEOUT_SECONDS)
 
 
-def test_a_share_link_dies_with_its_maker(root, person):
+def test_a_share_link_ends_with_its_creator(root, person):
     run = Run.objects.create(user=person, topic="t.1", query="?", status="completed")
     token = sharing.create_link(run, person, "person", "1", is_masked=False)
 

@@ -20,7 +20,7 @@ from tests.people.provider import CLIENT, is_in, sent_back, signed_in, use
 pytestmark = pytest.mark.django_db
 
 
-def test_somebody_new_gets_an_account_and_goes_on(client, provider, django_user_model):
+def test_a_new_user_gets_an_account_and_is_redirected(client, provider, django_user_model):
     answer = signed_in(client)
 
     ada = django_user_model.objects.get()
@@ -31,7 +31,7 @@ def test_somebody_new_gets_an_account_and_goes_on(client, provider, django_user_
     assert Visit.objects.get().way == "oidc"
 
 
-def test_the_same_person_comes_back_to_the_same_account(client, provider, django_user_model):
+def test_the_same_user_gets_the_same_account(client, provider, django_user_model):
     signed_in(client)
     provider.person = {"sub": "42", "preferred_username": "lovelace"}
     signed_in(Client())
@@ -40,7 +40,7 @@ def test_the_same_person_comes_back_to_the_same_account(client, provider, django
     assert Identity.objects.count() == 1
 
 
-def test_a_name_that_is_taken_is_somebody_else(client, provider, person, administrator):
+def test_an_existing_username_is_not_taken_over(client, provider, person, administrator):
     provider.person = {"sub": "1", "preferred_username": "root"}
 
     signed_in(client)
@@ -50,7 +50,7 @@ def test_a_name_that_is_taken_is_somebody_else(client, provider, person, adminis
 
 
 @pytest.mark.parametrize("verified", [True, False, None, "true"])
-def test_only_a_verified_address_finds_an_account(client, provider, person, verified):
+def test_only_a_verified_email_matches_an_account(client, provider, person, verified):
     person.email = "Ada@Example.org"
     person.save()
     provider.person |= {"email": "ada@example.org", "email_verified": verified}
@@ -62,7 +62,7 @@ def test_only_a_verified_address_finds_an_account(client, provider, person, veri
     assert person.identities.exists() is is_found
 
 
-def test_nobody_is_made_where_that_is_not_wanted(client, provider, settings):
+def test_accounts_are_not_created_if_disabled(client, provider, settings):
     use(settings, oidc_create=False)
     provider.person |= {"email": "ada@example.org", "email_verified": True}
 
@@ -72,7 +72,7 @@ def test_nobody_is_made_where_that_is_not_wanted(client, provider, settings):
     assert not is_in(client)
 
 
-def test_whoever_is_switched_off_stays_out(client, provider, person):
+def test_a_disabled_account_cannot_sign_in(client, provider, person):
     Identity.objects.create(user=person, issuer=provider.url, subject="42")
     person.is_active = False
     person.save()
@@ -81,7 +81,7 @@ def test_whoever_is_switched_off_stays_out(client, provider, person):
     assert not is_in(client)
 
 
-def test_groups_there_are_roles_here(client, provider, settings, administrator):
+def test_groups_of_the_provider_become_roles(client, provider, settings, administrator):
     use(settings, oidc_groups_claim="teams", oidc_administrators="ops, admins")
     for teams, role in ((["ops"], Role.ADMINISTRATOR), (["reviewer"], Role.REVIEWER)):
         provider.person |= {"teams": teams}
@@ -93,7 +93,7 @@ def test_groups_there_are_roles_here(client, provider, settings, administrator):
     assert roles.get_role(Identity.objects.get().user) == Role.PERSON
 
 
-def test_without_a_claim_roles_are_given_here(client, provider, person):
+def test_without_a_groups_claim_roles_are_managed_locally(client, provider, person):
     Identity.objects.create(user=person, issuer=provider.url, subject="42")
     roles.set_role(person, Role.REVIEWER)
     provider.person |= {"groups": ["administrator"]}
@@ -103,7 +103,7 @@ def test_without_a_claim_roles_are_given_here(client, provider, person):
     assert roles.get_role(type(person).objects.get(pk=person.pk)) == Role.REVIEWER
 
 
-def test_an_answer_for_another_browser_lets_nobody_in(client, provider):
+def test_a_response_for_another_browser_is_rejected(client, provider):
     back = sent_back(client)
     other = Client()
 
@@ -113,7 +113,7 @@ def test_an_answer_for_another_browser_lets_nobody_in(client, provider):
     assert not is_in(other)
 
 
-def test_an_answer_is_taken_once(client, provider):
+def test_a_response_is_accepted_once(client, provider):
     back = sent_back(client)
     cookie = client.cookies[oidc.COOKIE_NAME].value
     client.get(back)
@@ -141,7 +141,7 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("name", SPOILT)
-def test_a_token_that_is_not_right_lets_nobody_in(client, provider, name):
+def test_an_invalid_token_is_rejected(client, provider, name):
     spoilt = SPOILT[name] if isinstance(SPOILT[name], dict) else {name: SPOILT[name]}
     provider.change = lambda claims: {**claims, **spoilt}
 
@@ -151,7 +151,7 @@ def test_a_token_that_is_not_right_lets_nobody_in(client, provider, name):
     assert not is_in(client)
 
 
-def test_a_token_that_another_has_signed_lets_nobody_in(client, provider):
+def test_a_token_signed_by_another_key_is_rejected(client, provider):
     back = sent_back(client)
     signed_in(Client())  # the provider's keys are known
     real, name = provider.key, provider.kid
@@ -179,7 +179,7 @@ def test_new_keys_are_fetched(client, provider):
     assert is_in(other)
 
 
-def test_a_service_that_is_away_is_told_in_words(client, provider, settings):
+def test_an_unreachable_provider_has_an_error_message(client, provider, settings):
     use(settings, oidc_issuer="http://127.0.0.1:9")
 
     answer = client.get("/login/oidc/")
@@ -188,7 +188,7 @@ def test_a_service_that_is_away_is_told_in_words(client, provider, settings):
 
 
 @pytest.mark.parametrize("place", [None, 7, "http://[", ["x"]])
-def test_a_service_that_does_not_say_where_it_is_is_told_in_words(
+def test_an_incomplete_discovery_document_has_an_error_message(
     client, provider, monkeypatch, place
 ):
     there = provider.discovery() | {"token_endpoint": place}
@@ -201,13 +201,13 @@ def test_a_service_that_does_not_say_where_it_is_is_told_in_words(
     assert not is_in(client)
 
 
-def test_without_a_service_there_is_no_button_and_no_way(client, db):
+def test_without_a_provider_there_is_no_button_and_no_route(client, db):
     assert "oidc" not in client.get("/login/").content.decode()
     assert client.get("/login/oidc/").headers["Location"] == "/login/"
     assert client.get("/login/oidc/back/").headers["Location"] == "/login/"
 
 
-def test_the_way_there_keeps_nothing_here(client, provider):
+def test_redirecting_to_the_provider_saves_no_session(client, provider):
     away = client.get("/login/oidc/")
 
     cookie = away.cookies[oidc.COOKIE_NAME]
@@ -217,7 +217,7 @@ def test_the_way_there_keeps_nothing_here(client, provider):
 
 
 @pytest.mark.parametrize("audience", [[CLIENT], [CLIENT, "somebody-else"]])
-def test_a_token_for_several_says_who_asked_for_it(client, provider, audience):
+def test_a_token_for_several_audiences_needs_the_authorized_party(client, provider, audience):
     provider.change = lambda claims: {**claims, "aud": audience, "azp": CLIENT}
 
     signed_in(client)
@@ -240,7 +240,7 @@ def test_a_token_for_several_says_who_asked_for_it(client, provider, audience):
         ({"acr": ["gold"]}, False),
     ],
 )
-def test_it_counts_twice_only_if_the_service_says_so(
+def test_it_counts_as_two_factors_only_if_the_provider_says_so(
     client, provider, settings, told, is_twice
 ):
     use(settings, oidc_acr="gold, platinum")
@@ -251,7 +251,7 @@ def test_it_counts_twice_only_if_the_service_says_so(
     assert client.session["proved_twice"] is is_twice
 
 
-def test_what_the_service_does_not_prove_is_asked_for_here(client, provider, settings):
+def test_a_missing_second_factor_is_requested_locally(client, provider, settings):
     settings.REQUIRE_MFA = "all"
 
     assert signed_in(client).headers["Location"].startswith("/login/app/?next=")
@@ -261,9 +261,7 @@ def test_what_the_service_does_not_prove_is_asked_for_here(client, provider, set
     assert is_in(client)
 
 
-def test_a_second_factor_of_ours_is_asked_for_after_the_first_one_there(
-    client, provider, person
-):
+def test_a_local_second_factor_is_requested_after_the_provider(client, provider, person):
     Identity.objects.create(user=person, issuer=provider.url, subject="42")
     factors.add_authenticator(person, totp.new_secret(), 0)
 
@@ -272,7 +270,7 @@ def test_a_second_factor_of_ours_is_asked_for_after_the_first_one_there(
 
 
 @pytest.mark.parametrize("rank", ["superuser", "staff", "administrator", "reviewer", "right"])
-def test_nobody_with_rights_is_found_by_an_address(client, provider, person, rank):
+def test_privileged_accounts_are_not_matched_by_email(client, provider, person, rank):
     person.email = "ada@example.org"
     person.is_superuser, person.is_staff = rank == "superuser", rank == "staff"
     person.save()
@@ -293,7 +291,7 @@ def test_nobody_with_rights_is_found_by_an_address(client, provider, person, ran
     "name",
     ["аda", "ADA", "ａｄａ", "a\u200bda", "αda", "AdА"],  # some of them not in Latin
 )
-def test_a_name_that_looks_like_one_that_is_taken_is_told_apart(client, provider, person, name):
+def test_a_lookalike_username_gets_a_suffix(client, provider, person, name):
     provider.person = {"sub": "7", "preferred_username": name}
 
     signed_in(client)
@@ -306,18 +304,18 @@ def test_a_name_that_looks_like_one_that_is_taken_is_told_apart(client, provider
 @pytest.mark.parametrize(
     ("one", "other"), [("paypal", "paypaI"), ("modern", "rnodern"), ("root", "r00t")]
 )
-def test_names_that_look_alike_have_one_skeleton(one, other):
+def test_lookalike_names_have_the_same_skeleton(one, other):
     assert confusable_names.skeleton(one) == confusable_names.skeleton(other)
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("かく", "がく"), ("ann", "anna"), ("山田", "山本")]
 )
-def test_names_that_do_not_look_alike_are_told_apart(one, other):
+def test_different_names_have_different_skeletons(one, other):
     assert confusable_names.skeleton(one) != confusable_names.skeleton(other)
 
 
-def test_whoever_confirms_by_the_service_is_asked_there_again(client, provider):
+def test_reauthentication_by_the_provider_forces_a_new_sign_in(client, provider):
     back = sent_back(client)
     client.get(back)
     away = client.get("/login/oidc/", {"next": "/account/", "fresh": "1"})
@@ -329,7 +327,7 @@ def test_whoever_confirms_by_the_service_is_asked_there_again(client, provider):
     assert "ask you to sign in again." in answer.content.decode()
 
 
-def test_whoever_was_asked_again_is_confirmed_in_the_same_session(client, provider):
+def test_reauthentication_by_the_provider_keeps_the_session(client, provider):
     client.get(sent_back(client))
     before = client.session.session_key
     away = client.get("/login/oidc/", {"next": "/account/", "fresh": "1"})
@@ -355,9 +353,7 @@ def test_other_asymmetric_signatures_are_verified(client, provider, algorithm, k
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256"])
-def test_a_token_without_a_signature_of_the_service_lets_nobody_in(
-    client, provider, monkeypatch, algorithm
-):
+def test_an_unsigned_token_is_rejected(client, provider, monkeypatch, algorithm):
     """A public key must not be taken for the secret of an HMAC either."""
     signed, public = provider.signed, provider.key.as_pem(private=False)
 
@@ -377,7 +373,7 @@ def base64url(content):
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
-def test_a_token_for_another_access_token_lets_nobody_in(client, provider):
+def test_a_token_for_another_access_token_is_rejected(client, provider):
     provider.person |= {"at_hash": "bm90IGl0"}
 
     assert "be verified" in signed_in(client).content.decode()
@@ -385,14 +381,14 @@ def test_a_token_for_another_access_token_lets_nobody_in(client, provider):
 
 
 @pytest.mark.parametrize("spoilt", [{"iat": 9_999_999_999}, {"exp": 1}, {"nbf": 9_999_999_999}])
-def test_a_token_of_another_time_lets_nobody_in_and_names_the_clocks(client, provider, spoilt):
+def test_a_token_from_another_time_is_rejected_and_names_the_clocks(client, provider, spoilt):
     provider.person |= spoilt
 
     assert "The clocks of this server and Acme differ" in signed_in(client).content.decode()
     assert not is_in(client)
 
 
-def test_keys_for_encryption_and_of_unknown_kinds_are_passed_over(client, provider):
+def test_encryption_keys_and_unknown_keys_are_skipped(client, provider):
     def keys():
         more = [{"kty": "new"}, {**provider.public(), "use": "enc"}, "nonsense"]
         return {"keys": [*more, provider.public()]}
@@ -405,9 +401,7 @@ def test_keys_for_encryption_and_of_unknown_kinds_are_passed_over(client, provid
 
 
 @pytest.mark.parametrize("padding", ["x" * 2_000_000, None])
-def test_an_answer_that_is_too_large_or_compressed_is_not_read(
-    client, provider, monkeypatch, padding
-):
+def test_a_too_large_or_compressed_response_is_not_read(client, provider, monkeypatch, padding):
     there = provider.discovery() | {"padding": padding}
     monkeypatch.setattr(provider, "discovery", lambda: there)
     provider.encoding = "" if padding else "gzip"
@@ -417,7 +411,7 @@ def test_an_answer_that_is_too_large_or_compressed_is_not_read(
     assert "Acme isn&#x27;t responding." in answer.content.decode()
 
 
-def test_an_answer_that_dribbles_has_a_deadline(client, provider, monkeypatch):
+def test_a_dripping_response_times_out(client, provider, monkeypatch):
     monkeypatch.setattr(oidc_client, "TIMEOUT_SECONDS", 0.2)
     provider.pause = 0.05
     began = time.monotonic()
@@ -428,7 +422,7 @@ def test_an_answer_that_dribbles_has_a_deadline(client, provider, monkeypatch):
     assert time.monotonic() - began < 5
 
 
-def test_a_redirect_of_the_service_is_not_followed(client, provider):
+def test_a_redirect_of_the_provider_is_not_followed(client, provider):
     back = sent_back(client)
     provider.elsewhere = f"{provider.url}/token"
 
@@ -436,7 +430,7 @@ def test_a_redirect_of_the_service_is_not_followed(client, provider):
     assert not is_in(client)
 
 
-def test_a_client_without_a_secret_proves_itself_by_its_verifier(client, provider, settings):
+def test_a_public_client_uses_pkce(client, provider, settings):
     use(settings, oidc_client_secret=None)
     provider.is_public = True
 

@@ -53,7 +53,7 @@ def test_a_complete_token_needs_no_userinfo(client, bare, administrator):
     assert someone().email == "ada@example.org"
 
 
-def test_the_token_counts_more_than_userinfo(client, bare):
+def test_the_token_takes_precedence_over_userinfo(client, bare):
     bare.person |= {"teams": [], "preferred_username": "lovelace"}
 
     signed_in(client)
@@ -63,7 +63,7 @@ def test_the_token_counts_more_than_userinfo(client, bare):
 
 
 @pytest.mark.parametrize("subject", ["43", None, 42])
-def test_userinfo_about_somebody_else_lets_nobody_in(client, bare, subject):
+def test_userinfo_of_another_user_is_rejected(client, bare, subject):
     bare.user_info |= {"sub": subject}
 
     assert "be verified" in signed_in(client).content.decode()
@@ -71,7 +71,7 @@ def test_userinfo_about_somebody_else_lets_nobody_in(client, bare, subject):
 
 
 @pytest.mark.parametrize("wrong", [{"aud": "somebody-else"}, {"iss": "https://evil.example"}])
-def test_signed_userinfo_for_another_client_lets_nobody_in(client, bare, wrong):
+def test_signed_userinfo_for_another_client_is_rejected(client, bare, wrong):
     bare.signs = True
     bare.user_info |= wrong
 
@@ -87,7 +87,7 @@ def test_userinfo_does_not_prove_a_second_factor(client, bare):
     assert client.session["proved_twice"] is False
 
 
-def test_an_address_is_only_verified_by_the_one_who_sent_it(client, bare, person):
+def test_an_email_is_verified_only_by_its_own_source(client, bare, person):
     person.email = "victim@example.org"
     person.save()
     bare.person |= {"email": "victim@example.org"}
@@ -110,14 +110,14 @@ def test_a_refused_userinfo_is_fatal_only_if_roles_depend_on_it(client, bare, se
     assert "UserInfo answered with status 403" in caplog.text
 
 
-def test_a_failing_userinfo_lets_nobody_in(client, bare):
+def test_a_failing_userinfo_request_rejects_the_sign_in(client, bare):
     bare.user_info_status = 503
 
     assert "Acme isn&#x27;t responding." in signed_in(client).content.decode()
     assert not is_in(client)
 
 
-def test_groups_that_nobody_sends_are_logged(client, bare, caplog):
+def test_missing_groups_are_logged(client, bare, caplog):
     del bare.user_info["teams"]
 
     signed_in(client)
@@ -126,7 +126,7 @@ def test_groups_that_nobody_sends_are_logged(client, bare, caplog):
     assert "sent no claim 'teams'" in caplog.text
 
 
-def test_a_later_sign_in_fills_in_what_is_empty_and_changes_nothing_else(client, bare, person):
+def test_a_later_sign_in_fills_only_empty_fields(client, bare, person):
     person.first_name, person.email = "", ""
     person.save()
     Identity.objects.create(user=person, issuer=bare.url, subject="42")
@@ -139,7 +139,7 @@ def test_a_later_sign_in_fills_in_what_is_empty_and_changes_nothing_else(client,
     assert (someone().first_name, someone().email) == ("Ada", "ada@example.org")
 
 
-def test_an_address_of_another_account_is_not_filled_in(client, bare, person, administrator):
+def test_an_email_of_another_account_is_not_filled_in(client, bare, person, administrator):
     administrator.email = "ADA@example.org"
     administrator.save()
     person.email = ""

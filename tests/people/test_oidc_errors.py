@@ -40,7 +40,7 @@ def test_an_error_from_the_provider_is_explained_and_logged(client, provider, co
     assert not is_in(client)
 
 
-def test_a_failed_sign_in_keeps_where_the_user_wanted_to_go(client, provider):
+def test_a_failed_sign_in_keeps_the_target_page(client, provider):
     provider.denial = {"error": "access_denied"}
 
     answer = signed_in(client, onward="/workflows/")
@@ -48,7 +48,7 @@ def test_a_failed_sign_in_keeps_where_the_user_wanted_to_go(client, provider):
     assert "/login/oidc/?next=%2Fworkflows%2F" in answer.content.decode()
 
 
-def test_a_wrong_secret_is_named_but_never_shown(client, provider, settings, caplog):
+def test_a_wrong_secret_is_reported_but_never_shown(client, provider, settings, caplog):
     use(settings, oidc_client_secret=SecretStr("quokka-umbrella"))
     provider.refusal = "invalid_client"
 
@@ -118,7 +118,7 @@ def test_an_endpoint_is_encrypted_if_the_issuer_is(provider, monkeypatch, place)
         client.endpoint("token_endpoint")
 
 
-def test_a_response_of_another_issuer_lets_nobody_in(client, provider):
+def test_a_response_of_another_issuer_is_rejected(client, provider):
     back = sent_back(client)
 
     assert "be verified" in told(client.get(f"{back}&iss=https://evil.example"))
@@ -126,7 +126,7 @@ def test_a_response_of_another_issuer_lets_nobody_in(client, provider):
     assert client.get(f"{sent_back(client)}&iss={provider.url}").status_code == 302
 
 
-def test_another_nonce_is_another_sign_in(client, provider):
+def test_another_nonce_is_rejected(client, provider):
     provider.change = lambda claims: {**claims, "nonce": "another"}
 
     assert "belongs to a different sign-in" in told(signed_in(client))
@@ -139,7 +139,7 @@ def test_an_expired_sign_in_is_explained(client, provider, monkeypatch):
     assert "This sign-in took too long" in told(client.get(back))
 
 
-def test_a_state_is_used_up_by_a_failure_but_not_by_another_tab(client, provider):
+def test_a_state_is_consumed_by_a_failure_but_not_by_another_tab(client, provider):
     first = sent_back(client)
     second = sent_back(client)
     assert "started in a different browser" in told(client.get(first))
@@ -148,7 +148,7 @@ def test_a_state_is_used_up_by_a_failure_but_not_by_another_tab(client, provider
     assert not client.cookies[oidc.COOKIE_NAME].value
 
 
-def test_going_back_after_a_sign_in_leads_on(client, provider):
+def test_going_back_after_a_sign_in_redirects_to_the_target(client, provider):
     back = sent_back(client)
     client.get(back)
 
@@ -171,7 +171,7 @@ def test_an_account_that_cannot_be_found_says_why(client, provider, settings, cl
     assert not is_in(client)
 
 
-def test_a_secret_in_the_body_is_used_where_the_provider_wants_it_there(
+def test_the_secret_is_sent_in_the_body_if_the_provider_requires_it(
     client, provider, monkeypatch
 ):
     provider.more = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
@@ -183,7 +183,7 @@ def test_a_secret_in_the_body_is_used_where_the_provider_wants_it_there(
     assert seen[0]["client_secret"] == SECRET
 
 
-def test_every_error_has_a_sentence_of_its_own_that_can_be_filled_in():
+def test_every_error_has_its_own_message():
     values = {"service": "Acme", "redirect_uri": "https://x", "scopes": "openid"}
     with translation.override("en"):
         kinds = all_kinds(oidc_errors.ProtocolError)
@@ -203,7 +203,7 @@ def test_the_log_line_of_a_refusal_is_short_and_without_secrets():
     assert "a1B2a1B2" not in str(error)
 
 
-def test_a_new_browser_is_not_let_in_by_an_error(provider):
+def test_an_error_does_not_sign_in_a_new_browser(provider):
     assert "This sign-in took too long" in told(
         Client().get("/login/oidc/back/?error=access_denied&state=x")
     )

@@ -49,9 +49,7 @@ def test_a_profile_is_saved_and_shown(page, person, client):
 
 
 @pytest.mark.parametrize("name", ["eve", "Eve", "еve", "evе", "Ｅve"])
-def test_nobody_can_have_the_name_of_another_or_one_that_looks_like_it(
-    name, page, person, django_user_model
-):
+def test_names_of_others_and_lookalikes_are_rejected(name, page, person, django_user_model):
     django_user_model.objects.create_user("eve")
     response = page(display_name=name)
 
@@ -60,13 +58,13 @@ def test_nobody_can_have_the_name_of_another_or_one_that_looks_like_it(
     assert not Profile.objects.exists()
 
 
-def test_a_display_name_is_taken_as_well(page, stranger):
+def test_a_display_name_of_another_user_is_rejected(page, stranger):
     profiles.save_setting(stranger, display_name="Ada L", skeleton="ada l")
 
     assert page(display_name="Аda L").status_code == 422
 
 
-def test_a_name_of_signs_that_become_many_is_taken_as_well(page, stranger):
+def test_a_name_with_expanding_characters_is_compared_normalized(page, stranger):
     name = "ﷺ" * 60
     assert page(display_name=name).status_code == 302
     assert profiles.is_taken(name, stranger)
@@ -91,7 +89,7 @@ def test_without_a_display_name_the_username_is_shown(page, person):
     ("field", "value"),
     [("time_zone", "Mars/Olympus"), ("about_me", "x" * 1501), ("clock", "13")],
 )
-def test_a_wrong_value_is_refused_and_nothing_typed_is_lost(field, value, page):
+def test_an_invalid_value_is_rejected_and_keeps_the_input(field, value, page):
     response = page(**{field: value})
 
     assert response.status_code == 422

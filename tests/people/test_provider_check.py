@@ -35,7 +35,7 @@ def test_without_a_provider_there_is_nothing_to_check(settings):
         call_command("check_oidc")
 
 
-def test_a_provider_that_accepts_us_is_good(provider, capsys):
+def test_a_provider_that_accepts_the_client_is_ok(provider, capsys):
     (line,) = check_single_sign_on()
     call_command("check_oidc", origin="https://chat.example/")
 
@@ -45,7 +45,7 @@ def test_a_provider_that_accepts_us_is_good(provider, capsys):
     assert "https://chat.example/login/oidc/signed-out/\n" in told
 
 
-def test_a_good_result_is_remembered_and_a_bad_one_is_not(provider):
+def test_only_a_good_result_is_cached(provider):
     provider.accepts_redirect = False
     assert not next(check_single_sign_on()).is_good
     provider.accepts_redirect = True
@@ -77,13 +77,13 @@ def test_an_unregistered_redirect_uri_is_named(client, provider):
 
 
 @pytest.mark.parametrize("code", ["invalid_scope", "unauthorized_client"])
-def test_what_the_provider_says_in_its_redirect_is_found(client, provider, code):
+def test_an_error_in_the_providers_redirect_is_found(client, provider, code):
     provider.denial = {"error": code}
 
     assert code in str(problem(client))
 
 
-def test_a_provider_that_wants_a_user_first_is_good(client, provider):
+def test_a_provider_that_requires_a_user_first_is_ok(client, provider):
     provider.denial = {"error": "login_required"}
 
     provider_check.check(client)
@@ -110,7 +110,7 @@ def test_clocks_that_differ_are_found(client, provider, date, side):
 
 
 @pytest.mark.parametrize("date", ["yesterday", " "])
-def test_a_provider_without_a_clock_is_good(client, provider, date):
+def test_a_provider_without_a_date_header_is_ok(client, provider, date):
     provider.date = date
 
     provider_check.check(client)
@@ -124,7 +124,7 @@ def test_a_provider_without_a_clock_is_good(client, provider, date):
         ({"token_endpoint": None}, oidc_errors.ProviderMisconfigured),
     ],
 )
-def test_a_discovery_document_that_does_not_fit_is_found(client, provider, more, kind):
+def test_an_invalid_discovery_document_is_found(client, provider, more, kind):
     provider.more = more
 
     assert type(problem(client)) is kind

@@ -36,7 +36,7 @@ def sentence(client):
     return html.unescape(client.get("/login/").content.decode())
 
 
-def test_signing_out_here_leads_to_the_sign_out_there(client, ending):
+def test_signing_out_redirects_to_the_providers_sign_out(client, ending):
     signed_in(client)
 
     place, sent = leave(client)
@@ -49,7 +49,7 @@ def test_signing_out_here_leads_to_the_sign_out_there(client, ending):
     assert len(sent["state"]) > 40
 
 
-def test_coming_back_from_there_is_confirmed_once(client, ending):
+def test_returning_from_the_provider_is_confirmed_once(client, ending):
     signed_in(client)
     _, sent = leave(client)
 
@@ -62,7 +62,7 @@ def test_coming_back_from_there_is_confirmed_once(client, ending):
 
 
 @pytest.mark.parametrize("state", ["", "another", "é"])
-def test_a_link_to_that_page_says_nothing(client, ending, state):
+def test_a_direct_link_to_the_confirmation_shows_nothing(client, ending, state):
     signed_in(client)
     leave(client)
 
@@ -71,7 +71,7 @@ def test_a_link_to_that_page_says_nothing(client, ending, state):
     assert "finished" not in sentence(client)
 
 
-def test_a_provider_without_a_sign_out_is_named(client, provider):
+def test_a_provider_without_a_sign_out_endpoint_is_named(client, provider):
     signed_in(client)
 
     assert client.post("/logout/").headers["Location"] == "/login/"
@@ -80,7 +80,7 @@ def test_a_provider_without_a_sign_out_is_named(client, provider):
     assert not is_in(client)
 
 
-def test_a_password_session_knows_no_provider(client, ending, ada, sign_in):
+def test_a_password_session_has_no_provider_sign_out(client, ending, ada, sign_in):
     sign_in()
 
     assert client.post("/logout/").headers["Location"] == "/login/"
@@ -88,7 +88,7 @@ def test_a_password_session_knows_no_provider(client, ending, ada, sign_in):
     assert "Acme." not in sentence(client)
 
 
-def test_a_session_of_a_former_provider_ends_only_here(client, ending, settings):
+def test_a_session_of_a_former_provider_ends_only_locally(client, ending, settings):
     signed_in(client)
     use(settings, oidc_issuer="https://new.example")
 
@@ -96,7 +96,7 @@ def test_a_session_of_a_former_provider_ends_only_here(client, ending, settings)
     assert not is_in(client)
 
 
-def test_the_id_token_is_encrypted_at_rest_and_gone_afterwards(client, ending):
+def test_the_id_token_is_encrypted_and_deleted_afterwards(client, ending):
     signed_in(client)
     saved = Session.objects.get().get_decoded()
 
@@ -107,7 +107,7 @@ def test_the_id_token_is_encrypted_at_rest_and_gone_afterwards(client, ending):
     assert not Session.objects.exists()
 
 
-def test_keys_that_were_changed_leave_out_the_hint(client, ending, settings):
+def test_changed_encryption_keys_omit_the_token_hint(client, ending, settings):
     signed_in(client)
     settings.ENCRYPTION_KEYS = ["quite another phrase"]
 
@@ -124,7 +124,7 @@ def test_a_token_that_is_too_long_for_a_url_is_left_out(client, ending):
     assert sent["client_id"] == CLIENT
 
 
-def test_a_second_factor_in_between_keeps_the_way_out(client, ending, person):
+def test_a_second_factor_keeps_the_provider_sign_out(client, ending, person):
     Identity.objects.create(user=person, issuer=ending.url, subject="42")
     secret = totp.new_secret()
     factors.add_authenticator(person, secret, 0)
@@ -135,9 +135,7 @@ def test_a_second_factor_in_between_keeps_the_way_out(client, ending, person):
     assert "id_token_hint" in leave(client)[1]
 
 
-def test_an_interrupted_sign_in_of_somebody_else_leaves_no_way_out(
-    client, ending, ada, sign_in
-):
+def test_another_users_interrupted_sign_in_leaves_no_token(client, ending, ada, sign_in):
     other = type(ada).objects.create_user("other")
     Identity.objects.create(user=other, issuer=ending.url, subject="42")
     factors.add_authenticator(other, totp.new_secret(), 0)

@@ -56,7 +56,7 @@ def fresh(user):
     return type(user).objects.get(pk=user.pk)
 
 
-def test_each_role_may_do_its_own(person, stranger, helper):
+def test_each_role_has_its_permissions(person, stranger, helper):
     roles.set_role(stranger, Role.REVIEWER)
     person, stranger = fresh(person), fresh(stranger)
 
@@ -81,7 +81,7 @@ def test_a_role_is_given_as_one_choice(root, person):
     assert list(actions) == ["rights.changed"] * 3
 
 
-def test_groups_are_chosen_beside_the_role(root, person):
+def test_groups_are_chosen_next_to_the_role(root, person):
     finance = Group.objects.create(name="finance")
 
     save_user(root, person, groups=[finance.pk], role="reviewer")
@@ -91,7 +91,7 @@ def test_groups_are_chosen_beside_the_role(root, person):
     assert AuditEntry.objects.first().detail["groups"] == ["finance", "reviewer"]
 
 
-def test_whoever_is_added_gets_a_link_and_no_password(console, django_user_model):
+def test_a_new_user_gets_a_link_instead_of_a_password(console, django_user_model):
     typed = {"username": "linus", "role": "person", "email": "", "groups": []}
 
     answer = console.post("/admin/auth/user/add/", typed)
@@ -102,7 +102,7 @@ def test_whoever_is_added_gets_a_link_and_no_password(console, django_user_model
     assert list(linus.groups.values_list("name", flat=True)) == ["person"]
 
 
-def test_what_can_be_done_for_somebody_is_explained_and_nothing_else(root, person):
+def test_only_possible_actions_are_offered_and_explained(root, person):
     page = f"/admin/auth/user/{person.pk}/change/"
     assert "lost a device" not in root.get(page).content.decode()
 
@@ -111,7 +111,7 @@ def test_what_can_be_done_for_somebody_is_explained_and_nothing_else(root, perso
     assert "lost a device" in root.get(page).content.decode()
 
 
-def test_the_last_administrator_stays_one(root, administrator, person):
+def test_the_last_administrator_keeps_the_role(root, administrator, person):
     answer = save_user(root, administrator, is_active=None)
     assert "You can&#x27;t disable your own account." in answer.content.decode()
 
@@ -128,14 +128,14 @@ def test_the_last_administrator_stays_one(root, administrator, person):
     assert administrator.is_staff
 
 
-def test_of_two_administrators_one_may_go(root, administrator, helper):
+def test_one_of_two_administrators_can_be_removed(root, administrator, helper):
     save_user(root, helper, role="person")
 
     assert not helper.is_staff
     assert roles.is_last_administrator(administrator)
 
 
-def test_nobody_makes_themselves_more_than_an_administrator(console, helper):
+def test_administrators_cannot_make_themselves_superusers(console, helper):
     extra = {"is_superuser": "on", "user_permissions": ["1"], "is_staff": "on", "apart": ["1"]}
     secret = Permission.objects.get(codename="see_personal_data")
     powerful = Group.objects.create(name="auditors")
@@ -154,7 +154,7 @@ def test_nobody_makes_themselves_more_than_an_administrator(console, helper):
 
 
 @pytest.mark.parametrize("way", ["link/", "factors/remove/", "sessions/end/"])
-def test_nobody_changes_whoever_may_do_more(console, administrator, stranger, way):
+def test_users_with_more_permissions_cannot_be_changed(console, administrator, stranger, way):
     stranger.user_permissions.add(Permission.objects.get(codename="see_personal_data"))
 
     for person in (administrator, stranger):
@@ -163,7 +163,7 @@ def test_nobody_changes_whoever_may_do_more(console, administrator, stranger, wa
     assert administrator.is_active
 
 
-def test_whoever_is_switched_off_and_may_do_more_is_nobodys_way_up(console, stranger):
+def test_a_disabled_user_with_more_permissions_cannot_be_taken_over(console, stranger):
     stdio = Permission.objects.get(codename="use_stdio_servers")
     stranger.user_permissions.add(stdio)
     type(stranger).objects.filter(pk=stranger.pk).update(is_active=False)
@@ -175,7 +175,7 @@ def test_whoever_is_switched_off_and_may_do_more_is_nobodys_way_up(console, stra
     assert not stranger.is_active
 
 
-def test_of_two_who_change_rights_at_once_the_second_is_told(root, person):
+def test_a_concurrent_permission_change_is_rejected(root, person):
     roles.set_role(person, Role.PERSON)
     stdio = Permission.objects.get(codename="use_stdio_servers")
     seen = {each: root.get(page(person)).context["seen"] for each in ("first", "second")}
@@ -187,7 +187,7 @@ def test_of_two_who_change_rights_at_once_the_second_is_told(root, person):
     assert fresh(person).has_perm("agents.use_stdio_servers")
 
 
-def test_of_two_who_change_a_role_at_once_the_second_is_told(root, person):
+def test_a_concurrent_role_change_is_rejected(root, person):
     seen = root.get(page(person)).context["seen"]
 
     save_user(root, person, role="reviewer", _seen=seen)
@@ -197,7 +197,7 @@ def test_of_two_who_change_a_role_at_once_the_second_is_told(root, person):
     assert roles.get_role(fresh(person)) == Role.REVIEWER
 
 
-def test_a_superuser_gives_the_rights_that_no_role_has(root, person):
+def test_superusers_grant_permissions_outside_of_roles(root, person):
     secret = Permission.objects.get(codename="see_personal_data")
 
     save_user(root, person, apart=[secret.pk])
@@ -208,11 +208,11 @@ def test_a_superuser_gives_the_rights_that_no_role_has(root, person):
 
 
 @pytest.mark.parametrize("way", ["link/", "factors/remove/", "sessions/end/"])
-def test_nothing_is_done_by_looking(root, person, way):
+def test_get_requests_change_nothing(root, person, way):
     assert root.get(page(person, way)).status_code == 405
 
 
-def test_a_person_sees_no_page_of_the_console(client, person):
+def test_ordinary_users_see_no_console_page(client, person):
     client.force_login(person)
 
     assert client.get(page(person)).status_code == 302
@@ -220,7 +220,7 @@ def test_a_person_sees_no_page_of_the_console(client, person):
     assert client.get("/admin/login/").status_code == 403
 
 
-def test_lost_factors_are_removed_with_their_sessions(root, person):
+def test_resetting_lost_factors_ends_their_sessions(root, person):
     factors.add_authenticator(person, totp.new_secret(), 0)
     Visit.objects.create(user=person, session_id=signed_in(person), way="totp")
 
@@ -238,7 +238,7 @@ def signed_in(person):
     return client.session.session_key
 
 
-def test_a_session_is_ended_from_the_page_of_its_person(root, person):
+def test_a_session_is_ended_on_its_users_page(root, person):
     visit = Visit.objects.create(user=person, session_id=signed_in(person), way="password")
     shown = root.get(page(person)).content.decode()
     assert page(person, f"sessions/{visit.pk}/end/") in shown
@@ -249,7 +249,7 @@ def test_a_session_is_ended_from_the_page_of_its_person(root, person):
     assert root.post(page(person, f"sessions/{visit.pk}/end/")).status_code == 404
 
 
-def test_the_page_shows_how_somebody_signs_in_and_no_hash(root, person):
+def test_the_user_page_shows_sign_in_methods_and_no_hash(root, person):
     person.set_password("a long walk on the beach")
     person.save()
     factors.add_authenticator(person, totp.new_secret(), 0)
@@ -272,7 +272,7 @@ def test_roles_cannot_be_renamed_or_deleted(root):
     assert answer.status_code == 403
 
 
-def test_a_group_stays_while_something_is_for_its_people_only(root, person):
+def test_a_group_in_use_cannot_be_deleted(root, person):
     finance, sales = (Group.objects.create(name=name) for name in ("finance", "sales"))
     ledger = Agent.objects.create(name="ledger")
     ledger.groups.set([finance, sales])
@@ -289,7 +289,7 @@ def test_a_group_stays_while_something_is_for_its_people_only(root, person):
     assert not Agent.objects.usable_by(person).exists()
 
 
-def test_a_role_says_in_words_what_its_people_may_do_and_offers_no_change(root):
+def test_a_role_page_describes_its_permissions_and_is_read_only(root):
     group = roles.role_group(Role.REVIEWER)
 
     shown = root.get(f"/admin/auth/group/{group.pk}/change/").content.decode()
@@ -299,7 +299,7 @@ def test_a_role_says_in_words_what_its_people_may_do_and_offers_no_change(root):
     assert "Can " not in shown
 
 
-def test_people_from_before_have_the_role_of_a_person(person, administrator):
+def test_existing_users_have_the_default_role(person, administrator):
     Group.objects.all().delete()
 
     roles.sync_groups(sender=type("App", (), {"label": roles._last_migrated_app()}))

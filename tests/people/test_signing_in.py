@@ -48,7 +48,7 @@ def few_attempts(monkeypatch):
     monkeypatch.setattr(throttle, "ADDRESS_LIMIT", limit)
 
 
-def test_a_password_lets_in_and_the_visit_is_kept(client, ada, sign_in):
+def test_a_password_signs_in_and_the_session_is_recorded(client, ada, sign_in):
     answer = sign_in(headers={"user-agent": "Mozilla/5.0 (X11; Linux) Firefox/140.0"})
 
     visit = Visit.objects.get()
@@ -59,7 +59,9 @@ def test_a_password_lets_in_and_the_visit_is_kept(client, ada, sign_in):
 
 
 @pytest.mark.parametrize(("name", "password"), [("ada", "wrong"), ("nobody", PASSWORD)])
-def test_a_wrong_name_and_a_wrong_password_are_told_alike(client, ada, sign_in, name, password):
+def test_a_wrong_name_and_a_wrong_password_have_the_same_error(
+    client, ada, sign_in, name, password
+):
     answer = sign_in(name, password)
 
     assert "Wrong username or password." in answer.content.decode()
@@ -68,7 +70,7 @@ def test_a_wrong_name_and_a_wrong_password_are_told_alike(client, ada, sign_in, 
 
 
 @pytest.mark.parametrize("name", ["ada", "nobody"])
-def test_a_name_that_nobody_has_takes_as_long(ada, sign_in, name, monkeypatch):
+def test_an_unknown_name_takes_as_long(ada, sign_in, name, monkeypatch):
     hashed = []
     encode = MD5PasswordHasher.encode
     count = lambda hasher, *about: hashed.append(1) or encode(hasher, *about)  # noqa: E731
@@ -79,7 +81,7 @@ def test_a_name_that_nobody_has_takes_as_long(ada, sign_in, name, monkeypatch):
     assert len(hashed) == 1
 
 
-def test_what_nobody_is_called_is_not_kept(ada, sign_in):
+def test_unknown_usernames_are_not_recorded(ada, sign_in):
     sign_in("my secret password", "ada")
     sign_in("ada", "wrong")
 
@@ -89,7 +91,7 @@ def test_what_nobody_is_called_is_not_kept(ada, sign_in):
     assert "secret" not in str(list(AuditEntry.objects.values()))
 
 
-def test_whoever_is_switched_off_is_told_what_a_stranger_is(client, ada, sign_in):
+def test_a_disabled_account_gets_the_same_error_as_an_unknown_one(client, ada, sign_in):
     ada.is_active = False
     ada.save()
 
@@ -100,7 +102,7 @@ def test_whoever_is_switched_off_is_told_what_a_stranger_is(client, ada, sign_in
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("typed", ["a\0da", "ada\ud800", "x" * 5000, ""])
-def test_no_name_and_no_password_breaks_the_page(client, ada, sign_in, typed):
+def test_any_name_and_password_get_a_response(client, ada, sign_in, typed):
     typed = typed.encode(errors="replace").decode()
 
     assert sign_in(typed).status_code == 200
@@ -108,13 +110,15 @@ def test_no_name_and_no_password_breaks_the_page(client, ada, sign_in, typed):
 
 
 @pytest.mark.parametrize("wanted", ["https://evil.example/", "//evil.example", "javascript:1"])
-def test_nobody_is_sent_elsewhere_after_signing_in(client, ada, wanted):
+def test_signing_in_does_not_redirect_to_other_sites(client, ada, wanted):
     typed = {"username": "ada", "password": PASSWORD, "next": wanted}
 
     assert client.post("/login/", typed).headers["Location"] == "/"
 
 
-def test_with_an_app_the_password_alone_opens_nothing(client, ada, secret, sign_in):
+def test_with_an_authenticator_app_the_password_alone_is_not_enough(
+    client, ada, secret, sign_in
+):
     answer = sign_in()
 
     assert answer.headers["Location"].startswith("/login/second/")
@@ -127,7 +131,7 @@ def test_with_an_app_the_password_alone_opens_nothing(client, ada, secret, sign_
 
 
 @pytest.mark.both_databases
-def test_a_code_lets_in_once(client, ada, secret, sign_in):
+def test_a_code_works_once(client, ada, secret, sign_in):
     right = code(secret)
     other = Client()
     for browser in (client, other):
@@ -138,7 +142,7 @@ def test_a_code_lets_in_once(client, ada, secret, sign_in):
     assert not is_in(other)
 
 
-def test_an_old_code_and_a_wrong_one_let_nobody_in(client, ada, secret, sign_in):
+def test_old_and_wrong_codes_are_rejected(client, ada, secret, sign_in):
     sign_in()
     for wrong in (totp.generate_code(secret, NOW - 10), "", "x" * 200, "１２３"):
         answer = client.post("/login/second/", {"code": wrong})
@@ -147,7 +151,7 @@ def test_an_old_code_and_a_wrong_one_let_nobody_in(client, ada, secret, sign_in)
     assert not is_in(client)
 
 
-def test_the_codes_are_those_of_the_standard():
+def test_the_codes_match_the_totp_standard():
     secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"  # RFC 6238, appendix B
 
     assert totp.generate_code(secret, 59 // 30) == "287082"
@@ -155,7 +159,7 @@ def test_the_codes_are_those_of_the_standard():
     assert totp.generate_code(secret, 20000000000 // 30) == "353130"
 
 
-def test_a_recovery_code_lets_in_once(client, ada, secret, sign_in):
+def test_a_recovery_code_works_once(client, ada, secret, sign_in):
     first, *others = factors.create_recovery_codes(ada)
     for typed in (first.upper(), first):
         sign_in()
@@ -166,7 +170,7 @@ def test_a_recovery_code_lets_in_once(client, ada, secret, sign_in):
     assert ada.recovery_codes.count() == len(others) == 9
 
 
-def test_a_code_on_paper_helps_where_the_app_cannot_be_read(client, ada, secret, sign_in):
+def test_a_recovery_code_works_when_the_app_secret_is_unreadable(client, ada, secret, sign_in):
     first, *_others = factors.create_recovery_codes(ada)
     Authenticator.objects.update(secret=EncryptedValue("written with a key that is gone"))
     sign_in()
@@ -176,14 +180,14 @@ def test_a_code_on_paper_helps_where_the_app_cannot_be_read(client, ada, secret,
     assert is_in(client)
 
 
-def test_the_second_step_is_for_whoever_took_the_first(client, ada, secret):
+def test_the_second_step_needs_the_first(client, ada, secret):
     answer = client.post("/login/second/", {"code": code(secret)})
 
     assert answer.headers["Location"].startswith("/login/")
     assert not is_in(client)
 
 
-def test_a_passkey_asked_of_one_person_does_not_let_in_another(client, ada, secret, sign_in):
+def test_a_passkey_challenge_is_bound_to_its_user(client, ada, secret, sign_in):
     sign_in()
     client.post("/login/passkey/")
     session = client.session
@@ -197,9 +201,7 @@ def test_a_passkey_asked_of_one_person_does_not_let_in_another(client, ada, secr
 
 
 @pytest.mark.parametrize("is_halfway", [True, False])
-def test_a_passkey_that_lets_nobody_in_is_kept_on_record(
-    client, ada, secret, sign_in, is_halfway
-):
+def test_a_rejected_passkey_is_audited(client, ada, secret, sign_in, is_halfway):
     if is_halfway:
         sign_in()
     client.post("/login/passkey/")
@@ -213,7 +215,7 @@ def test_a_passkey_that_lets_nobody_in_is_kept_on_record(
     assert (refused.subject == factors.audit_subject(ada)) is is_halfway
 
 
-def test_passkeys_that_are_none_do_not_fill_the_log(client):
+def test_invalid_passkey_data_does_not_fill_the_log(client):
     body = {"answer": {"rawId": "AAAA"}}
     send = lambda: client.post("/login/passkey/done/", body, content_type="application/json")  # noqa: E731
 
@@ -223,7 +225,7 @@ def test_passkeys_that_are_none_do_not_fill_the_log(client):
     assert AuditEntry.objects.filter(action=audit.SIGN_IN_FAILED).count() < 10
 
 
-def test_a_sign_in_half_way_ends_with_a_new_password(client, ada, secret, sign_in):
+def test_a_password_change_ends_a_half_finished_sign_in(client, ada, secret, sign_in):
     sign_in()
     ada.set_password("another long walk")
     ada.save()
@@ -234,7 +236,7 @@ def test_a_sign_in_half_way_ends_with_a_new_password(client, ada, secret, sign_i
     assert not is_in(client)
 
 
-def test_the_session_before_is_not_the_session_after(client, ada, secret, sign_in):
+def test_signing_in_changes_the_session_key(client, ada, secret, sign_in):
     sign_in()
     halfway = client.session.session_key
     client.post("/login/second/", {"code": code(secret)})
@@ -242,7 +244,7 @@ def test_the_session_before_is_not_the_session_after(client, ada, secret, sign_i
     assert client.session.session_key != halfway
 
 
-def test_signing_out_is_kept_and_ends_the_visit(client, ada, sign_in):
+def test_signing_out_is_audited_and_ends_the_session(client, ada, sign_in):
     sign_in()
 
     assert client.post("/logout/").headers["Location"] == "/login/"
@@ -251,7 +253,7 @@ def test_signing_out_is_kept_and_ends_the_visit(client, ada, sign_in):
 
 
 @pytest.mark.both_databases
-def test_after_five_wrong_passwords_even_the_right_one_waits(client, ada, sign_in):
+def test_after_five_wrong_passwords_the_right_one_has_to_wait(client, ada, sign_in):
     for _attempt in range(throttle.NAME_AND_ADDRESS_LIMIT.free):
         sign_in(password="wrong")
 
@@ -270,14 +272,14 @@ def later(time):
         row.save()
 
 
-def test_waits_grow_to_their_longest():
+def test_waits_grow_to_a_maximum():
     waits = [throttle.NAME_AND_ADDRESS_LIMIT.wait(count) for count in (4, 5, 6, 10, 50)]
 
     assert waits[0] is None
     assert [wait.total_seconds() for wait in waits[1:]] == [1, 2, 32, 900]
 
 
-def test_a_name_that_is_not_there_waits_as_well(client, ada, sign_in):
+def test_unknown_names_are_throttled_as_well(client, ada, sign_in):
     for _attempt in range(throttle.NAME_AND_ADDRESS_LIMIT.free):
         sign_in("nobody", "wrong")
 
@@ -286,7 +288,7 @@ def test_a_name_that_is_not_there_waits_as_well(client, ada, sign_in):
 
 
 @pytest.mark.both_databases
-def test_nobody_can_be_locked_out_by_others(client, ada, sign_in):
+def test_users_cannot_be_locked_out_by_others(client, ada, sign_in):
     sign_in()
     client.post("/logout/")
     for number in range(40):
@@ -300,7 +302,7 @@ def test_nobody_can_be_locked_out_by_others(client, ada, sign_in):
 
 
 @pytest.mark.usefixtures("few_attempts")
-def test_many_names_from_one_address_wait(client, ada, sign_in):
+def test_many_names_from_one_address_are_throttled(client, ada, sign_in):
     for number in range(throttle.ADDRESS_LIMIT.free):
         sign_in(f"name{number}", "wrong", REMOTE_ADDR="2001:db8::1")
 
@@ -310,7 +312,7 @@ def test_many_names_from_one_address_wait(client, ada, sign_in):
 
 @pytest.mark.usefixtures("few_attempts")
 @pytest.mark.parametrize("way", ["password", "passkey"])
-def test_signing_in_with_ones_own_account_gives_no_more_guesses(
+def test_signing_in_to_an_own_account_does_not_reset_the_throttle(
     rf, ada, stranger, sign_in, client, way
 ):
     for number in range(throttle.ADDRESS_LIMIT.free * 2):
@@ -332,7 +334,7 @@ def test_signing_in_with_ones_own_account_gives_no_more_guesses(
 
 
 @pytest.mark.usefixtures("few_attempts")
-def test_many_people_of_one_address_can_sign_in(client, django_user_model, sign_in):
+def test_many_users_behind_one_address_can_sign_in(client, django_user_model, sign_in):
     for number in range(throttle.ADDRESS_LIMIT.free + 3):
         name = f"name{number}"
         django_user_model.objects.create_user(name, password=PASSWORD)
@@ -341,7 +343,7 @@ def test_many_people_of_one_address_can_sign_in(client, django_user_model, sign_
 
 
 @pytest.mark.usefixtures("few_attempts")
-def test_whoever_was_there_before_is_not_locked_out_with_their_address(client, ada, sign_in):
+def test_known_browsers_are_not_throttled_with_their_address(client, ada, sign_in):
     sign_in()
     client.post("/logout/")
     for number in range(throttle.ADDRESS_LIMIT.free + 1):
@@ -351,7 +353,7 @@ def test_whoever_was_there_before_is_not_locked_out_with_their_address(client, a
     assert sign_in().status_code == 302
 
 
-def test_only_a_proxy_of_ours_is_believed_about_addresses(rf, settings):
+def test_only_trusted_proxies_set_the_client_address(rf, settings):
     told = {"HTTP_X_FORWARDED_FOR": "203.0.113.9, 198.51.100.7, 10.0.0.2"}
     request = rf.get("/", REMOTE_ADDR="10.0.0.1", **told)
 
@@ -393,9 +395,7 @@ def test_a_chain_of_addresses_is_read_from_its_trusted_end(rf, settings, told, f
 
 
 @pytest.mark.usefixtures("few_attempts")
-def test_the_throttle_the_visit_and_the_log_see_the_same_address(
-    client, ada, sign_in, settings
-):
+def test_throttle_session_and_log_have_the_same_address(client, ada, sign_in, settings):
     settings.PROXIES = ["10.0.0.1"]
     for number in range(throttle.ADDRESS_LIMIT.free):
         forged = f"192.0.2.{number}, 203.0.113.5"
@@ -411,7 +411,7 @@ def test_the_throttle_the_visit_and_the_log_see_the_same_address(
     assert "203.0.113.6" in entry.person.decrypt(entry.place)
 
 
-def test_whoever_is_trusted_with_others_sets_up_an_app_first(client, ada, sign_in, settings):
+def test_privileged_users_must_set_up_a_second_factor(client, ada, sign_in, settings):
     settings.REQUIRE_MFA = "staff"
     ada.is_staff = True
     ada.save()
@@ -426,7 +426,7 @@ def test_whoever_is_trusted_with_others_sets_up_an_app_first(client, ada, sign_i
     assert ada.recovery_codes.count() == 10
 
 
-def test_a_session_that_proves_too_little_is_none(client, ada, sign_in, settings):
+def test_a_session_without_a_required_factor_is_rejected(client, ada, sign_in, settings):
     sign_in()
     settings.REQUIRE_MFA = "all"
     middleware = "agents.web.middleware.RequireMfaMiddleware"
@@ -443,7 +443,9 @@ def test_a_session_that_proves_too_little_is_none(client, ada, sign_in, settings
 @pytest.mark.parametrize(
     ("demanded", "is_known"), [("off", True), ("staff", True), ("all", False)]
 )
-def test_a_socket_is_for_who_proves_enough(client, ada, sign_in, settings, demanded, is_known):
+def test_a_socket_needs_the_required_factors(
+    client, ada, sign_in, settings, demanded, is_known
+):
     sign_in()
     settings.REQUIRE_MFA = demanded
 
@@ -502,11 +504,11 @@ def test_a_link_that_is_used_several_times_at_once_works_once(ada):
 
 
 @pytest.mark.parametrize("uid", ["MQ", "LTE", "%00", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5"])
-def test_no_link_breaks_the_page(client, uid):
+def test_any_link_gets_a_response(client, uid):
     assert client.get(f"/welcome/{uid}/a-b/").status_code == 404
 
 
-def test_the_door_of_the_administration_is_the_same(client, ada, sign_in):
+def test_the_console_uses_the_same_sign_in_page(client, ada, sign_in):
     assert client.get("/admin/").headers["Location"] == "/admin/login/?next=/admin/"
     answer = client.get("/admin/login/?next=/admin/auth/")
     assert answer.headers["Location"] == "/login/?next=/admin/auth/"
