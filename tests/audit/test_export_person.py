@@ -69,7 +69,7 @@ def test_the_export_has_nothing_of_other_users(belonging, person, stranger):
         assert "My own affair?" not in str(files)
 
 
-def test_it_has_what_others_said_where_they_are_together(belonging, person, stranger):
+def test_the_export_has_other_members_messages_in_shared_chats(belonging, person, stranger):
     members.add_member(belonging, "eve", "write")
     create_question(belonging, stranger, "And mine?")
 

@@ -75,7 +75,7 @@ def test_the_login_page_and_its_language_switch_are_open():
     assert Client().get("/login/").status_code == 200
 
 
-def test_nobody_gets_into_the_administration_without_signing_in():
+def test_the_console_needs_a_sign_in():
     admin = next(p for p in get_resolver().url_patterns if str(p.pattern) == "admin/")
     inner = [p for q in admin.url_patterns for p in getattr(q, "url_patterns", [q])]
     paths = {str(p.pattern) for p in inner if isinstance(p.pattern, RoutePattern)}
@@ -90,14 +90,14 @@ def test_nobody_gets_into_the_administration_without_signing_in():
 
 
 @pytest.mark.parametrize("pk", [2**63, 10**30])
-async def test_an_id_that_no_row_can_have_is_not_found(pk, person):
+async def test_an_invalid_id_returns_404(pk, person):
     client = await signed_in(person)
 
     for route in [*OF_A_CHAT, *OF_A_RUN]:
         assert (await ask(client, route, pk)).status_code == 404, route
 
 
-async def test_lists_hold_nothing_of_others(run, stranger):
+async def test_lists_have_nothing_of_other_users(run, stranger):
     client = await signed_in(stranger)
 
     for page in ["/", "/chat/sessions/", "/chat/sessions/?q=Sums", "/traces/", "/traces/?q=6"]:
@@ -107,7 +107,7 @@ async def test_lists_hold_nothing_of_others(run, stranger):
 
 
 @pytest.mark.parametrize("method", ["get", "put", "delete", "head"])
-async def test_what_changes_something_is_posted(method, chat, run):
+async def test_changes_need_post(method, chat, run):
     client = await signed_in(chat.user)
 
     for route in POSTED:
@@ -116,7 +116,7 @@ async def test_what_changes_something_is_posted(method, chat, run):
     assert await ChatSession.objects.aexists()
 
 
-async def test_a_post_without_the_pages_token_is_refused(chat):
+async def test_a_post_without_csrf_token_is_rejected(chat):
     client = await signed_in(chat.user, enforce_csrf_checks=True)
 
     for route in [*POSTED, "language/"]:
@@ -126,7 +126,7 @@ async def test_a_post_without_the_pages_token_is_refused(chat):
     assert (await ChatSession.objects.aget()).title == "Sums"
 
 
-def test_signing_in_needs_the_pages_token(person):
+def test_signing_in_needs_the_csrf_token(person):
     client = Client(enforce_csrf_checks=True)
 
     answer = client.post("/login/", {"username": "ada", "password": "a long password"})
@@ -154,7 +154,7 @@ async def receive_until_closed(path, user=None, headers=(ORIGIN,)):
 
 
 @pytest.mark.parametrize("path", SOCKETS)
-async def test_the_socket_of_another_is_no_other_than_none(path, chat, run, stranger):
+async def test_another_users_socket_looks_like_a_missing_one(path, chat, run, stranger):
     pk = chat.pk if "chat" in path else run.pk
 
     theirs = await receive_until_closed(path.format(pk), stranger)
@@ -187,7 +187,7 @@ async def test_a_socket_without_an_account_is_closed(path, chat, run):
         b"http://testserver.evil.example",
     ],
 )
-async def test_a_socket_from_another_origin_is_refused(origin, chat, run):
+async def test_a_socket_from_another_origin_is_rejected(origin, chat, run):
     headers = [] if origin is None else [(b"origin", origin)]
 
     for path in SOCKETS:
@@ -196,13 +196,13 @@ async def test_a_socket_from_another_origin_is_refused(origin, chat, run):
 
 
 @pytest.mark.parametrize("path", ["/", "/ws/", "/ws/chat/x/", "/ws/chat/-1/", "/chat/1/"])
-async def test_an_unknown_socket_is_refused_quietly(path, person):
+async def test_an_unknown_socket_path_is_rejected_quietly(path, person):
     frames, _ = await receive_until_closed(path, person)
 
     assert frames == []
 
 
-async def test_the_page_of_a_run_takes_no_messages(run):
+async def test_the_run_page_socket_takes_no_messages(run):
     async with tab(run.user, f"/ws/runs/{run.pk}/") as page:
         await frames_until(page, "run-")
         await page.send_json_to({"type": "message", "text": "hi", "client_id": "b"})
@@ -211,7 +211,7 @@ async def test_the_page_of_a_run_takes_no_messages(run):
     assert await Message.objects.acount() == 1
 
 
-async def test_an_account_switched_off_can_no_longer_send(chat):
+async def test_a_disabled_account_can_no_longer_send(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         chat.user.is_active = False
@@ -222,7 +222,7 @@ async def test_an_account_switched_off_can_no_longer_send(chat):
     assert not await Message.objects.aexists()
 
 
-async def test_a_person_who_has_logged_out_can_no_longer_send(chat):
+async def test_a_signed_out_user_can_no_longer_send(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         await Session.objects.all().adelete()
@@ -232,7 +232,7 @@ async def test_a_person_who_has_logged_out_can_no_longer_send(chat):
     assert not await Message.objects.aexists()
 
 
-async def test_a_page_that_was_idle_shows_nothing_to_whoever_has_logged_out(chat, monkeypatch):
+async def test_an_idle_page_shows_nothing_after_signing_out(chat, monkeypatch):
     monkeypatch.setattr(live, "RECHECK_SECONDS", 0)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
@@ -245,7 +245,7 @@ async def test_a_page_that_was_idle_shows_nothing_to_whoever_has_logged_out(chat
         }
 
 
-async def test_a_deleted_session_takes_no_more_messages(chat):
+async def test_a_deleted_chat_takes_no_messages(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         await ChatSession.objects.filter(pk=chat.pk).adelete()
@@ -253,7 +253,7 @@ async def test_a_deleted_session_takes_no_more_messages(chat):
         await frames_until(page, "This chat no longer exists.")
 
 
-def test_whoever_is_being_asked_for_again_has_not_left_the_session(chat):
+def test_refreshing_the_user_does_not_close_the_chat(chat):
     """Frames are handled while a thread makes sure who it is that sends them."""
     consumer = ChatConsumer()
     consumer.scope, consumer.session = {"cookies": {}}, chat
@@ -265,7 +265,7 @@ def test_whoever_is_being_asked_for_again_has_not_left_the_session(chat):
 # Reviewers
 
 
-async def test_a_reviewer_sees_the_runs_of_others(run, reviewer):
+async def test_a_reviewer_sees_other_users_runs(run, reviewer):
     client = await signed_in(reviewer)
 
     assert "6 * 7" in (await client.get("/traces/")).content.decode()

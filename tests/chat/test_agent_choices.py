@@ -139,7 +139,7 @@ def test_menus_get_the_agents_as_json(client, agents):
     ("text", "field"),
     [("\n".join("1234567"), "Enter 6 questions or fewer"), ("x" * 301, "Line 1 is too long")],
 )
-def test_too_many_or_too_long_questions_are_refused(agents, text, field):
+def test_too_many_or_too_long_questions_are_rejected(agents, text, field):
     agents["helper"].example_questions = text
 
     with pytest.raises(ValidationError, match=field):

@@ -61,7 +61,7 @@ FRAMES = {
 }
 
 
-async def test_a_bad_frame_is_answered_and_the_socket_goes_on(chat, caplog):
+async def test_an_invalid_frame_gets_an_error_and_the_socket_stays_open(chat, caplog):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         for frame, sentence in FRAMES.values():
@@ -74,7 +74,7 @@ async def test_a_bad_frame_is_answered_and_the_socket_goes_on(chat, caplog):
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_a_binary_frame_is_answered_and_the_socket_goes_on(chat):
+async def test_a_binary_frame_gets_an_error_and_the_socket_stays_open(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_to(bytes_data=b"\x00\xff")
         await frames_until(page, "This page accepts text only.")
@@ -82,7 +82,7 @@ async def test_a_binary_frame_is_answered_and_the_socket_goes_on(chat):
         await frames_until(page, FINISHED)
 
 
-async def test_stopping_a_run_that_cannot_be_does_nothing(chat):
+async def test_stopping_an_invalid_run_does_nothing(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         for run in ["-1", "x", "", str(2**63), 2**63, -1, True, "９", "1" * 50]:
@@ -91,7 +91,7 @@ async def test_stopping_a_run_that_cannot_be_does_nothing(chat):
 
 
 @pytest.mark.parametrize("after", [b"\xff\xfe", b"-1", b"9" * 40])
-async def test_a_page_that_says_nonsense_of_itself_is_shown_everything(chat, after):
+async def test_a_page_with_an_invalid_state_is_sent_everything(chat, after):
     run = await Run.objects.acreate(topic=chat.topic, query="6 * 7", status="completed")
     await Message.objects.acreate(
         session=chat, author=chat.user, run=run, text="6 * 7", client_id="a"
@@ -113,7 +113,7 @@ async def test_a_page_that_says_nonsense_of_itself_is_shown_everything(chat, aft
         ("{{ 7 * 7 }}{% debug %}", "{{ 7 * 7 }}{% debug %}"),
     ],
 )
-async def test_strange_text_is_kept_as_far_as_it_is_text(chat, text, kept):
+async def test_unusual_text_is_saved_without_invalid_characters(chat, text, kept):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_to(text_data=message(text, "strange"))
         frames = await frames_until(page, 'data-client-id="strange"')
@@ -134,7 +134,7 @@ async def test_an_id_used_in_another_session_loses_no_text(chat):
     assert 'data-client-id="once"' not in "".join(frames)
 
 
-async def test_another_text_under_a_known_id_is_refused_and_the_same_text_is_not(chat):
+async def test_a_reused_id_with_another_text_is_rejected(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_to(text_data=message(client_id="once"))
         await frames_until(page, FINISHED)
@@ -149,7 +149,7 @@ async def test_another_text_under_a_known_id_is_refused_and_the_same_text_is_not
 
 
 @pytest.mark.parametrize("path", ["/chat/", "/chat/{}/messages/"])
-async def test_another_text_under_a_known_id_is_given_back_over_http(chat, path):
+async def test_a_reused_id_with_another_text_keeps_the_text_over_http(chat, path):
     first, again, other = [
         await post_form(chat.user, path.format(chat.pk), text=text, client_id="once")
         for text in ("6 * 7", "6 * 7", "Another question")
@@ -160,7 +160,7 @@ async def test_another_text_under_a_known_id_is_given_back_over_http(chat, path)
     assert await Message.objects.acount() == 1
 
 
-async def test_a_text_that_was_saved_masked_is_the_same_text(chat):
+async def test_a_text_that_was_saved_masked_counts_as_the_same(chat):
     await Agent.objects.aupdate(personal_data=Agent.PersonalData.UNKEPT)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         for _ in range(2):
@@ -170,14 +170,14 @@ async def test_a_text_that_was_saved_masked_is_the_same_text(chat):
     assert "ann@example.org" not in (await Message.objects.aget()).text
 
 
-async def test_without_an_agent_there_is_a_sentence(chat):
+async def test_without_an_agent_there_is_an_error_message(chat):
     await Agent.objects.aupdate(enabled=False)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_to(text_data=message())
         await frames_until(page, "No agent is enabled.")
 
 
-async def test_a_page_that_sends_too_much_is_told_so_once_and_goes_on(chat, monkeypatch):
+async def test_a_page_over_the_rate_limit_is_told_once_and_stays_open(chat, monkeypatch):
     monkeypatch.setattr("agents.web.consumers.live.FRAME_BURST", 5)
     path = f"/ws/chat/{chat.pk}/"
     async with tab(chat.user, path) as page, tab(chat.user, path) as other:
@@ -215,7 +215,7 @@ POSTS = [
 
 
 @pytest.mark.parametrize("path", ["/chat/", "/chat/{}/messages/"])
-async def test_a_bad_post_gives_the_page_again_with_what_was_typed(chat, path):
+async def test_an_invalid_post_returns_the_page_with_its_input(chat, path):
     for text, client_id, sentence in POSTS:
         answer = await post_form(
             chat.user, path.format(chat.pk), text=text, client_id=client_id
@@ -228,14 +228,14 @@ async def test_a_bad_post_gives_the_page_again_with_what_was_typed(chat, path):
     assert not await Message.objects.aexists()
 
 
-async def test_a_post_past_all_limits_is_a_plain_page(chat):
+async def test_an_oversized_post_gets_a_plain_error_page(chat):
     answer = await post_form(chat.user, "/chat/", text="y" * 2_000_000)
 
     assert answer.status_code == 400
     assert "Bad request" in answer.content.decode()
 
 
-async def test_a_post_that_finds_the_queue_full_keeps_the_text(chat, monkeypatch):
+async def test_a_post_to_a_full_queue_keeps_the_text(chat, monkeypatch):
     monkeypatch.setattr(queue, "MAX_QUEUED", 0)
     await sync_to_async(runs.prepare)(query="6 * 7", topic=chat.topic, user=chat.user)
 
@@ -258,7 +258,7 @@ async def test_a_post_without_an_agent_keeps_the_text(chat):
 
 
 @pytest.mark.parametrize("path", ["/chat/sessions/", "/traces/", "/"])
-async def test_a_search_for_anything_is_a_page(chat, path):
+async def test_any_search_returns_a_page(chat, path):
     client = AsyncClient()
     await sync_to_async(client.force_login)(chat.user)
     await Run.objects.acreate(topic="x", query="6 * 7", user=chat.user)
@@ -267,7 +267,7 @@ async def test_a_search_for_anything_is_a_page(chat, path):
         assert (await client.get(path, {"q": query})).status_code == 200
 
 
-async def test_a_filter_that_means_nothing_is_a_page(chat):
+async def test_an_invalid_filter_returns_a_page(chat):
     client = AsyncClient()
     await sync_to_async(client.force_login)(chat.user)
 

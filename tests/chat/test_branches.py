@@ -51,7 +51,7 @@ def test_the_newest_leaf_is_the_latest_message_below():
     assert Tree({}).newest_leaf() is None
 
 
-def test_a_message_whose_parent_is_gone_is_a_root():
+def test_a_message_with_a_deleted_parent_is_a_root():
     tree = Tree({3: 2, 4: 3})
 
     assert tree.path(4) == [3, 4]
@@ -83,7 +83,7 @@ def test_the_last_runs_of_a_long_branch_are_its_own(chat):
 
 
 @pytest.mark.usefixtures("agent")
-def test_a_message_follows_what_its_sender_sees(chat):
+def test_a_message_follows_the_branch_its_sender_sees(chat):
     first = post(chat, "First")
     old = post(chat, "Old", first)
     new = post(chat, "New", first)
@@ -115,7 +115,7 @@ def test_queued_messages_follow_each_other_on_their_branch(chat):
     assert not queue.queued_messages(chat)
 
 
-def test_what_follows_deleted_messages_is_attached_to_what_precedes_them(chat):
+def test_messages_after_deleted_ones_are_attached_to_the_previous_one(chat):
     first = post(chat, "First")
     second = post(chat, "Second", first)
     third = post(chat, "Third", second)

@@ -60,7 +60,7 @@ def test_markdown_has_the_branch_on_the_page(chat, person):
     assert text.count("```") == 2  # the open code block is closed
 
 
-def test_markdown_has_steps_folded_if_wanted(chat, person):
+def test_markdown_has_collapsed_steps_if_requested(chat, person):
     text = markdown(chat, person, has_steps=True)
 
     assert "<details>\n<summary>2 steps</summary>" in text
@@ -108,7 +108,7 @@ def test_a_file_name_is_safe(chat, title, name):
     assert chat_export.file_name(chat, "md") == name.format(chat.pk)
 
 
-def test_the_page_to_print_has_no_chrome_and_the_whole_branch(chat, person):
+def test_the_print_page_has_only_the_whole_branch(chat, person):
     client = Client()
     client.force_login(person)
     page = client.get(f"/chat/{chat.pk}/print/").content.decode()
@@ -122,7 +122,7 @@ def test_the_page_to_print_has_no_chrome_and_the_whole_branch(chat, person):
     assert "calculator" in with_steps
 
 
-def test_a_very_long_chat_says_that_it_is_cut(chat, person, monkeypatch):
+def test_a_truncated_long_chat_says_so(chat, person, monkeypatch):
     monkeypatch.setattr(export_pages, "MAX_PRINTED", 1)
     client = Client()
     client.force_login(person)

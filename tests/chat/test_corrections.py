@@ -25,7 +25,7 @@ async def create_corrected_run(chat, person, text="It is 42."):
     return run
 
 
-async def test_the_next_turn_is_told_the_answer_and_its_correction(chat, person, scripted):
+async def test_the_next_turn_gets_the_answer_and_its_correction(chat, person, scripted):
     scripted(Says(answer="It is 41."))
     await create_corrected_run(chat, person)
 
@@ -35,7 +35,7 @@ async def test_the_next_turn_is_told_the_answer_and_its_correction(chat, person,
     assert history[1]["content"] == f"It is 41.\n\n{event_store.CORRECTION_NOTE}\n\nIt is 42."
 
 
-async def test_a_run_without_an_answer_can_be_given_one(chat, person, scripted):
+async def test_a_run_without_an_answer_can_be_corrected(chat, person, scripted):
     scripted(*(Says.call("calculator", expression="6 * 7") for _ in range(3)))
     run = await create_corrected_run(chat, person)
 
@@ -45,7 +45,7 @@ async def test_a_run_without_an_answer_can_be_given_one(chat, person, scripted):
     assert last["content"].endswith("It is 42.")
 
 
-async def test_history_is_read_in_one_go(chat, person, django_assert_max_num_queries):
+async def test_history_is_read_in_one_query(chat, person, django_assert_max_num_queries):
     for at in range(5):
         run = await Run.objects.acreate(topic=chat.topic, query="?", status="completed")
         before = await chat.messages.order_by("pk").alast()

@@ -27,7 +27,7 @@ async def close_code(page):
     return answer["code"]
 
 
-async def test_a_person_has_so_many_sockets_and_the_next_is_closed_with_a_code_of_its_own(
+async def test_the_sockets_of_a_user_are_limited_with_their_own_close_code(
     chat, settings, django_user_model
 ):
     settings.PERSON_SOCKETS = 2
@@ -46,7 +46,7 @@ async def test_a_person_has_so_many_sockets_and_the_next_is_closed_with_a_code_o
     assert connections._open == {}
 
 
-async def test_a_page_that_comes_back_takes_the_place_of_its_lost_socket(chat, settings):
+async def test_a_reconnected_page_replaces_its_lost_socket(chat, settings):
     settings.PERSON_SOCKETS = 1
     path, name = f"/ws/chat/{chat.pk}/", b"page=abc"
     async with tab(chat.user, path, query=name) as lost:
@@ -56,13 +56,13 @@ async def test_a_page_that_comes_back_takes_the_place_of_its_lost_socket(chat, s
             assert await close_code(lost) == live.REPLACED
 
 
-async def test_where_too_many_come_at_once_a_page_is_told_to_come_again(chat, monkeypatch):
+async def test_with_too_many_connections_a_page_is_told_to_retry(chat, monkeypatch):
     monkeypatch.setattr(first_frames, "MAX_WAITING", 0)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         assert await close_code(page) == live.TRY_AGAIN_LATER
 
 
-async def test_whoever_is_removed_while_waiting_to_be_shown_a_chat_is_shown_nothing_of_it(
+async def test_a_member_removed_while_connecting_sees_nothing_of_the_chat(
     chat, django_user_model
 ):
     guest = await django_user_model.objects.acreate(username="guest")
@@ -77,9 +77,7 @@ async def test_whoever_is_removed_while_waiting_to_be_shown_a_chat_is_shown_noth
     await tab_of.__aexit__(None, None, None)
 
 
-async def test_whoever_may_not_see_a_run_any_more_is_shown_nothing_of_it(
-    chat, django_user_model
-):
+async def test_a_user_who_lost_access_sees_nothing_of_the_run(chat, django_user_model):
     guest = await django_user_model.objects.acreate(username="guest")
     await sync_to_async(chat.members.create)(user=guest, topic=chat.topic)
     [message] = await sync_to_async(create_messages)(chat, 1, text="For members only")
@@ -100,7 +98,7 @@ async def _until(is_so):
     raise TimeoutError
 
 
-def test_a_replaced_socket_that_ends_late_leaves_the_count_of_others_alone(settings):
+def test_a_replaced_socket_that_ends_late_does_not_change_the_count(settings):
     settings.PERSON_SOCKETS = 1
     ours = connections.track_socket(7, "page", lambda: None)
     newer, later = (
@@ -118,7 +116,7 @@ def test_a_replaced_socket_that_ends_late_leaves_the_count_of_others_alone(setti
     assert connections._open == {}
 
 
-async def test_a_page_can_take_the_place_of_a_socket_that_is_just_ending():
+async def test_a_page_can_replace_a_socket_that_is_just_ending():
     consumer = consumers.LiveConsumer()
     consumer.stack = AsyncExitStack()
     with suppress(ExceptionGroup):

@@ -100,7 +100,7 @@ async def test_only_own_chats_are_deleted(post, person, stranger, chats):
     assert await ChatSession.objects.present().filter(pk=theirs.pk).aexists()
 
 
-async def test_deleting_the_open_chat_leads_to_a_new_one(post, chats):
+async def test_deleting_the_open_chat_redirects_to_a_new_one(post, chats):
     here = f"/chat/{chats[0].pk}/"
 
     response = await post("/chat/selected/delete/", here, ids=str(chats[0].pk))
@@ -108,7 +108,7 @@ async def test_deleting_the_open_chat_leads_to_a_new_one(post, chats):
     assert response["HX-Redirect"] == "/"
 
 
-async def test_a_deleted_chat_is_gone_everywhere_at_once(post, person, stranger, chats):
+async def test_a_deleted_chat_disappears_everywhere_at_once(post, person, stranger, chats):
     await sync_to_async(members.add_member)(chats[0], stranger.username, "write")
     token = await sync_to_async(members.create_invitation)(chats[0], "read", "24")
     ended = {"user": person, "status": "completed"}
@@ -127,7 +127,7 @@ async def test_a_deleted_chat_is_gone_everywhere_at_once(post, person, stranger,
             assert (await client.get(path)).status_code == 404, path
 
 
-async def test_deleting_stops_the_run_and_starts_nothing_that_waits(post, person, chats, model):
+async def test_deleting_stops_the_run_and_starts_no_queued_message(post, person, chats, model):
     first = await messages.submit(chats[0], person, "6 * 7", "a")
     await messages.submit(chats[0], person, "7 * 8", "b")
 
@@ -139,7 +139,7 @@ async def test_deleting_stops_the_run_and_starts_nothing_that_waits(post, person
     assert not await Run.objects.live().aexists()
 
 
-async def test_what_is_due_is_erased_without_any_browser(post, person, chats):
+async def test_due_deletions_happen_without_any_browser(post, person, chats):
     await post(f"/chat/{chats[0].pk}/delete/")
     await ChatSession.objects.filter(pk=chats[0].pk).aupdate(
         deleted_at=timezone.now() - deletion.ERASE_AFTER

@@ -45,7 +45,7 @@ async def saved_absences():
     return [row async for row in Absence.objects.order_by("pk")]
 
 
-async def test_a_page_that_loses_a_live_run_and_comes_back_was_away(person, message, run):
+async def test_a_reconnected_page_of_a_live_run_has_a_disconnection(person, message, run):
     await visit_page(person, message, code=LOST, page="one")
     (away,) = await saved_absences()
     assert (away.run_id, away.reason, away.came_back_at) == (run.pk, "lost", None)
@@ -56,7 +56,7 @@ async def test_a_page_that_loses_a_live_run_and_comes_back_was_away(person, mess
     assert away.came_back_at - away.left_at == timedelta(seconds=4)
 
 
-async def test_a_page_whose_server_was_gone_says_itself_how_long_it_was_away(person, message):
+async def test_a_page_reports_the_length_of_a_server_outage(person, message):
     await visit_page(person, message, page="one", away=2500, code=LOST)
 
     back, again = await saved_absences()
@@ -64,7 +64,7 @@ async def test_a_page_whose_server_was_gone_says_itself_how_long_it_was_away(per
     assert again.came_back_at is None
 
 
-async def test_one_page_that_comes_back_is_not_another_one(person, message):
+async def test_pages_are_told_apart_when_they_reconnect(person, message):
     await visit_page(person, message, code=LOST, page="one")
     await visit_page(person, message, code=LOST, page="other", away=10)
 
@@ -75,7 +75,7 @@ async def test_one_page_that_comes_back_is_not_another_one(person, message):
     ]
 
 
-async def test_whoever_closed_the_page_comes_back_on_any_other(person, message):
+async def test_a_user_who_closed_the_page_can_return_on_another(person, message):
     await visit_page(person, message, code=CLOSED, page="one")
     assert [(a.reason, a.came_back_at) for a in await saved_absences()] == [("closed", None)]
 
@@ -84,9 +84,7 @@ async def test_whoever_closed_the_page_comes_back_on_any_other(person, message):
     assert [a.came_back_at is None for a in await saved_absences()] == [False, True]
 
 
-async def test_the_page_of_somebody_else_in_the_session_is_not_the_askers(
-    person, stranger, message
-):
+async def test_another_members_page_does_not_count_for_the_asker(person, stranger, message):
     await Member.objects.acreate(session_id=message.session_id, user=stranger)
 
     await visit_page(stranger, message, code=LOST, page="theirs", away=1000)
@@ -96,7 +94,7 @@ async def test_the_page_of_somebody_else_in_the_session_is_not_the_askers(
     assert [away.page for away in await saved_absences()] == ["one"]
 
 
-async def test_of_a_page_on_which_nothing_runs_nothing_is_written(person, message, run):
+async def test_a_page_without_a_live_run_records_nothing(person, message, run):
     ended_at = timezone.now() - timedelta(minutes=1)
     await Run.objects.filter(pk=run.pk).aupdate(status="completed", ended_at=ended_at)
 
@@ -106,7 +104,7 @@ async def test_of_a_page_on_which_nothing_runs_nothing_is_written(person, messag
     assert await saved_absences() == []
 
 
-async def test_a_page_was_away_from_a_run_that_ended_without_it(person, message, run):
+async def test_a_disconnection_lasts_to_the_end_of_the_run(person, message, run):
     now = timezone.now()
     await Run.objects.filter(pk=run.pk).aupdate(status="completed", ended_at=now)
 
@@ -118,20 +116,20 @@ async def test_a_page_was_away_from_a_run_that_ended_without_it(person, message,
 
 @pytest.mark.parametrize("page", ["", "%00", "A b", "x" * 41, "%ED%A0%80"])
 @pytest.mark.parametrize("away", ["", "-1", "9" * 18, "9" * 99, "%00"])
-async def test_a_page_that_says_nonsense_is_served_all_the_same(person, message, page, away):
+async def test_a_page_with_an_invalid_report_is_served(person, message, page, away):
     await visit_page(person, message, page=page, away=away)
 
     assert await saved_absences() == []
 
 
-async def test_nobody_was_away_for_longer_than_a_week(person, message):
+async def test_a_disconnection_lasts_at_most_a_week(person, message):
     await visit_page(person, message, page="one", away="9" * 18)
 
     away = (await saved_absences())[0]
     assert away.came_back_at - away.left_at == disconnections.MAX_AWAY
 
 
-async def test_a_page_that_never_rests_fills_no_table(message, run):
+async def test_the_number_of_disconnections_is_limited(message, run):
     def flutter():
         for _ in range(disconnections.MAX_PER_RUN + 3):
             disconnections.record_reconnect([run.pk], "one", timedelta(seconds=1))
@@ -141,7 +139,7 @@ async def test_a_page_that_never_rests_fills_no_table(message, run):
     assert len(await saved_absences()) == disconnections.MAX_PER_RUN
 
 
-async def test_a_full_disk_keeps_nobody_from_watching(person, message, monkeypatch, caplog):
+async def test_a_full_disk_does_not_prevent_watching(person, message, monkeypatch, caplog):
     def full(*_):
         raise OperationalError("database or disk is full")
 

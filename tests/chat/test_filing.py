@@ -86,7 +86,7 @@ def test_folders_are_renamed_collapsed_and_moved(post, person):
     assert "Enter a name" in post("/chat/folders/", name="  ")["HX-Trigger"]
 
 
-def test_nobody_files_into_the_folder_of_another(post, stranger, chats):
+def test_chats_cannot_be_moved_into_another_users_folder(post, stranger, chats):
     theirs = filing.create_folder(stranger, "Theirs")
 
     response = post("/chat/selected/", action="move", ids=str(chats[0].pk), folder=theirs.pk)
@@ -95,7 +95,7 @@ def test_nobody_files_into_the_folder_of_another(post, stranger, chats):
     assert not Filing.objects.filter(folder=theirs).exists()
 
 
-def test_chats_that_one_cannot_see_are_left_out(post, person, stranger, chats):
+def test_invisible_chats_are_ignored(post, person, stranger, chats):
     other = ChatSession.objects.create(user=stranger, title="Other")
 
     post("/chat/selected/", action="pin", ids=f"{chats[0].pk},{other.pk},x,")

@@ -62,7 +62,7 @@ async def stop_a_run(person):
     return message, await verify_run(message.run)
 
 
-async def test_a_stopped_workflow_goes_on_at_the_first_step_that_is_not_on_record(
+async def test_continue_resumes_a_stopped_workflow_at_the_first_unfinished_step(
     calculator, person
 ):
     message, run = await stop_a_run(person)
@@ -80,7 +80,7 @@ async def test_a_stopped_workflow_goes_on_at_the_first_step_that_is_not_on_recor
     assert seqs == list(range(1, len(seqs) + 1))
 
 
-async def test_the_same_words_after_anything_else_are_a_question(calculator, person):
+async def test_continue_after_another_message_is_an_ordinary_question(calculator, person):
     message, _run = await stop_a_run(person)
     await runs.wait((await submit_message(message.session, person, "6 * 7", 2)).run)
 

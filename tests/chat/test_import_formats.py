@@ -52,7 +52,7 @@ def assistant(pk, parent, **about):
     return Node(id=pk, parent=parent, role="assistant", text=f"A {pk}", **about)
 
 
-def test_answers_repeated_in_thousands_of_branches_are_too_much():
+def test_answers_repeated_in_thousands_of_branches_are_rejected():
     nodes = [user("q"), assistant("a0", "q")]
     nodes[1].text = "x" * 100_000
     for at in range(1, 1_000):
@@ -73,7 +73,7 @@ def test_answers_repeated_in_thousands_of_branches_are_too_much():
         lambda: code_block("`" * 1_000_000),
     ],
 )
-def test_marks_that_never_end_are_read_once(clean):
+def test_unclosed_markup_takes_linear_time(clean):
     assert clean()
 
 
@@ -199,7 +199,7 @@ def test_claude_follows_the_order_of_its_messages():
         {"schema": "ashiato.trace/1"},
     ],
 )
-def test_anything_else_is_no_chat(value):
+def test_anything_else_is_not_a_chat(value):
     with pytest.raises(NotImportable) as refused:
         formats.read(value)
 
@@ -210,7 +210,7 @@ WRONG = [None, 0, "x", [], {}, [None], {"a": None}, True, 1e308, float("nan")]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXPORTS.glob("*.json")))
-def test_a_wrong_value_anywhere_is_survived(name):
+def test_any_invalid_value_is_skipped_or_rejected(name):
     """Replace each value of each export in turn: it is read, or refused as a chat."""
     whole = json.loads((EXPORTS / name).read_bytes())
     for place in places(whole):
@@ -257,7 +257,7 @@ def test_skipped_nodes_in_a_row_do_not_break_the_branch():
     assert [(turn.parent, turn.text) for turn in turns] == [(None, "Q q"), (0, "Q r")]
 
 
-def test_times_never_run_backwards_nor_into_the_future():
+def test_times_never_go_backwards_or_into_the_future():
     late, early = datetime(2025, 1, 2, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
     future = datetime(2099, 1, 1, tzinfo=UTC)
 
@@ -282,7 +282,7 @@ def test_questions_without_answers_and_answers_without_questions_stay():
     ]
 
 
-def test_a_thousand_messages_in_a_row_are_no_problem():
+def test_a_thousand_messages_in_a_row_are_read():
     nodes = [user("0")]
     for at in range(1, 5000):
         node = (assistant if at % 2 else user)(str(at), str(at - 1))
@@ -300,7 +300,7 @@ def test_a_thousand_messages_in_a_row_are_no_problem():
         ([user(str(at)) for at in range(20_001)], Problem.TOO_MANY_MESSAGES),
     ],
 )
-def test_a_chat_without_messages_or_with_too_many_is_refused(nodes, problem):
+def test_a_chat_without_messages_or_with_too_many_is_rejected(nodes, problem):
     with pytest.raises(NotImportable) as refused:
         build(*nodes)
 
@@ -362,13 +362,13 @@ def test_one_broken_element_does_not_lose_the_others():
     assert elements('[{"a": 1}, {"b": oops}, {"c": 3}]') == [{"a": 1}, Problem.BROKEN, {"c": 3}]
 
 
-def test_a_file_that_was_cut_off_gives_what_is_complete():
+def test_a_truncated_file_gives_its_complete_chats():
     assert elements('[{"a": 1}, {"b": "unfinis') == [{"a": 1}, Problem.BROKEN]
     assert elements('{"a": 1') == [Problem.BROKEN]
 
 
 @pytest.mark.parametrize("text", ["", "  ", "hello", "<html>", '"text"', "PK\x03"])
-def test_a_file_that_is_not_json_is_refused(text):
+def test_a_file_that_is_not_json_is_rejected(text):
     with pytest.raises(json_stream.NotJson):
         elements(text)
 

@@ -111,7 +111,7 @@ def test_each_chat_has_a_result(person):
     assert not storage.folder(job.pk).exists()
 
 
-def test_the_same_export_again_imports_nothing(person):
+def test_importing_the_same_export_again_changes_nothing(person):
     run_import(person, upload_of("chatgpt.json"))
 
     again = count(person, upload_of("chatgpt.json"))
@@ -179,7 +179,7 @@ def test_one_bad_chat_or_file_does_not_lose_the_rest(person):
     ]
 
 
-def test_an_unexpected_error_with_one_chat_is_its_own(person, monkeypatch):
+def test_an_unexpected_error_affects_only_its_chat(person, monkeypatch):
     save = rows.save
 
     def fail_once(user, chat, conversation):
@@ -222,7 +222,7 @@ def test_a_zip_bomb_ends_the_import(person, monkeypatch):
     assert count(person, upload_of("x.zip", bomb)).problem == Problem.TOO_MUCH
 
 
-def test_an_archive_with_too_many_entries_is_refused(person, monkeypatch):
+def test_an_archive_with_too_many_entries_is_rejected(person, monkeypatch):
     monkeypatch.setattr(archive, "MAX_ENTRIES", 2)
     files = {f"{number}.json": "[]" for number in range(3)}
 
@@ -230,7 +230,7 @@ def test_an_archive_with_too_many_entries_is_refused(person, monkeypatch):
 
 
 @pytest.mark.parametrize(("limit", "most"), [("MAX_ENTRIES", 2), ("MAX_DIRECTORY_BYTES", 100)])
-def test_a_large_directory_of_an_archive_is_refused_before_it_is_parsed(
+def test_an_archive_with_a_large_directory_is_rejected_before_parsing(
     person, monkeypatch, limit, most
 ):
     upload = upload_of("x.zip", zipped(**dict.fromkeys("abc", "[]")))
@@ -240,7 +240,7 @@ def test_a_large_directory_of_an_archive_is_refused_before_it_is_parsed(
     assert count(person, upload).problem == Problem.TOO_MANY_FILES
 
 
-def test_after_a_crash_the_import_goes_on_where_it_was(person, monkeypatch):
+def test_an_import_resumes_after_a_crash(person, monkeypatch):
     job = count(person, upload_of("chatgpt.json"))
     jobs.confirm(job)
     monkeypatch.setattr(jobs, "_end", crash)
@@ -266,7 +266,7 @@ def crash(*_about):
     raise SystemExit
 
 
-def test_an_import_whose_files_are_gone_says_so(person):
+def test_an_import_with_missing_files_says_so(person):
     job = count(person, upload_of("chatgpt.json"))
     jobs.confirm(job)
     storage.delete(job.pk)
@@ -277,7 +277,7 @@ def test_an_import_whose_files_are_gone_says_so(person):
     assert (job.status, job.problem) == ("failed", Problem.FILE_GONE)
 
 
-def test_an_import_that_keeps_failing_is_given_up(person):
+def test_an_import_that_keeps_failing_ends_with_an_error(person):
     job = count(person, upload_of("chatgpt.json"))
     jobs.confirm(job)
     stale = timezone.now() - jobs.STALE_AFTER * 2
@@ -287,7 +287,7 @@ def test_an_import_that_keeps_failing_is_given_up(person):
     assert ChatImport.objects.get().status == "failed"
 
 
-def test_a_canceled_import_stops_and_keeps_what_it_has(person, monkeypatch):
+def test_a_canceled_import_stops_and_keeps_imported_chats(person, monkeypatch):
     job = count(person, upload_of("chatgpt.json"))
     jobs.confirm(job)
     save = rows.save
@@ -405,7 +405,7 @@ def test_our_own_export_comes_back_with_its_branches(person, stranger):
     assert len(branches.visible_path(copy, stranger)) == 2
 
 
-def test_nul_and_lone_surrogates_are_no_problem(person):
+def test_null_characters_and_lone_surrogates_are_replaced(person):
     chats = json.loads((EXPORTS / "claude.json").read_bytes())
     chats[0]["name"] = "T\0itle \ud800"
     chats[0]["chat_messages"][0]["content"][0]["text"] = "Q\0 \udc00"
@@ -434,7 +434,7 @@ def test_the_pages_lead_from_the_upload_to_the_result(person, client, monkeypatc
     assert "Mount Fuji" not in filtered
 
 
-def test_an_upload_needs_a_file_of_a_size_and_its_turn(person, client, settings):
+def test_an_upload_needs_a_file_within_limits_and_no_other_import(person, client, settings):
     assert "Choose a file first." in client.post("/chats/import/").content.decode()
     settings.IMPORT_MB = 0
     large = client.post("/chats/import/", {"files": [upload_of("claude.json")]})
@@ -457,7 +457,7 @@ def test_of_two_uploads_at_once_one_is_accepted(person, monkeypatch):
         jobs.create(person, [upload_of("claude.json")])
 
 
-def test_every_problem_has_a_sentence():
+def test_every_problem_has_a_message():
     from chat.imports.import_pages import PROBLEMS
 
     assert set(PROBLEMS) == set(Problem)

@@ -47,7 +47,7 @@ async def test_a_question_is_answered_live_step_by_step(person):
     assert ">435</a></strong>" in frames[-1]
 
 
-async def test_a_run_outlives_the_tab_that_started_it(person):
+async def test_a_run_continues_after_its_tab_is_closed(person):
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
@@ -75,7 +75,7 @@ async def test_two_tabs_show_the_same(person):
     assert "42" in mine[-1]
 
 
-async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(chat):
+async def test_a_reconnected_page_gets_hundreds_of_missed_events_once(chat):
     run = await sync_to_async(runs.prepare)(query="Talk", topic=chat.topic, user=chat.user)
     message = await chat.messages.acreate(author=chat.user, run=run, client_id="a")
     stamp, keep = EventFactory("helper"), sync_to_async(event_store.save)
@@ -96,7 +96,7 @@ async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(ch
     assert "<section" not in new
 
 
-def test_a_page_that_is_behind_looks_again_once_and_after_all_that_it_was_told():
+def test_a_lagging_page_refreshes_once_after_its_notifications():
     look, first, second = (
         (pubsub.REFRESH_KIND, {}),
         *(("run.events", {"run": 1, "events": [{"seq": seq}]}) for seq in (1, 2)),
@@ -106,7 +106,7 @@ def test_a_page_that_is_behind_looks_again_once_and_after_all_that_it_was_told()
     assert notifications.coalesce([look, first, look, second]) == [both, look]
 
 
-async def test_a_message_sent_twice_is_one_message(person):
+async def test_a_message_sent_twice_is_saved_once(person):
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         for _ in range(2):
@@ -117,9 +117,7 @@ async def test_a_message_sent_twice_is_one_message(person):
     assert await Run.objects.acount() == 1
 
 
-async def test_from_its_frame_to_its_row_a_message_passes_eight_functions_at_most(
-    person, monkeypatch
-):
+async def test_a_message_passes_at_most_eight_functions_to_its_row(person, monkeypatch):
     passed, save, loop = [], Message.save, asyncio.get_running_loop()
 
     def noting(message, **options):
@@ -154,7 +152,7 @@ def _own(codes):
     return {code.co_qualname for code in codes if code.co_filename.startswith(roots)}
 
 
-async def test_a_page_that_leaves_while_it_is_told_something_is_no_failure(person, monkeypatch):
+async def test_a_page_that_disconnects_while_sending_is_not_an_error(person, monkeypatch):
     async def gone(*frame, **more):
         raise Disconnected("Attempt to send on a closed protocol")
 
@@ -169,9 +167,7 @@ async def test_a_page_that_leaves_while_it_is_told_something_is_no_failure(perso
         assert page.future.exception() is None
 
 
-async def test_a_page_that_was_idle_when_a_run_began_finds_out_that_it_ended(
-    person, monkeypatch
-):
+async def test_an_idle_page_notices_that_a_run_ended(person, monkeypatch):
     """Every notice but the first is lost, and the page had just looked at nothing."""
     monkeypatch.setattr(live, "LIVE_POLL_SECONDS", 0.1)
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
@@ -189,9 +185,7 @@ async def test_a_page_that_was_idle_when_a_run_began_finds_out_that_it_ended(
     assert "42" in frames[-1]
 
 
-async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
-    person, monkeypatch
-):
+async def test_a_message_announced_after_its_run_is_shown_completely(person, monkeypatch):
     """As with a fast worker whose notifications are all lost."""
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
@@ -219,7 +213,7 @@ def untold(monkeypatch):
 
 
 @pytest.mark.usefixtures("untold")
-async def test_whoever_asks_is_shown_it_without_having_been_told(chat):
+async def test_the_sender_sees_the_message_without_a_notification(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
@@ -231,9 +225,7 @@ async def test_whoever_asks_is_shown_it_without_having_been_told(chat):
     assert f'data-live-run="{run.pk}"' in frame
 
 
-async def test_a_question_that_cannot_be_shown_at_once_is_told_of_as_to_others(
-    chat, monkeypatch, caplog
-):
+async def test_a_message_that_cannot_be_shown_at_once_is_announced(chat, monkeypatch, caplog):
     shown, drawn = fragments.render_new_message, []
 
     def breaks_once(message, user):
@@ -251,9 +243,7 @@ async def test_a_question_that_cannot_be_shown_at_once_is_told_of_as_to_others(
     assert "Can't render message" in caplog.text
 
 
-async def test_what_is_said_before_the_page_is_up_to_date_is_taken_at_once_and_shown_once(
-    chat, monkeypatch
-):
+async def test_a_message_sent_while_catching_up_is_shown_once(chat, monkeypatch):
     held, caught_up = asyncio.Event(), Conversation.catch_up
 
     async def late(*about):
@@ -271,7 +261,7 @@ async def test_what_is_said_before_the_page_is_up_to_date_is_taken_at_once_and_s
     assert "".join(frames).count("<article") == 1
 
 
-async def test_what_was_asked_elsewhere_before_is_shown_before(chat, monkeypatch):
+async def test_messages_of_another_tab_are_shown_in_order(chat, monkeypatch):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()
         with monkeypatch.context() as lost:
@@ -286,7 +276,7 @@ async def test_what_was_asked_elsewhere_before_is_shown_before(chat, monkeypatch
     assert ['"a"' in shown[0], '"b"' in shown[1]] == [True, True]
 
 
-def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
+def test_a_run_that_ended_elsewhere_is_updated_when_one_ends_here(chat):
     other = ChatSession.objects.create(user=chat.user, title="Main menu")
     run = runs.prepare(query="?", topic=other.topic, user=chat.user)
     around = fragments.SessionChrome(chat.user)
@@ -301,7 +291,7 @@ def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
     assert "running-dot" not in after
 
 
-def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_question(chat):
+def test_a_chat_renamed_elsewhere_is_updated_with_the_next_message(chat):
     other = ChatSession.objects.create(user=chat.user, title="Main menu")
     around = fragments.SessionChrome(chat.user)
     around.changes(chat)
@@ -312,7 +302,7 @@ def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_questio
     assert "Far away" not in around.changes(chat)
 
 
-def test_how_a_run_begins_is_shown_as_its_rows_have_it(chat):
+def test_the_start_of_a_run_is_shown_as_saved(chat):
     """Without reading the run: what it is by then is known."""
     run = messages.save(chat, chat.user, "6 * 7", "a").run
     stamp, request = EventFactory(run.agent_name), {"model": run.model}
@@ -334,7 +324,7 @@ def _but_for_the_clock(html):
     return re.sub(r'x="[\d.]+" width="[\d.]+"', "", html)
 
 
-async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, monkeypatch):
+async def test_a_saved_message_is_shown_even_if_its_run_cannot_start(chat, monkeypatch):
     monkeypatch.setattr(
         messages.submission, "dispatch", AsyncMock(side_effect=RuntimeError("no thread"))
     )
@@ -346,7 +336,7 @@ async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, 
     assert sum('hx-swap-oob="beforeend:#messages"' in frame for frame in frames) == 1
 
 
-def test_what_began_elsewhere_is_marked_once_the_run_that_began_here_ends(chat):
+def test_a_run_started_elsewhere_is_shown_after_the_local_run_ends(chat):
     other = ChatSession.objects.create(user=chat.user, title="Main menu")
     around = fragments.SessionChrome(chat.user)
     around.changes(chat)
@@ -362,7 +352,7 @@ def test_what_began_elsewhere_is_marked_once_the_run_that_began_here_ends(chat):
     assert f'id="session-{other.pk}"' in ended
 
 
-async def test_a_long_open_block_is_rendered_beside_the_event_loop(monkeypatch):
+async def test_a_long_open_block_is_rendered_in_a_thread(monkeypatch):
     """Else a model that writes `![` over and over holds up everybody."""
     consumer, threads = consumers.LiveConsumer(), []
     consumer.turn, consumer.send = asyncio.Lock(), AsyncMock()
@@ -382,7 +372,7 @@ async def test_a_long_open_block_is_rendered_beside_the_event_loop(monkeypatch):
     assert [thread == here for thread in threads] == [True, False]
 
 
-def test_a_long_open_block_is_sent_once_and_then_only_what_is_new():
+def test_a_long_open_block_is_sent_once_and_then_only_its_additions():
     watched, sent = LiveRunView(1), []
     for seq in range(1, 400):
         data = {"content": "[word] " * 10, "step": 1}

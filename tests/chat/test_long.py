@@ -102,7 +102,7 @@ def test_a_page_of_thirty_long_messages_is_small_and_the_others_are_loaded(chat,
 
 
 @pytest.mark.thorough
-def test_a_chat_of_five_thousand_messages_opens_at_once(chat, client):
+def test_a_chat_of_five_thousand_messages_opens_quickly(chat, client):
     create_messages(chat, 5_000)
     page_of(client, chat)
 
@@ -115,7 +115,7 @@ def test_a_chat_of_five_thousand_messages_opens_at_once(chat, client):
     assert "Load earlier messages" in page
 
 
-def test_a_long_answer_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(chat, client):
+def test_a_long_answer_is_truncated_with_a_link_to_the_whole(chat, client):
     [message] = create_messages(chat, 1, answer=LONG)
 
     page = page_of(client, chat)
@@ -130,7 +130,7 @@ def test_a_long_answer_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(cha
     assert "sandbox" in whole["Content-Security-Policy"]
 
 
-def test_a_long_message_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(chat, client):
+def test_a_long_message_is_truncated_with_a_link_to_the_whole(chat, client):
     [message] = create_messages(chat, 1, text=PASTE)
 
     page = page_of(client, chat)
@@ -141,14 +141,14 @@ def test_a_long_message_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(ch
     assert whole.content.decode() == PASTE
 
 
-def test_there_are_no_other_texts(chat, client):
+def test_unknown_texts_return_404(chat, client):
     [message] = create_messages(chat, 1)
     client.force_login(chat.user)
 
     assert client.get(f"/traces/{message.run_id}/text/history/").status_code == 404
 
 
-async def test_a_page_that_missed_much_gets_the_newest_of_it_oldest_first_in_small_frames(chat):
+async def test_a_page_that_missed_many_messages_gets_the_newest_in_small_frames(chat):
     before, *_ = await sync_to_async(create_messages)(chat, 1)
     missed = await sync_to_async(create_messages)(chat, 40, text=PASTE)
     query = f"after={before.pk}".encode()
@@ -163,7 +163,7 @@ async def test_a_page_that_missed_much_gets_the_newest_of_it_oldest_first_in_sma
     assert gap.endswith(f"?before={shown[0]}&amp;after={before.pk}")
 
 
-def test_what_is_loaded_into_a_gap_ends_where_the_page_began(chat, client):
+def test_loading_a_gap_ends_where_the_page_starts(chat, client):
     before, *missed = create_messages(chat, 12)
     client.force_login(chat.user)
 
@@ -183,7 +183,7 @@ async def test_a_page_that_shows_a_very_long_answer_can_be_connected(chat):
     assert max(map(size, frames)) <= MAX_FRAME_BYTES
 
 
-async def test_an_answer_that_outgrows_its_page_is_told_of_in_small_frames(chat, client):
+async def test_an_answer_that_outgrows_its_page_is_sent_in_small_frames(chat, client):
     run = await sync_to_async(runs.prepare)(query="Talk", topic=chat.topic, user=chat.user)
     message = await chat.messages.acreate(author=chat.user, run=run, client_id="a")
     stamp, keep, pieces = EventFactory("helper"), sync_to_async(event_store.save), 400
@@ -219,7 +219,7 @@ async def test_an_answer_that_outgrows_its_page_is_told_of_in_small_frames(chat,
     ],
     ids=["long", "code", *(name for name in NASTY if name != "code")],
 )
-def test_a_cut_answer_is_the_same_watched_and_reloaded(chat, client, answer):
+def test_a_truncated_answer_is_the_same_live_and_reloaded(chat, client, answer):
     run = runs.prepare(query="Talk", topic=chat.topic, user=chat.user)
     chat.messages.create(author=chat.user, run=run, client_id="a", text="Talk")
     stamp, watched = EventFactory("helper"), LiveRunView(run.pk, viewer=chat.user.pk)
@@ -256,7 +256,7 @@ def _answer_of(html):
     return frozen + tail
 
 
-def test_a_run_with_too_much_in_it_is_shown_without_its_details(chat, client):
+def test_a_very_large_run_is_shown_without_details(chat, client):
     [message] = create_messages(chat, 1)
     now = timezone.now()
     AgentStep.objects.bulk_create(
@@ -288,7 +288,7 @@ def test_a_run_with_too_much_in_it_is_shown_without_its_details(chat, client):
     assert frame.partition("<ol")[2].partition("</ol>")[0] in page
 
 
-async def test_many_pages_that_come_at_once_are_shown_the_same_and_go_on_by_themselves(chat):
+async def test_many_pages_connecting_at_once_share_a_rendering_and_continue_alone(chat):
     await sync_to_async(create_messages)(chat, 3)
     path = f"/ws/chat/{chat.pk}/"
     async with asyncio.TaskGroup() as group:
@@ -302,7 +302,7 @@ async def _first_frames(chat, path):
         return await frames_until(page, "composer-state")
 
 
-def test_what_is_queued_or_given_back_fits_in_a_frame(chat):
+def test_queued_and_returned_messages_fit_in_a_frame(chat):
     paste = '"' * 200_000
     for place in range(1, 11):
         about = {"text": paste, "client_id": f"q{place}", "place": place}
@@ -330,9 +330,7 @@ def create_comments(chat, step, count=60):
 
 
 @pytest.mark.parametrize("step", [0, 1])
-def test_of_many_long_comments_the_newest_are_shown_and_all_are_behind_a_link(
-    chat, client, step
-):
+def test_the_newest_of_many_comments_are_shown_with_a_link_to_all(chat, client, step):
     message = create_comments(chat, step)
     watched = LiveRunView(message.run_id, viewer=chat.user.pk, is_discussed=True)
 
@@ -364,7 +362,7 @@ def test_all_comments_are_for_members_only(chat, client, django_user_model):
     assert client.get(f"/traces/{message.run_id}/comments/{10**30}/").status_code == 404
 
 
-def test_the_row_of_a_long_plan_is_told_without_its_details(chat):
+def test_the_row_of_a_long_plan_is_sent_without_details(chat):
     run = runs.prepare(query="Talk", topic=chat.topic, user=chat.user)
     chat.messages.create(author=chat.user, run=run, client_id="a", text="Talk")
     planned = [{"name": f"s{at}", "tool": "look", "arguments": {"a": PASTE}} for at in range(9)]

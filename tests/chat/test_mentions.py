@@ -51,12 +51,12 @@ def test_the_agent_is_found_by_its_name_and_removed_from_the_question(
         "@",
     ],
 )
-def test_other_text_is_sent_as_it_is(text, person, writer):
+def test_other_text_is_sent_unchanged(text, person, writer):
     assert mentions.parse(text, person) is None
 
 
 @pytest.mark.parametrize("text", ["@Writers hello", "@nobody", "@secret hello", "@off hello"])
-def test_an_agent_that_cannot_be_asked_is_said_and_nothing_else(text, person, writer):
+def test_an_unavailable_agent_is_an_error_and_nothing_is_sent(text, person, writer):
     secret = Agent.objects.create(name="secret")
     secret.groups.add(Group.objects.create(name="Board"))
     Agent.objects.create(name="off", enabled=False)
@@ -66,12 +66,14 @@ def test_an_agent_that_cannot_be_asked_is_said_and_nothing_else(text, person, wr
     assert not Message.objects.exists()
 
 
-def test_a_mention_without_a_question_asks_for_one(person, writer):
+def test_a_mention_without_a_question_is_an_error(person, writer):
     with pytest.raises(MessageRejected, match="Enter a question after @Writer."):
         messages.save(None, person, "@writer ", "c1")
 
 
-def test_it_answers_once_and_the_chat_keeps_its_agent(person, chat, agent, writer):
+def test_the_mentioned_agent_answers_once_and_the_chat_keeps_its_agent(
+    person, chat, agent, writer
+):
     asked = messages.save(chat, person, "@Writer a poem", "c1", agent.name)
     assert (asked.run.agent_name, asked.text, asked.run.query) == ("Writer", "a poem", "a poem")
     choices = agent_choices.list_agents(person)
@@ -80,7 +82,7 @@ def test_it_answers_once_and_the_chat_keeps_its_agent(person, chat, agent, write
     assert messages.save(chat, person, "@Writer a poem", "c1", agent.name).pk == asked.pk
 
 
-def test_the_options_of_the_chat_are_for_its_own_agent_and_stay(person, chat, agent, writer):
+def test_the_chats_options_stay_with_its_own_agent(person, chat, agent, writer):
     chat.options = {"temperature": 0.5}  # which the other agent doesn't allow
     chat.save()
     asked = messages.save(
@@ -90,16 +92,14 @@ def test_the_options_of_the_chat_are_for_its_own_agent_and_stay(person, chat, ag
     assert (asked.run.agent_name, chat.options) == ("Writer", {"temperature": 0.5})
 
 
-def test_what_is_sent_instead_of_a_mention_is_one_too(person, chat, agent, writer):
+def test_a_mention_as_a_form_field_works(person, chat, agent, writer):
     asked = messages.save(chat, person, "@Writer  a poem", "c1")
     Run.objects.filter(pk=asked.run_id).update(status="completed")
     again = messages.save(chat, person, " @nobody asks", "c2", "Writer", instead_of=asked.pk)
     assert (again.text, again.is_mention) == ("@nobody asks", True)
 
 
-def test_a_queued_mention_keeps_its_agent_and_comes_back_as_it_was_typed(
-    person, chat, agent, writer
-):
+def test_a_queued_mention_keeps_its_agent_and_its_text(person, chat, agent, writer):
     messages.save(chat, person, "first", "c1", agent.name)
     queued = messages.save(chat, person, "@Writer a poem", "c2", agent.name)
     assert (queued.is_queued, queued.agent_name) == (True, "Writer")

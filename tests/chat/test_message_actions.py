@@ -89,7 +89,7 @@ async def test_a_regenerated_answer_is_a_sibling_with_the_same_question(chat, ta
     assert again.pk == new.pk  # the same request twice
 
 
-async def test_going_back_leads_to_where_the_reader_was(chat, talk):
+async def test_switching_back_restores_the_readers_branch(chat, talk):
     first, second, third = talk
     new = await message_actions.edit(chat, chat.user, second.pk, "6 * 7", "e")
     await runs.wait(new.run)
@@ -103,7 +103,7 @@ async def test_going_back_leads_to_where_the_reader_was(chat, talk):
     assert await path(chat) == [first.pk, second.pk, older.pk]
 
 
-async def test_others_stay_on_their_branch(chat, talk, django_user_model):
+async def test_other_members_stay_on_their_branch(chat, talk, django_user_model):
     first, second, third = talk
     member = await sync_to_async(django_user_model.objects.create_user)("bob")
     await sync_to_async(members.add_member)(chat, "bob", "write")
@@ -118,7 +118,7 @@ async def test_others_stay_on_their_branch(chat, talk, django_user_model):
     assert await path(chat) == [first.pk, new.pk]
 
 
-async def test_while_an_answer_is_written_an_edit_is_refused_and_nothing_changes(chat, talk):
+async def test_an_edit_during_an_answer_is_rejected(chat, talk):
     _, second, _ = talk
     await Run.objects.acreate(topic=chat.topic, user=chat.user, query="?", status="waiting")
     count = await Message.objects.acount()
@@ -173,7 +173,7 @@ async def test_a_correction_that_a_guardrail_blocks_is_not_saved(chat, talk, age
     assert second.text == "Second"
 
 
-async def test_a_deleted_pair_leaves_what_follows(chat, talk):
+async def test_deleting_a_pair_keeps_the_following_messages(chat, talk):
     first, second, third = talk
 
     await message_actions.delete(chat, chat.user, second.pk, below=False)
@@ -195,7 +195,7 @@ async def test_deleting_everything_after_counts_hidden_branches(chat, talk):
     assert await Run.objects.acount() == 1
 
 
-async def test_a_member_cannot_delete_what_others_wrote_below(chat, talk, stranger):
+async def test_a_member_cannot_delete_other_members_replies(chat, talk, stranger):
     first, second, third = talk
     await sync_to_async(members.add_member)(chat, stranger.username, "write")
     await Message.objects.filter(pk=second.pk).aupdate(author=stranger)
@@ -217,7 +217,7 @@ async def test_readers_of_a_deleted_branch_see_its_sibling(chat, talk):
     assert await path(chat) == [first.pk, second.pk, third.pk]
 
 
-async def test_a_reloaded_page_equals_a_watched_one_with_branches(chat, talk, client):
+async def test_live_and_reloaded_page_are_equal_with_branches(chat, talk, client):
     _, second, third = talk
     html = await loaded(client, chat)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/?after={third.pk}") as page:
@@ -247,9 +247,7 @@ async def test_a_reloaded_page_equals_a_watched_one_with_branches(chat, talk, cl
         assert html.find("messages").shape == now.find("messages").shape
 
 
-async def test_a_hidden_branch_is_not_painted_but_the_counter_says_so(
-    chat, talk, client, django_user_model
-):
+async def test_a_hidden_branch_updates_only_the_counter(chat, talk, client, django_user_model):
     first, second, third = talk
     member = await sync_to_async(django_user_model.objects.create_user)("bob")
     await sync_to_async(members.add_member)(chat, "bob", "write")
@@ -281,7 +279,7 @@ async def test_another_tab_follows_its_user(chat, talk, client):
     assert html.find("messages").shape == (await loaded(client, chat)).find("messages").shape
 
 
-async def test_a_page_that_was_away_during_a_change_is_rendered_again(chat, talk, client):
+async def test_a_reconnected_page_is_rendered_again_after_a_change(chat, talk, client):
     _, second, third = talk
     html = await loaded(client, chat)
     await message_actions.correct(chat, chat.user, second.pk, "Corrected")
@@ -293,7 +291,7 @@ async def test_a_page_that_was_away_during_a_change_is_rendered_again(chat, talk
     assert html.find("messages").shape == (await loaded(client, chat)).find("messages").shape
 
 
-async def test_a_refused_edit_says_why_in_the_editor(chat, talk):
+async def test_a_rejected_edit_shows_the_reason_in_the_editor(chat, talk):
     await Run.objects.acreate(topic=chat.topic, user=chat.user, query="?", status="waiting")
     async with tab(chat.user, f"/ws/chat/{chat.pk}/?after={talk[2].pk}") as page:
         await frames_until(page, "composer-state")
@@ -346,7 +344,7 @@ async def test_a_link_displays_a_branch_and_only_its_page_stays_there(chat, talk
     assert await path(chat) == [first.pk, second.pk, third.pk]
 
 
-async def test_a_message_sent_without_javascript_goes_to_the_linked_branch(chat, talk, client):
+async def test_without_javascript_a_message_goes_to_the_linked_branch(chat, talk, client):
     _first, second, third = talk
     new = await message_actions.edit(chat, chat.user, second.pk, "6 * 7", "e")
     await runs.wait(new.run)

@@ -17,7 +17,7 @@ TEXTS = ["Why?", "<b>100%</b> \ue001 %(run)s", "x" * 240, "x" * 241, "\n" * 13]
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("chosen", [{}, {"effort": "high"}, {"temperature": 0.25}])
-def test_a_question_is_drawn_as_the_template_draws_it(language, text, chosen, person):
+def test_the_cached_message_equals_its_template(language, text, chosen, person):
     about = {"agent_name": "critic & co", "model": "openai/100%", "max_steps": 8}
     run = Run(pk=7, overrides=chosen, **about)
     about = {"author": person, "text": text, "client_id": 'a"\ue000', "run": run}

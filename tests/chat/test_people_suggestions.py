@@ -46,7 +46,7 @@ def test_a_display_name_is_found_and_visible(chat, person, django_user_model):
     assert "Dr. Anna Berg" in suggest(person, chat, "anna").content.decode()
 
 
-def test_one_letter_is_too_little_and_a_percent_sign_is_no_wildcard(chat):
+def test_one_letter_is_too_short_and_a_percent_sign_is_no_wildcard(chat):
     assert names(chat, "g") == names(chat, " ") == names(chat, "%%") == []
 
 
@@ -56,14 +56,14 @@ def test_members_the_owner_and_disabled_accounts_are_not_suggested(chat):
     assert names(chat, "gr") == names(chat, "ada") == []
 
 
-def test_the_list_is_short(chat, django_user_model):
+def test_the_number_of_suggestions_is_limited(chat, django_user_model):
     for number in range(people_suggestions.MAX_PEOPLE + 3):
         django_user_model.objects.create_user(f"zoe{number:02}")
 
     assert len(names(chat, "zoe")) == people_suggestions.MAX_PEOPLE
 
 
-def test_the_owner_gets_options_and_others_nothing(chat, person, stranger):
+def test_only_the_owner_gets_suggestions(chat, person, stranger):
     members.add_member(chat, "eve", "write")
 
     page = suggest(person, chat, "gr").content.decode()
@@ -73,13 +73,13 @@ def test_the_owner_gets_options_and_others_nothing(chat, person, stranger):
     assert suggest(stranger, chat, "gr").status_code == 404
 
 
-def test_without_the_setting_nobody_is_suggested(chat, person, settings):
+def test_without_the_setting_there_are_no_suggestions(chat, person, settings):
     settings.SUGGEST_PEOPLE = False
 
     assert suggest(person, chat, "gr").status_code == 404
 
 
-def test_a_name_is_not_guessed_letter_by_letter(chat, person, monkeypatch):
+def test_suggestions_are_rate_limited(chat, person, monkeypatch):
     monkeypatch.setattr(people_suggestions, "MAX_REQUESTS", 2)
 
     answers = [suggest(person, chat, "gr").status_code for _time in range(3)]

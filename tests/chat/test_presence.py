@@ -25,7 +25,7 @@ async def path(chat, stranger):
     return f"/ws/chat/{chat.pk}/"
 
 
-async def test_who_comes_and_who_leaves_is_seen_by_the_others(path, person, stranger):
+async def test_joining_and_leaving_is_visible_to_other_members(path, person, stranger):
     async with tab(person, path) as owner:
         async with tab(stranger, path) as reader:
             [*_, came] = await frames_until(owner, 'id="present"')
@@ -37,7 +37,7 @@ async def test_who_comes_and_who_leaves_is_seen_by_the_others(path, person, stra
     assert NOBODY in left
 
 
-async def test_several_tabs_of_one_person_are_one(path, person, stranger):
+async def test_several_tabs_of_a_user_count_once(path, person, stranger):
     async with tab(person, path) as owner, tab(stranger, path):
         await frames_until(owner, 'title="eve"')
         async with tab(stranger, path) as second:
@@ -46,7 +46,7 @@ async def test_several_tabs_of_one_person_are_one(path, person, stranger):
         assert await owner.receive_nothing(0.5)
 
 
-async def test_whoever_falls_silent_is_gone(chat, path, person, monkeypatch):
+async def test_a_user_without_heartbeat_disappears(chat, path, person, monkeypatch):
     monkeypatch.setattr(presence, "HEARTBEAT_SECONDS", 0.1)
     async with tab(person, path) as owner:
         await frames_until(owner, "composer-state")
@@ -57,7 +57,7 @@ async def test_whoever_falls_silent_is_gone(chat, path, person, monkeypatch):
         await frames_until(owner, NOBODY)
 
 
-async def test_where_nobody_else_can_be_nothing_is_told(chat, person, monkeypatch):
+async def test_an_unshared_chat_sends_no_presence(chat, person, monkeypatch):
     monkeypatch.setattr(presence, "HEARTBEAT_SECONDS", 0.05)
     told = []
     async with (
@@ -70,9 +70,7 @@ async def test_where_nobody_else_can_be_nothing_is_told(chat, person, monkeypatc
     assert told == []
 
 
-async def test_a_page_that_was_open_before_it_was_shared_is_seen_as_well(
-    chat, person, stranger
-):
+async def test_a_page_opened_before_sharing_is_present(chat, person, stranger):
     path = f"/ws/chat/{chat.pk}/"
     async with tab(person, path) as owner:
         await frames_until(owner, "composer-state")
@@ -85,13 +83,13 @@ async def test_a_page_that_was_open_before_it_was_shared_is_seen_as_well(
             await frames_until(owner, NOBODY)
 
 
-def test_a_name_is_two_letters_or_one_that_is_as_wide():
+def test_initials_are_two_letters_or_one_wide_character():
     assert Person(1, "kim").initials == "KI"
     assert Person(1, "佐藤").initials == "佐"
     assert Presence().people() == ()
 
 
-def test_where_there_is_little_room_the_others_are_a_number_with_their_names():
+def test_hidden_avatars_become_a_number_with_names():
     people = [Person(pk=pk, name=name) for pk, name in enumerate(["ada", "eve", "kim"])]
 
     assert '<li class="others" title="eve, kim">' in fragments.render_people(people)

@@ -83,7 +83,7 @@ def test_anyone_with_the_link_reads_a_masked_copy_without_an_account(client, cha
     assert answer.headers["Referrer-Policy"] == "no-referrer"
 
 
-def test_each_level_shows_what_it_says(client, chat):
+def test_each_level_shows_what_it_promises(client, chat):
     shows = {}
     for level in PublicLink.Level.values:
         page = page_of(url_of(publish(client, chat, level)))
@@ -98,7 +98,7 @@ def test_each_level_shows_what_it_says(client, chat):
     }
 
 
-def test_answers_lead_to_results_only_if_these_are_shared(client, chat):
+def test_answers_link_to_results_only_if_shared(client, chat):
     Run.objects.update(answer="There are 5,210 of them.")
     AgentStep.objects.filter(kind="tool").update(observation='{"rows": [[5210]]}')
     pages = {
@@ -113,7 +113,7 @@ def test_answers_lead_to_results_only_if_these_are_shared(client, chat):
     assert not any('class="evidence' in pages[level] for level in ("answers", "steps"))
 
 
-def test_what_is_not_shared_is_not_even_saved(client, chat):
+def test_unshared_parts_are_not_saved_in_the_copy(client, chat):
     for level in ("answers", "steps"):
         publish(client, chat, level)
     saved = json.dumps(list(PublicLink.objects.values_list("snapshot", flat=True)))
@@ -141,7 +141,7 @@ def test_an_answer_in_progress_is_left_out(client, chat, person):
     assert "Still thinking" not in page_of(url_of(publish(client, chat)))
 
 
-def test_a_revoked_link_is_gone_with_its_copy(client, chat):
+def test_revoking_a_link_deletes_its_copy(client, chat):
     url = url_of(publish(client, chat))
     link = PublicLink.objects.get()
 
@@ -152,7 +152,7 @@ def test_a_revoked_link_is_gone_with_its_copy(client, chat):
     assert not ChatSession.objects.get(pk=chat.pk).is_public
 
 
-def test_an_expired_link_is_gone_and_its_copy_is_deleted(client, chat):
+def test_an_expired_link_is_closed_and_its_copy_deleted(client, chat):
     url = url_of(publish(client, chat))
     PublicLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     gone, never = Client().get(url), Client().get("/public/never-made/")
@@ -238,7 +238,7 @@ def test_creating_updating_opening_and_revoking_is_audited(client, chat, person)
     assert {entry.subject for entry in entries} == {f"chat:{chat.pk}"}
 
 
-def test_too_many_requests_are_refused_for_a_minute(client, chat, monkeypatch):
+def test_too_many_requests_are_rejected_for_a_minute(client, chat, monkeypatch):
     monkeypatch.setattr(public_pages, "MAX_VISITS", 2)
     url, visitor = url_of(publish(client, chat)), Client()
 
@@ -257,7 +257,7 @@ def test_a_link_needs_a_level_and_a_lifetime(client, chat, level, hours):
     assert "Choose what to share" in answer.content.decode()
 
 
-def test_an_empty_chat_and_too_many_links_are_refused_with_a_reason(client, chat, person):
+def test_an_empty_chat_and_too_many_links_are_rejected_with_a_reason(client, chat, person):
     empty = ChatSession.objects.create(user=person, title="Empty")
     assert "no answers to share" in publish(client, empty).content.decode()
     for _link in range(public_links.MAX_LINKS):
@@ -282,7 +282,7 @@ def test_links_of_two_tabs_at_once_are_counted_one_by_one(person, chat, monkeypa
         public_links.create(chat, person, "answers", "720")
 
 
-def test_a_long_chat_has_pages_and_a_very_long_one_is_refused(client, chat, monkeypatch):
+def test_a_long_chat_has_pages_and_a_very_long_one_is_rejected(client, chat, monkeypatch):
     monkeypatch.setattr(public_pages, "MESSAGES_PER_PAGE", 1)
     url = url_of(publish(client, chat))
     assert "<strong>Ada</strong>" not in page_of(url)
@@ -292,7 +292,7 @@ def test_a_long_chat_has_pages_and_a_very_long_one_is_refused(client, chat, monk
     assert "too long for a public link" in publish(client, chat).content.decode()
 
 
-def test_visitors_read_it_in_their_language(client, chat):
+def test_the_page_is_in_the_visitors_language(client, chat):
     url = url_of(publish(client, chat))
     with translation.override("ja"):
         page = Client(headers={"Accept-Language": "ja"}).get(url).content.decode()

@@ -69,7 +69,7 @@ async def wait_for_runs(chat, count):
             told.clear()
 
 
-async def test_what_is_said_while_a_run_lives_is_answered_in_its_turn(chat, model):
+async def test_a_message_sent_during_a_run_is_answered_afterwards(chat, model):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to(message("one"))
         await frames_until(page, "Well,")
@@ -84,7 +84,7 @@ async def test_what_is_said_while_a_run_lives_is_answered_in_its_turn(chat, mode
     assert model.requests[1] == ["one", "Well, that was 1.", "two"]
 
 
-async def test_those_that_wait_are_answered_oldest_first_and_one_at_a_time(chat, model):
+async def test_queued_messages_are_answered_in_order_one_at_a_time(chat, model):
     await send_messages(chat, "one", "two", "three")
     assert await queued_texts(chat) == ["two", "three"]
     assert await Run.objects.acount() == 1
@@ -96,7 +96,7 @@ async def test_those_that_wait_are_answered_oldest_first_and_one_at_a_time(chat,
     assert [request[-1] for request in model.requests] == ["one", "two", "three"]
 
 
-async def test_what_waits_is_kept_before_the_page_is_told(chat, model, monkeypatch):
+async def test_a_queued_message_is_saved_before_the_page_is_notified(chat, model, monkeypatch):
     publish, kept = messages.submission.pubsub.publish, []
 
     async def noting(topic, kind, **facts):
@@ -111,7 +111,7 @@ async def test_what_waits_is_kept_before_the_page_is_told(chat, model, monkeypat
     assert ("queue.changed", 0) not in kept
 
 
-async def test_a_message_sent_twice_waits_once(chat, model):
+async def test_a_message_sent_twice_is_queued_once(chat, model):
     first = await send_messages(chat, "one", "two", "two", "two")
 
     model.let_go.set()
@@ -123,9 +123,7 @@ async def test_a_message_sent_twice_waits_once(chat, model):
     assert await Message.objects.acount() == 2
 
 
-async def test_what_waits_is_on_the_page_of_a_second_tab_and_of_a_reloaded_one(
-    chat, model, client
-):
+async def test_the_queue_is_visible_in_another_tab_and_after_a_reload(chat, model, client):
     path = f"/ws/chat/{chat.pk}/"
     await send_messages(chat, "one")
     async with tab(chat.user, path) as one, tab(chat.user, path) as other:
@@ -139,7 +137,7 @@ async def test_what_waits_is_on_the_page_of_a_second_tab_and_of_a_reloaded_one(
         await frames_until(later, "Where was I?")
 
 
-async def test_a_stop_ends_the_answer_and_the_next_one_begins(chat, model):
+async def test_stopping_ends_the_answer_and_starts_the_next(chat, model):
     await send_messages(chat, "one", "two")
     run = await Run.objects.aget()
 
@@ -151,7 +149,7 @@ async def test_a_stop_ends_the_answer_and_the_next_one_begins(chat, model):
     assert await conversation(chat) == ["one", "two"]
 
 
-async def test_a_run_that_fails_lets_the_next_one_begin(chat, monkeypatch):
+async def test_the_next_message_starts_after_a_failed_run(chat, monkeypatch):
     class Broken(Held):
         async def stream(self, **request):
             async for chunk in super().stream(**request):
@@ -169,7 +167,7 @@ async def test_a_run_that_fails_lets_the_next_one_begin(chat, monkeypatch):
     assert statuses == ["failed", "completed"]
 
 
-async def test_while_a_run_waits_for_a_person_so_does_the_queue(chat, monkeypatch, client):
+async def test_the_queue_waits_while_a_run_awaits_approval(chat, monkeypatch, client):
     await Agent.objects.aupdate(auto_execute_tools=False)
     model = ScriptedModel(Says.call("calculator", input="6 * 7"), Says(answer="Next."))
     monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
@@ -190,7 +188,7 @@ async def test_while_a_run_waits_for_a_person_so_does_the_queue(chat, monkeypatc
     assert await queued_texts(chat) == []
 
 
-async def test_send_now_stops_the_answer_and_comes_before_the_others(chat, model):
+async def test_send_now_stops_the_answer_and_goes_first(chat, model):
     [_, three] = await send_messages(chat, "one", "two", "three")
 
     await queue_actions.send_now(chat, chat.user, three.pk)
@@ -202,7 +200,7 @@ async def test_send_now_stops_the_answer_and_comes_before_the_others(chat, model
     assert statuses == ["stopped", "completed", "completed"]
 
 
-async def test_what_is_sent_now_is_not_stopped_itself(chat, model, monkeypatch):
+async def test_send_now_does_not_stop_itself(chat, model, monkeypatch):
     """The previous answer finished just before it was stopped."""
     [two] = await send_messages(chat, "one", "two")
     stop = runs.stop
@@ -234,7 +232,7 @@ def _has_queue(frames):
     return any('id="queue"' in frame for frame in frames)
 
 
-async def test_what_is_withdrawn_goes_and_its_text_comes_back(chat, model):
+async def test_removing_a_queued_message_returns_its_text(chat, model):
     [two] = await send_messages(chat, "one", "two <b>")
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "Queued")
@@ -248,7 +246,7 @@ async def test_what_is_withdrawn_goes_and_its_text_comes_back(chat, model):
     assert await Message.objects.acount() == 1
 
 
-async def test_without_a_socket_a_message_is_queued_withdrawn_and_sent_now(chat, model, client):
+async def test_without_a_socket_a_message_is_queued_removed_and_sent_now(chat, model, client):
     await send_messages(chat, "one")
     path = f"/chat/{chat.pk}"
     for text in ("two", "three"):
@@ -265,7 +263,9 @@ async def test_without_a_socket_a_message_is_queued_withdrawn_and_sent_now(chat,
     assert await conversation(chat) == ["one", "three"]
 
 
-async def test_what_cannot_be_withdrawn_or_sent_is_let_be(chat, model, client, stranger):
+async def test_a_message_that_cannot_be_removed_or_sent_is_unchanged(
+    chat, model, client, stranger
+):
     theirs = await ChatSession.objects.acreate(user=stranger, title="Theirs")
     [foreign] = await send_messages(theirs, "a", "b")
     [mine] = await send_messages(chat, "one", "two")
@@ -283,7 +283,7 @@ async def test_what_cannot_be_withdrawn_or_sent_is_let_be(chat, model, client, s
 
 
 @pytest.mark.parametrize("pk", ["-1", "x", "", str(2**63), -1, True, "９"])
-async def test_nonsense_about_the_queue_changes_nothing(chat, model, pk):
+async def test_invalid_queue_frames_change_nothing(chat, model, pk):
     await send_messages(chat, "one", "two")
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "Queued")
@@ -294,7 +294,7 @@ async def test_nonsense_about_the_queue_changes_nothing(chat, model, pk):
     assert await queued_texts(chat) == ["two"]
 
 
-async def test_a_queue_has_an_end_and_what_is_refused_stays_with_its_author(chat, model):
+async def test_the_queue_is_limited_and_a_rejected_message_keeps_its_text(chat, model):
     await send_messages(chat, *(f"{at}" for at in range(queue.MAX_QUEUED + 1)))
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to(message("one too many"))
@@ -304,7 +304,7 @@ async def test_a_queue_has_an_end_and_what_is_refused_stays_with_its_author(chat
     assert not await Message.objects.filter(text="one too many").aexists()
 
 
-async def test_what_a_crash_left_lying_is_begun_at_the_next_look(chat, person):
+async def test_messages_left_by_a_crash_start_at_the_next_check(chat, person):
     """The run has ended, and the process that should have started the next is gone."""
     run = await Run.objects.acreate(topic=chat.topic, query="one", status="completed")
     await Message.objects.acreate(session=chat, author=person, run=run, client_id="one")
@@ -319,7 +319,7 @@ async def test_what_a_crash_left_lying_is_begun_at_the_next_look(chat, person):
     assert "42" in (await verify_run(await Run.objects.alatest("pk"))).answer
 
 
-async def test_whoever_notices_it_is_begun_once(chat, model):
+async def test_a_queued_message_is_started_once_by_any_process(chat, model):
     await send_messages(chat, "one", "two", "three")
     await sync_to_async(Run.objects.update)(status="stopped")
 
@@ -331,7 +331,7 @@ async def test_whoever_notices_it_is_begun_once(chat, model):
     assert await queued_texts(chat) == ["three"]
 
 
-async def test_a_message_that_comes_as_the_run_ends_does_not_lie(chat, model, monkeypatch):
+async def test_a_message_sent_as_the_run_ends_is_started(chat, model, monkeypatch):
     """The run's owner looked, and nothing waited yet; the one who queues looks again."""
     monkeypatch.setattr(executor, "followers", [])
     await send_messages(chat, "one")
@@ -346,7 +346,7 @@ async def test_a_message_that_comes_as_the_run_ends_does_not_lie(chat, model, mo
     assert await queued_texts(chat) == []
 
 
-async def test_what_is_said_behind_one_that_waits_waits_behind_it(chat, model):
+async def test_a_message_after_a_queued_one_is_queued_behind_it(chat, model):
     await send_messages(chat, "one", "two")
     await Run.objects.aupdate(status="completed")  # unnoticed so far
 
@@ -356,7 +356,7 @@ async def test_what_is_said_behind_one_that_waits_waits_behind_it(chat, model):
     assert await queued_texts(chat) == ["two", "three"]
 
 
-async def test_the_agent_that_was_chosen_answers_in_its_turn(chat, model):
+async def test_a_queued_message_keeps_its_chosen_agent(chat, model):
     await Agent.objects.acreate(name="other", model="demo")
     await send_messages(chat, "one")
     message = await sync_to_async(messages.save)(chat, chat.user, "two", "two", "other")
@@ -367,7 +367,7 @@ async def test_the_agent_that_was_chosen_answers_in_its_turn(chat, model):
     assert [r.agent_name async for r in Run.objects.order_by("pk")] == ["helper", "other"]
 
 
-async def test_an_agent_that_is_gone_when_its_turn_comes_is_a_sentence(chat, model, client):
+async def test_a_queued_message_whose_agent_is_gone_has_an_error(chat, model, client):
     await Agent.objects.acreate(name="other", model="demo")
     await send_messages(chat, "one")
     await sync_to_async(messages.save)(chat, chat.user, "two", "two", "other")
@@ -385,7 +385,7 @@ async def test_an_agent_that_is_gone_when_its_turn_comes_is_a_sentence(chat, mod
     await wait_for_runs(chat, 2)
 
 
-async def test_a_message_that_nobody_can_begin_does_not_hold_up_what_others_say(
+async def test_a_message_that_cannot_start_does_not_block_other_members(
     chat, model, stranger, monkeypatch
 ):
     await sync_to_async(members.add_member)(chat, "eve", "write")
@@ -400,9 +400,7 @@ async def test_a_message_that_nobody_can_begin_does_not_hold_up_what_others_say(
     assert await queued_texts(chat) == ["broken", "after it"]
 
 
-async def test_a_page_with_a_message_that_nobody_can_read_is_shown(
-    chat, model, client, monkeypatch
-):
+async def test_a_page_with_an_unreadable_message_is_shown(chat, model, client, monkeypatch):
     await send_messages(chat, "one", "broken")
     _breaks(monkeypatch, "broken")
     model.let_go.set()
@@ -425,7 +423,7 @@ def _breaks(monkeypatch, text):
     monkeypatch.setattr(start, "parse_command", broken)
 
 
-async def test_a_session_deleted_while_messages_wait_begins_none_of_them(chat, model, client):
+async def test_deleting_a_chat_starts_none_of_its_queued_messages(chat, model, client):
     await send_messages(chat, "one", "two", "three")
 
     await client.post(f"/chat/{chat.pk}/delete/")
@@ -435,7 +433,7 @@ async def test_a_session_deleted_while_messages_wait_begins_none_of_them(chat, m
     assert len(model.requests) == 1
 
 
-async def test_a_process_that_ends_begins_nothing_new(chat, model):
+async def test_a_stopping_process_starts_no_messages(chat, model):
     await send_messages(chat, "one", "two")
     ending = asyncio.create_task(runs.shut_down(grace=5))
     await asyncio.sleep(0)
@@ -446,7 +444,7 @@ async def test_a_process_that_ends_begins_nothing_new(chat, model):
     assert [run.status async for run in Run.objects.all()] == ["completed"]
 
 
-async def test_a_page_that_was_not_told_of_the_queue_finds_out(chat, model, monkeypatch):
+async def test_a_page_that_missed_a_queue_notification_catches_up(chat, model, monkeypatch):
     monkeypatch.setattr("agents.web.consumers.live.IDLE_POLL_SECONDS", 0.05)
     monkeypatch.setattr("agents.web.consumers.live.LIVE_POLL_SECONDS", 0.05)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:

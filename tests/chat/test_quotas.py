@@ -31,7 +31,7 @@ async def rejection(*about):
     return str(reason.value)
 
 
-async def test_a_person_has_no_more_runs_at_once_than_they_may(person, stranger, settings):
+async def test_the_concurrent_runs_of_a_user_are_limited(person, stranger, settings):
     settings.PERSON_RUNS = 2
     first = await begin(person, "one", "a")
     await begin(person, "two", "b")
@@ -45,7 +45,7 @@ async def test_a_person_has_no_more_runs_at_once_than_they_may(person, stranger,
     assert (await begin(person, "three", "c")).is_new
 
 
-def test_fifty_that_ask_in_the_same_moment_get_no_more(person, settings):
+def test_fifty_concurrent_requests_do_not_exceed_the_limit(person, settings):
     settings.PERSON_RUNS = 5
 
     def ask(number):
@@ -63,7 +63,7 @@ def test_fifty_that_ask_in_the_same_moment_get_no_more(person, settings):
     assert Run.objects.running().count() == Message.objects.count() == 5
 
 
-async def test_a_message_more_than_a_minute_allows_is_not_taken(person, settings):
+async def test_messages_per_minute_are_limited(person, settings):
     settings.PERSON_MESSAGES = 3
     chat = (await begin(person, "one", "a")).session
     say = sync_to_async(messages.save)
@@ -78,7 +78,7 @@ async def test_a_message_more_than_a_minute_allows_is_not_taken(person, settings
     assert (await say(chat, person, "four", "four")).is_new
 
 
-async def test_tokens_are_counted_by_the_day(person, settings):
+async def test_tokens_are_limited_per_day(person, settings):
     settings.PERSON_TOKENS = 1000
     spent = {"user": person, "query": "q", "status": "completed"}
     run = await Run.objects.acreate(**spent, prompt_tokens=700, completion_tokens=300)
@@ -92,7 +92,7 @@ async def test_tokens_are_counted_by_the_day(person, settings):
     assert (await begin(person, "more", "a")).is_new
 
 
-async def test_what_waits_says_what_it_waits_for(person, settings):
+async def test_a_queued_message_says_what_it_waits_for(person, settings):
     chat = (await begin(person, "one", "a")).session
     await sync_to_async(messages.save)(chat, person, "two", "b")
     settings.PERSON_TOKENS = 10

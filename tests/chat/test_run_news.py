@@ -30,13 +30,13 @@ def test_only_the_runs_user_is_told_that_it_ended(shared, person, stranger):
     assert (about["status"], about["title"]) == ("completed", "<b>Tea</b>")
 
 
-def test_everybody_who_can_decide_is_told_that_it_waits(shared, person, stranger):
+def test_everyone_who_can_approve_is_notified(shared, person, stranger):
     Run.objects.filter(pk=shared.pk).update(status=Run.Status.WAITING)
 
     assert run_news._news(shared.pk)[1] == {person.pk, stranger.pk}
 
 
-def test_a_run_outside_of_chats_is_no_news(person, agent):
+def test_a_run_outside_of_chats_sends_no_notification(person, agent):
     run = Run.objects.create(user=person, query="?", topic="trial.1", agent_name="helper")
 
     assert run_news._news(run.pk) == ({}, set(), set())
@@ -49,7 +49,7 @@ def test_a_frame_cannot_contain_markup(shared):
     assert f'data-run="{shared.pk}"' in html
 
 
-def test_a_page_without_a_socket_asks_for_its_users_runs(client, shared, person, stranger):
+def test_a_page_without_a_socket_polls_its_users_runs(client, shared, person, stranger):
     address = reverse("chat:news")
     client.force_login(stranger)
     assert client.get(address).json() == {"runs": []}

@@ -43,7 +43,7 @@ def chat(person):
 
 
 @pytest.mark.parametrize("values", [None, {}, {"text": "Hello", "agent": "helper"}])
-def test_a_message_without_choices_leaves_those_of_the_chat(values):
+def test_a_message_without_options_keeps_the_chats(values):
     assert run_options.parse(values) is None
 
 
@@ -66,7 +66,7 @@ def test_choices_are_read_from_a_form():
         ({"temperature": [1]}, "between 0 and 2"),
     ],
 )
-def test_an_invalid_choice_is_refused_with_a_sentence(values, sentence):
+def test_an_invalid_option_is_rejected_with_a_message(values, sentence):
     with pytest.raises(MessageRejected, match=sentence):
         run_options.parse(values)
 
@@ -133,7 +133,7 @@ def test_a_new_chat_starts_with_what_was_posted(person, models):
     assert message.run.model == "fast"
 
 
-def test_nothing_is_saved_if_the_model_is_gone(chat, person, models):
+def test_nothing_is_saved_if_the_model_was_removed(chat, person, models):
     with pytest.raises(MessageRejected, match="The model gone is no longer available"):
         messages.save(chat, person, "Hello", "a", options={"model": "gone"})
 
@@ -141,7 +141,7 @@ def test_nothing_is_saved_if_the_model_is_gone(chat, person, models):
     assert ChatSession.objects.get().options == {}
 
 
-def test_an_agent_with_a_model_of_its_own_ignores_that_of_the_chat(chat, person, models):
+def test_an_agent_with_its_own_model_ignores_the_chats(chat, person, models):
     chat.options = {"model": "fast"}
     chat.save()
     Agent.objects.create(name="fixed", model="deep")
@@ -161,7 +161,7 @@ def test_a_queued_message_keeps_what_was_chosen_with_it(chat, person, models):
     assert (started.text, started.run.model) == ("Two", "fast")
 
 
-def test_a_queued_message_whose_model_is_gone_says_why_it_waits(chat, person, models):
+def test_a_queued_message_with_a_removed_model_says_why_it_waits(chat, person, models):
     messages.save(chat, person, "One", "a")
     queued = messages.save(chat, person, "Two", "b", options={"model": "fast"})
     models[0].delete()
@@ -196,7 +196,7 @@ def test_the_chosen_model_gets_no_more_personal_data_than_the_agents(
     assert (planner.pseudonymizer is not None) == (policy == Agent.PersonalData.HIDDEN)
 
 
-def test_an_agent_that_helps_another_one_keeps_its_own_settings(agent, models, person):
+def test_a_sub_agent_keeps_its_own_settings(agent, models, person):
     other = Agent.objects.create(name="other", model="deep")
     agent.handoffs.add(other)
     about = {"query": "Hello", "topic": "chat.1", "user": person, "agent": agent}
@@ -208,7 +208,7 @@ def test_an_agent_that_helps_another_one_keeps_its_own_settings(agent, models, p
     assert (second.planners[0].model, second.agent.temperature) == ("deep", None)
 
 
-def test_the_page_offers_models_and_says_if_the_chats_is_gone(client, chat, models):
+def test_the_page_offers_models_and_says_if_the_chats_was_removed(client, chat, models):
     page = client.get(f"/chat/{chat.pk}/").content.decode()
     assert '<option value="deep">' in page
     assert "$2 / $8 per 1M" in page
@@ -242,7 +242,7 @@ def test_the_models_of_the_agents_are_described_on_their_cards(person, models):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("run_executor")
-async def test_the_provider_is_asked_with_what_the_user_chose(agent, person):
+async def test_the_request_has_the_users_options(agent, person):
     async with WireServer([say("Hello.")]) as server:
         await sync_to_async(create_model)(base_url=server.url, provider="compatible")
         options = {"model": "fast", "effort": "", "temperature": "0.2"}

@@ -69,7 +69,7 @@ def test_a_hit_shows_the_text_around_it_with_the_words_marked(person):
 
 
 @pytest.mark.parametrize("noise", ["[", "](", "[a]("])
-def test_markup_that_never_ends_holds_nobody_up(noise):
+def test_unclosed_markup_does_not_slow_the_search(noise):
     text = noise * 100_000 + " needle " + noise * 100_000
 
     assert "<mark>needle</mark>" in search.excerpt(text, ["needle"])
@@ -115,7 +115,7 @@ def test_shared_and_archived_chats_are_found_and_marked(person, stranger):
     assert titles(person, "sencha") == ["My sencha"]
 
 
-def test_nothing_of_deleted_and_temporary_chats_is_found(person):
+def test_deleted_and_temporary_chats_are_not_found(person):
     make(person, "sencha 1"), make(person, "sencha 2")
     ChatSession.objects.filter(title="sencha 1").update(deleted_at=timezone.now())
     ChatSession.objects.filter(title="sencha 2").update(is_temporary=True)

@@ -27,9 +27,7 @@ def _row(
 @pytest.mark.parametrize("here", [12, 13, None, ""])
 @pytest.mark.parametrize("is_shared", [True, False])
 @pytest.mark.parametrize("is_pinned", [True, False])
-def test_a_row_of_the_list_is_what_the_template_makes_of_it(
-    language, status, here, is_shared, is_pinned
-):
+def test_the_cached_row_equals_its_template(language, status, here, is_shared, is_pinned):
     row = _row(f"<b>A & {RUN_PLACEHOLDER}</b>", status, is_shared, is_pinned)
 
     with translation.override(language):
@@ -38,12 +36,12 @@ def test_a_row_of_the_list_is_what_the_template_makes_of_it(
         assert drawn == render_to_string("chat/_sessions.html#session_row", about)
 
 
-def test_what_one_shares_is_marked():
+def test_shared_chats_are_marked():
     assert "shared" in session_rows([_row("A", is_shared=True)], None)
     assert "shared" not in session_rows([_row("A")], None)
 
 
-def test_a_title_is_only_a_title_whatever_is_in_it():
+def test_titles_are_escaped():
     drawn = session_rows(
         [_row(f"{TITLE_PLACEHOLDER} %(title)s {{{{ row.pk }}}} <script>")], None
     )
@@ -54,7 +52,7 @@ def test_a_title_is_only_a_title_whatever_is_in_it():
     )
 
 
-def test_sessions_are_listed_under_the_days_of_their_last_use():
+def test_chats_are_grouped_by_the_day_of_their_last_use():
     now, rows = timezone.now(), []
     for days in (-1, 0, 1, 2, 9):
         rows.append(ChatSession(title=str(days), updated_at=now - timedelta(days=days)))

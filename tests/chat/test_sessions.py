@@ -47,7 +47,7 @@ async def run_message(message):
     return await verify_run(message.run)
 
 
-async def test_the_first_message_begins_a_session_named_after_it(person):
+async def test_the_first_message_creates_a_chat_named_after_it(person):
     begin = partial(sync_to_async(messages.save), None)
 
     message = await begin(person, "  What is 12.5%\u3000of 3480?\n", "a")
@@ -59,7 +59,7 @@ async def test_the_first_message_begins_a_session_named_after_it(person):
     assert "435" in (await run_message(message)).answer
 
 
-async def test_the_same_message_sent_again_is_the_same_message(person):
+async def test_a_message_sent_again_is_saved_once(person):
     begin = partial(sync_to_async(messages.save), None)
 
     first, again = await begin(person, "6 * 7", "a"), await begin(person, "6 * 7", "a")
@@ -68,7 +68,7 @@ async def test_the_same_message_sent_again_is_the_same_message(person):
     assert await ChatSession.objects.acount() == 1
 
 
-async def test_two_people_may_use_the_same_id(person, stranger):
+async def test_two_users_can_use_the_same_message_id(person, stranger):
     begin = partial(sync_to_async(messages.save), None)
 
     await begin(person, "6 * 7", "a")
@@ -92,7 +92,7 @@ def test_a_title_is_one_short_line(text, title):
 
 
 @given(st.text(min_size=1))
-def test_any_text_is_kept_whole_or_refused(text):
+def test_any_text_is_saved_whole_or_rejected(text):
     with suppress(MessageRejected):
         assert_whole(messages.clean_text(text))
 
@@ -104,7 +104,7 @@ def assert_whole(kept):
     assert len(titles.make_title(kept)) <= 61
 
 
-async def test_the_next_question_knows_what_was_said_before(person, monkeypatch):
+async def test_the_next_question_gets_the_conversation(person, monkeypatch):
     model = ScriptedModel(
         Says.call("calculator", input="6 * 7"), Says(answer="42."), Says(answer="As I said.")
     )
@@ -142,7 +142,7 @@ async def test_an_agent_can_be_chosen(person):
     assert message.run.agent_name == "other"
 
 
-def test_what_is_refused_leaves_nothing_behind(person):
+def test_a_rejected_message_leaves_nothing_behind(person):
     with pytest.raises(MessageRejected):
         messages.save(None, person, "6 * 7", "a", "nobody")
 
@@ -150,7 +150,7 @@ def test_what_is_refused_leaves_nothing_behind(person):
     assert not Run.objects.exists()
 
 
-def test_the_session_used_last_comes_first(person):
+def test_the_last_used_chat_comes_first(person):
     old = ChatSession.objects.create(user=person, title="Old")
     ChatSession.objects.create(user=person, title="New")
 
@@ -173,7 +173,7 @@ def test_a_session_is_renamed_in_one_line(chat, title, kept):
     assert chat.title == kept
 
 
-async def test_deleting_a_session_leaves_nothing_of_it(client, person):
+async def test_deleting_a_chat_deletes_everything_of_it(client, person):
     message = await sync_to_async(messages.save)(None, person, "6 * 7", "a")
     await run_message(message)
 
@@ -186,9 +186,7 @@ async def test_deleting_a_session_leaves_nothing_of_it(client, person):
         assert not await model.objects.aexists(), model
 
 
-async def test_a_browser_that_leaves_while_it_sends_leaves_no_run_behind(
-    client, person, monkeypatch
-):
+async def test_a_disconnect_while_sending_leaves_no_orphaned_run(client, person, monkeypatch):
     history, asked_for_history = run_factory.history, threading.Event()
 
     def slow(*subject):
@@ -208,7 +206,7 @@ async def test_a_browser_that_leaves_while_it_sends_leaves_no_run_behind(
     assert (await verify_run(run)).status == "completed"
 
 
-async def test_two_tabs_with_two_questions_get_both_answered(chat):
+async def test_questions_of_two_tabs_are_both_answered(chat):
     path = f"/ws/chat/{chat.pk}/"
     async with tab(chat.user, path) as one, tab(chat.user, path) as other:
         await one.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
@@ -225,7 +223,7 @@ async def test_two_tabs_with_two_questions_get_both_answered(chat):
     assert await Message.objects.acount() == 2
 
 
-async def test_the_page_of_a_run_goes_on_when_the_session_does(chat, caplog):
+async def test_a_run_page_continues_with_its_chat(chat, caplog):
     """A run's page follows its chat's topic, which also announces messages."""
     say = sync_to_async(messages.save)
     first = await say(chat, chat.user, "6 * 7", "a")
@@ -240,7 +238,7 @@ async def test_the_page_of_a_run_goes_on_when_the_session_does(chat, caplog):
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_what_was_said_before_is_read_at_once_however_it_ended(chat, django_assert_num_queries):
+def test_history_is_read_in_one_query_for_any_ending(chat, django_assert_num_queries):
     endings = [("completed", "completed"), ("failed", "error"), ("stopped", "cancelled")]
     for at, (status, reason) in enumerate(endings):
         ended = {"status": status, "stopped_reason": reason, "answer": "" if at else "42"}

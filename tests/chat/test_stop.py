@@ -79,7 +79,7 @@ async def launch_run(query="Go"):
     return run
 
 
-async def test_stop_reaches_into_the_models_stream(monkeypatch):
+async def test_stop_cancels_the_models_stream(monkeypatch):
     think_with(monkeypatch, Talkative())
     run = await launch_run()
     await until(run, "delta")
@@ -98,7 +98,7 @@ async def test_stop_reaches_into_the_models_stream(monkeypatch):
     ("effect", "fate"),
     [("read", "cancelled"), ("idempotent", "unknown"), ("at_most_once", "unknown")],
 )
-async def test_stop_reaches_into_a_tool_and_says_what_became_of_it(monkeypatch, effect, fate):
+async def test_stop_cancels_a_tool_and_reports_the_outcome(monkeypatch, effect, fate):
     tool = Slow()
     tool.effect = effect
     act_with(monkeypatch, tool)
@@ -114,7 +114,7 @@ async def test_stop_reaches_into_a_tool_and_says_what_became_of_it(monkeypatch, 
     assert [step.status async for step in run.steps.all()] == ["done", fate]
 
 
-async def test_what_cannot_be_stopped_any_more_is_shown_with_its_result(monkeypatch):
+async def test_a_call_that_finishes_during_a_stop_shows_its_result(monkeypatch):
     begun = threading.Event()
 
     def send(input: str = "") -> str:
@@ -135,7 +135,7 @@ async def test_what_cannot_be_stopped_any_more_is_shown_with_its_result(monkeypa
     assert "Sent." in str(await sync_to_async(event_store.transcript)(run))
 
 
-async def test_a_thread_that_goes_on_leaves_the_outcome_unknown(monkeypatch):
+async def test_a_thread_that_ignores_a_stop_has_an_unknown_outcome(monkeypatch):
     begun, end = threading.Event(), threading.Event()
 
     def send(input: str = "") -> None:
@@ -153,7 +153,7 @@ async def test_a_thread_that_goes_on_leaves_the_outcome_unknown(monkeypatch):
     assert [step.status async for step in run.steps.all()] == ["done", "unknown"]
 
 
-async def test_a_process_that_does_not_obey_leaves_the_outcome_unknown(monkeypatch):
+async def test_a_process_that_ignores_a_stop_has_an_unknown_outcome(monkeypatch):
     monkeypatch.setattr(service, "STOP_TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr(leases, "stop_requests", lambda runs: (set(), set()))
     act_with(monkeypatch, Slow())
@@ -169,7 +169,7 @@ async def test_a_process_that_does_not_obey_leaves_the_outcome_unknown(monkeypat
     await asyncio.wait([task])
 
 
-async def test_the_process_that_drives_a_run_stops_it_when_another_one_asks(monkeypatch):
+async def test_a_stop_from_another_process_reaches_the_run(monkeypatch):
     tool = Slow()
     tool.effect = "read"
     act_with(monkeypatch, tool)
@@ -185,7 +185,7 @@ async def test_the_process_that_drives_a_run_stops_it_when_another_one_asks(monk
     assert [step.status async for step in run.steps.all()] == ["done", "cancelled"]
 
 
-async def test_a_tool_that_does_not_let_go_is_cut_off(monkeypatch):
+async def test_a_tool_that_ignores_cancellation_is_abandoned(monkeypatch):
     monkeypatch.setattr(executor, "STOP_TIMEOUT_SECONDS", 0.1)
     tool = Stubborn()
     tool.let_go = asyncio.Event()
@@ -211,7 +211,7 @@ async def test_a_run_stopped_before_its_first_step_ends_too():
     assert (await verify_run(run)).status == "stopped"
 
 
-async def test_stopping_a_run_of_which_no_task_is_left_ends_it():
+async def test_stopping_a_run_without_a_task_ends_it():
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
 
     await runs.stop(run)
@@ -219,7 +219,7 @@ async def test_stopping_a_run_of_which_no_task_is_left_ends_it():
     assert (await verify_run(run)).status == "stopped"
 
 
-async def test_stopping_twice_at_once_is_stopping_once(monkeypatch):
+async def test_two_concurrent_stops_count_once(monkeypatch):
     think_with(monkeypatch, Talkative())
     run = await launch_run()
     await until(run, "delta")
@@ -229,7 +229,7 @@ async def test_stopping_twice_at_once_is_stopping_once(monkeypatch):
     assert (await verify_run(run)).status == "stopped"
 
 
-async def test_stopping_a_run_that_has_ended_changes_nothing():
+async def test_stopping_a_finished_run_changes_nothing():
     run = await run_question("6 * 7")
 
     await runs.stop(run)
@@ -237,7 +237,7 @@ async def test_stopping_a_run_that_has_ended_changes_nothing():
     assert (await verify_run(run)).status == "completed"
 
 
-async def test_stop_and_finish_together_give_one_end():
+async def test_stop_and_finish_at_once_give_one_end():
     endings = set()
     for at in range(50):
         run = await launch_run("6 * 7")
@@ -250,7 +250,7 @@ async def test_stop_and_finish_together_give_one_end():
     assert "stopped" in endings
 
 
-async def test_a_run_that_is_closed_with_its_process_leaves_a_tools_outcome_open(monkeypatch):
+async def test_a_run_interrupted_by_a_shutdown_leaves_the_call_uncertain(monkeypatch):
     act_with(monkeypatch, Slow())
     run = await launch_run()
     await until(run, "tool_call")
@@ -262,7 +262,7 @@ async def test_a_run_that_is_closed_with_its_process_leaves_a_tools_outcome_open
     assert [step.status async for step in run.steps.all()] == ["done", "unknown"]
 
 
-async def test_a_process_that_ends_leaves_its_runs_to_the_next_one(monkeypatch):
+async def test_a_stopping_process_leaves_its_runs_to_the_next(monkeypatch):
     monkeypatch.setattr(executor, "STOP_TIMEOUT_SECONDS", 0.1)
     tool = Stubborn()
     tool.let_go = asyncio.Event()
@@ -318,7 +318,7 @@ async def test_stop_works_without_a_socket(chat, monkeypatch):
     assert (await verify_run(run)).status == "stopped"
 
 
-async def test_a_session_deleted_while_it_answers_leaves_nothing(chat, monkeypatch, caplog):
+async def test_deleting_a_chat_during_an_answer_leaves_nothing(chat, monkeypatch, caplog):
     think_with(monkeypatch, Talkative())
     client = AsyncClient()
     await sync_to_async(client.force_login)(chat.user)
@@ -335,7 +335,7 @@ async def test_a_session_deleted_while_it_answers_leaves_nothing(chat, monkeypat
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_a_page_goes_on_when_what_it_watches_is_gone(chat, caplog):
+async def test_a_page_keeps_working_when_its_run_is_deleted(chat, caplog):
     run = await Run.objects.acreate(topic=chat.topic, query="6 * 7", status="completed")
     await Message.objects.acreate(session=chat, author=chat.user, run=run, client_id="a")
     end = {"seq": 99, "type": "run_finished", "data": {}}
@@ -349,7 +349,7 @@ async def test_a_page_goes_on_when_what_it_watches_is_gone(chat, caplog):
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_a_run_deleted_while_it_lives_ends_quietly(monkeypatch, caplog):
+async def test_a_run_deleted_while_live_ends_quietly(monkeypatch, caplog):
     think_with(monkeypatch, Talkative())
     run = await launch_run()
     await until(run, "delta")
@@ -361,7 +361,7 @@ async def test_a_run_deleted_while_it_lives_ends_quietly(monkeypatch, caplog):
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_one_live_run_a_session_however_many_speak_at_once(chat):
+async def test_a_chat_has_one_live_run_despite_concurrent_messages(chat):
     def say(at):
         try:
             return messages.save(chat, chat.user, "6 * 7", f"id-{at}")
@@ -376,7 +376,7 @@ async def test_one_live_run_a_session_however_many_speak_at_once(chat):
     assert await Run.objects.acount() == 1
 
 
-async def test_a_message_that_comes_twice_at_once_is_one_message(chat):
+async def test_a_message_sent_twice_at_once_is_saved_once(chat):
     begin = partial(database_sync_to_async(messages.save, thread_sensitive=False), None)
     twice = await asyncio.gather(*(begin(chat.user, "6 * 7", "same") for _ in range(8)))
 

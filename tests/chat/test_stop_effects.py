@@ -71,7 +71,7 @@ def displayed_effects(run):
     return [(call.intent, call.outcome_label) for call in effects.calls]
 
 
-async def test_calls_of_a_turn_that_were_not_begun_get_a_row(letter):
+async def test_calls_that_were_not_started_get_a_row(letter):
     run = await start_run()
     await letter.is_slow.wait()
 
@@ -105,7 +105,7 @@ async def test_a_call_that_waits_for_approval_was_not_started(letter):
     assert await calls(run) == [("unstarted", "at_most_once")] * 3
 
 
-async def test_a_call_of_a_process_that_is_gone_may_have_been_done(letter, monkeypatch):
+async def test_a_call_of_a_dead_process_is_uncertain(letter, monkeypatch):
     monkeypatch.setattr(service, "STOP_TIMEOUT_SECONDS", 0.05)
     run = await start_run()
     await letter.is_slow.wait()
@@ -149,7 +149,7 @@ def close(run, *events, reason=StopReason.CANCELLED, **about):
     return [(s.action, s.parent, s.status) for s in run.steps.filter(kind="tool")]
 
 
-def test_a_call_in_doubt_stays_in_doubt_when_its_question_is_withdrawn(run):
+def test_an_uncertain_call_stays_uncertain_when_its_request_is_withdrawn(run):
     emit = EventFactory("helper")
     function = {"name": "send", "arguments": "{}"}
     asks = {"digest": "x", "why": "unknown", "thought": "", "tool": "", "turn": 1}
@@ -167,7 +167,7 @@ def test_a_call_in_doubt_stays_in_doubt_when_its_question_is_withdrawn(run):
     assert Approval.objects.get().verdict == "withdrawn"
 
 
-def test_what_another_agent_did_not_come_to_is_named_under_its_task(run):
+def test_unstarted_calls_of_a_sub_agent_are_listed_under_its_task(run):
     emit = EventFactory("helper")
     under = {"parent": 2}
 
@@ -190,7 +190,7 @@ def test_what_another_agent_did_not_come_to_is_named_under_its_task(run):
     ]
 
 
-def test_an_agent_that_has_come_back_has_nothing_left_to_do(run):
+def test_a_finished_sub_agent_has_no_unstarted_calls(run):
     emit = EventFactory("helper")
     under = {"parent": 2}
 
@@ -211,7 +211,7 @@ def test_an_agent_that_has_come_back_has_nothing_left_to_do(run):
     ("effect", "status"),
     [("read", "failed"), ("idempotent", "unknown"), ("at_most_once", "unknown")],
 )
-def test_a_run_that_fails_during_a_call_does_not_say_that_nothing_was_done(run, effect, status):
+def test_a_run_that_fails_during_a_call_marks_it_uncertain(run, effect, status):
     emit = EventFactory("helper")
 
     found = close(
@@ -225,7 +225,7 @@ def test_a_run_that_fails_during_a_call_does_not_say_that_nothing_was_done(run, 
     assert found == [("send", None, status)]
 
 
-def test_what_is_only_read_is_cancelled_by_a_stop_that_nobody_obeys(run):
+def test_a_read_only_call_that_ignores_a_stop_is_cancelled(run):
     emit = EventFactory("helper")
 
     found = close(
@@ -253,7 +253,7 @@ def ended_view(run, effect, status="done", how="completed"):
     return RunView(Run.objects.get(pk=run.pk))
 
 
-def test_what_cannot_be_undone_is_named_where_the_steps_are_hidden(run):
+def test_irreversible_effects_are_listed_when_steps_are_hidden(run):
     view = ended_view(run, "at_most_once")
 
     html = render_to_string("run/_run.html", {"view": view})
@@ -261,11 +261,11 @@ def test_what_cannot_be_undone_is_named_where_the_steps_are_hidden(run):
     assert "irreversible" in html
 
 
-def test_a_run_that_ended_well_does_not_name_what_it_only_wrote(run):
+def test_a_completed_run_does_not_list_reversible_effects(run):
     assert ended_view(run, "idempotent").effects is None
 
 
-def test_a_run_that_ended_early_names_its_effects_in_every_density(run):
+def test_a_run_that_ended_early_lists_its_effects_in_every_density(run):
     view = ended_view(run, "idempotent", how="stopped")
 
     html = render_to_string("run/_run.html", {"view": view})
@@ -294,7 +294,7 @@ def new_step(run, number, **about):
     return AgentStep(run=run, number=number, agent_name="helper", **about)
 
 
-def test_of_more_calls_than_can_be_named_none_is_hidden_that_cannot_be_undone(run):
+def test_a_truncated_effect_list_keeps_irreversible_calls(run):
     steps = [new_step(run, number) for number in range(1, MAX_CALLS + 20)]
     steps += [new_step(run, MAX_CALLS + 20, status="unknown")]
     steps += [new_step(run, MAX_CALLS + 21, effect="at_most_once")]
@@ -308,7 +308,7 @@ def test_of_more_calls_than_can_be_named_none_is_hidden_that_cannot_be_undone(ru
     assert effects.more == 21
 
 
-def test_a_run_that_is_too_long_to_show_names_the_steps_of_its_plan_that_were_not_started(run):
+def test_a_very_long_run_lists_unstarted_plan_steps(run):
     plan = {"description": "", "steps": [{"name": "book", "tool": "send", "arguments": {}}]}
     AgentStep.objects.bulk_create([new_step(run, 1, kind="plan", effect="", action_input=plan)])
     Run.objects.filter(pk=run.pk).update(status="stopped", ended_at=timezone.now())

@@ -36,7 +36,7 @@ def _full():
 
 
 @pytest.mark.usefixtures("_full")
-def test_a_message_that_there_is_no_room_for_is_refused_in_words(chat, person):
+def test_a_message_is_rejected_with_a_message_when_storage_is_full(chat, person):
     with pytest.raises(MessageRejected, match=FULL):
         messages.save(chat, person, "x" * 100_000, "a")
 
@@ -44,20 +44,20 @@ def test_a_message_that_there_is_no_room_for_is_refused_in_words(chat, person):
 
 
 @pytest.mark.usefixtures("_full")
-def test_a_first_message_leaves_no_session_behind_where_there_is_no_room(person):
+def test_a_first_message_leaves_no_chat_when_storage_is_full(person):
     with pytest.raises(MessageRejected, match=FULL):
         messages.save(None, person, "x" * 100_000, "a")
 
     assert not person.chat_sessions.exists()
 
 
-def test_a_database_that_is_away_is_another_trouble_than_a_full_one():
+def test_an_unreachable_database_has_another_message_than_a_full_one():
     with pytest.raises(approvals.DecisionRejected, match="isn't responding"):  # noqa: SIM117
         with errors.reraise_as(approvals.DecisionRejected):
             raise OperationalError("server closed the connection unexpectedly")
 
 
-async def test_a_page_is_told_that_nothing_can_be_kept_and_when_it_can_again(
+async def test_a_page_shows_when_storage_is_full_and_when_it_recovers(
     chat, person, monkeypatch
 ):
     monkeypatch.setattr(event_writer, "LATE_SECONDS", 0.05)

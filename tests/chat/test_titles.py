@@ -35,7 +35,7 @@ from tests.conftest import frames_until, tab
         ("snake_case stays", "snake_case stays"),
     ],
 )
-def test_a_title_is_the_first_sentence_that_says_something(text, title):
+def test_a_title_is_the_first_meaningful_sentence(text, title):
     assert titles.make_title(text) == title
 
 
@@ -83,7 +83,7 @@ async def test_the_model_names_a_chat_after_its_first_answer(named):
     assert not request.get("tools")
 
 
-async def test_a_title_that_somebody_typed_stays(named):
+async def test_an_edited_title_is_kept(named):
     chat, run, model = await named(Says(answer="Tea"))
     await sync_to_async(titles.rename)(chat, "My own")
 

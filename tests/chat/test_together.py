@@ -61,7 +61,7 @@ def client_of(user):
     return client
 
 
-def in_with(chat, user, right):
+def member_client(chat, user, right):
     members.add_member(chat, user.get_username(), right)
     return client_of(user)
 
@@ -70,10 +70,8 @@ def page(client, chat):
     return client.get(f"/chat/{chat.pk}/")
 
 
-def test_somebody_who_was_let_in_to_read_sees_all_of_it_and_has_no_composer(
-    chat, run, stranger
-):
-    shown = page(in_with(chat, stranger, "read"), chat).content.decode()
+def test_a_reader_sees_the_whole_chat_without_a_composer(chat, run, stranger):
+    shown = page(member_client(chat, stranger, "read"), chat).content.decode()
 
     assert MAIL in shown
     assert "<strong>Ada</strong>" in shown
@@ -83,8 +81,8 @@ def test_somebody_who_was_let_in_to_read_sees_all_of_it_and_has_no_composer(
     assert 'class="rating"' not in shown
 
 
-def test_a_session_shared_with_me_is_in_my_list_with_whose_it_is(chat, run, stranger, person):
-    client = in_with(chat, stranger, "read")
+def test_a_shared_chat_is_listed_with_its_owner(chat, run, stranger, person):
+    client = member_client(chat, stranger, "read")
 
     theirs = client.get("/chat/sessions/").content.decode()
     found = client.get("/chat/sessions/?q=Sums").content.decode()
@@ -101,7 +99,7 @@ def test_a_session_shared_with_me_is_in_my_list_with_whose_it_is(chat, run, stra
 
 @pytest.mark.parametrize("right", ["read", "write"])
 def test_only_the_owner_renames_deletes_and_shares(right, chat, stranger):
-    client = in_with(chat, stranger, right)
+    client = member_client(chat, stranger, right)
     link = Invitation.objects.create(session=chat, digest="d", expires_at=timezone.now())
 
     for path in ["rename", "delete", "people", "links", f"links/{link.pk}/withdraw"]:
@@ -113,8 +111,8 @@ def test_only_the_owner_renames_deletes_and_shares(right, chat, stranger):
     assert ChatSession.objects.get().title == "Sums"
 
 
-def test_a_reader_can_neither_ask_nor_stop_by_any_door(chat, question, stranger):
-    client = in_with(chat, stranger, "read")
+def test_a_reader_cannot_send_or_stop_by_any_route(chat, question, stranger):
+    client = member_client(chat, stranger, "read")
 
     said = client.post(f"/chat/{chat.pk}/messages/", {"text": "6 * 7"})
     stopped = client.post(f"/chat/{chat.pk}/stop/")
@@ -126,7 +124,7 @@ def test_a_reader_can_neither_ask_nor_stop_by_any_door(chat, question, stranger)
     assert Run.objects.get().is_live
 
 
-async def test_a_reader_is_refused_every_frame(chat, question, stranger):
+async def test_every_frame_of_a_reader_is_rejected(chat, question, stranger):
     await sync_to_async(members.add_member)(chat, "eve", "read")
     frames = [
         {"type": "message", "text": "6 * 7", "client_id": "b"},
@@ -144,9 +142,7 @@ async def test_a_reader_is_refused_every_frame(chat, question, stranger):
     assert (await Run.objects.aget()).is_live
 
 
-async def test_what_a_writer_asks_is_seen_by_the_owner_live_and_is_the_writers(
-    chat, stranger, person
-):
+async def test_a_writers_message_appears_live_under_their_name(chat, stranger, person):
     await sync_to_async(members.add_member)(chat, "eve", "write")
     path = f"/ws/chat/{chat.pk}/"
     async with tab(person, path) as owner, tab(stranger, path) as writer:
@@ -163,8 +159,8 @@ async def test_what_a_writer_asks_is_seen_by_the_owner_live_and_is_the_writers(
     assert await sync_to_async(lambda: Run.objects.for_user(person).get())() == run
 
 
-def test_the_run_and_its_trace_are_shown_as_they_are_and_the_look_is_kept(chat, run, stranger):
-    client = in_with(chat, stranger, "read")
+def test_members_see_the_trace_unmasked_and_the_view_is_audited(chat, run, stranger):
+    client = member_client(chat, stranger, "read")
 
     trace = client.get(f"/traces/{run.pk}/")
     listed = client.get("/traces/").content.decode()
@@ -175,8 +171,8 @@ def test_the_run_and_its_trace_are_shown_as_they_are_and_the_look_is_kept(chat, 
     assert AuditEntry.objects.by(stranger).filter(action="run.viewed").exists()
 
 
-def test_a_member_makes_no_public_link_of_what_is_anothers(chat, run, stranger):
-    client = in_with(chat, stranger, "write")
+def test_a_member_cannot_publish_another_users_run(chat, run, stranger):
+    client = member_client(chat, stranger, "write")
 
     shown = client.get(f"/traces/{run.pk}/").content.decode()
 
@@ -188,12 +184,12 @@ def test_a_member_makes_no_public_link_of_what_is_anothers(chat, run, stranger):
 
 
 @pytest.mark.parametrize(("right", "status"), [("read", 404), ("write", 302)])
-def test_whoever_may_write_decides_and_the_event_says_who(
+def test_writers_can_approve_and_the_event_names_them(
     right, status, chat, question, stranger, person, monkeypatch
 ):
     # Nothing would drive it to its end.
     monkeypatch.setattr("agents.runs.approvals.runs.resume", lambda run: None)
-    client = in_with(chat, stranger, right)
+    client = member_client(chat, stranger, right)
     asked = {"step": 1, "id": "c", "turn": 1}
     question.run.events.create(
         seq=1, type="approval_requested", agent="helper", time=timezone.now(), data=asked
@@ -209,8 +205,8 @@ def test_whoever_may_write_decides_and_the_event_says_who(
     assert [e.data["by_name"] for e in said] == (["eve"] if status == 302 else [])
 
 
-def test_whoever_was_shown_out_sees_and_decides_nothing_there(chat, run, question, stranger):
-    client = in_with(chat, stranger, "write")
+def test_a_removed_member_sees_and_decides_nothing(chat, run, question, stranger):
+    client = member_client(chat, stranger, "write")
     own = Run.objects.create(user=stranger, topic=chat.topic, query="mine", status="completed")
     members.remove_member(chat, stranger.pk)
 
@@ -222,8 +218,8 @@ def test_whoever_was_shown_out_sees_and_decides_nothing_there(chat, run, questio
     assert Run.objects.for_user(chat.user).filter(pk=own.pk).exists()
 
 
-def test_what_somebody_had_queued_goes_with_their_right_to_write(chat, question, stranger):
-    in_with(chat, stranger, "write")
+def test_losing_write_access_removes_queued_messages(chat, question, stranger):
+    member_client(chat, stranger, "write")
     messages.save(chat, stranger, "and then?", "b")
     assert chat.messages.queued().count() == 1
 
@@ -232,10 +228,10 @@ def test_what_somebody_had_queued_goes_with_their_right_to_write(chat, question,
     assert not chat.messages.queued().exists()
 
 
-def test_the_owner_takes_out_what_a_guest_has_queued_and_a_guest_only_their_own(
+def test_the_owner_removes_any_queued_message_and_members_their_own(
     chat, question, stranger, person
 ):
-    client = in_with(chat, stranger, "write")
+    client = member_client(chat, stranger, "write")
     own = messages.save(chat, person, "mine", "b")
     theirs = messages.save(chat, stranger, "theirs", "c")
     client.post(f"/chat/{chat.pk}/queue/{own.pk}/withdraw/")
@@ -248,7 +244,7 @@ def test_the_owner_takes_out_what_a_guest_has_queued_and_a_guest_only_their_own(
     assert "theirs" not in shown.content.decode()
 
 
-async def test_what_somebody_queued_whose_account_was_closed_is_not_answered(chat, stranger):
+async def test_queued_messages_of_a_disabled_account_are_not_answered(chat, stranger):
     await sync_to_async(members.add_member)(chat, "eve", "write")
     await Message.objects.acreate(
         session=chat, author=stranger, text="2 + 2", client_id="b", place=1
@@ -262,7 +258,7 @@ async def test_what_somebody_queued_whose_account_was_closed_is_not_answered(cha
     assert not await chat.messages.aexists()
 
 
-async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
+async def test_the_page_of_a_removed_member_is_closed(chat, stranger):
     await sync_to_async(members.add_member)(chat, "eve", "read")
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
         await frames_until(socket, "composer-state")
@@ -273,9 +269,7 @@ async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
         assert await close_code(socket) == 4404
 
 
-async def test_whoever_looks_at_what_was_deleted_is_not_told_that_they_were_shown_out(
-    chat, stranger
-):
+async def test_viewers_of_a_deleted_chat_are_not_told_they_were_removed(chat, stranger):
     await sync_to_async(members.add_member)(chat, "eve", "read")
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
         await frames_until(socket, "composer-state")
@@ -294,7 +288,7 @@ async def close_code(socket):
 
 
 def test_a_member_leaves_and_the_owner_cannot(chat, stranger, person):
-    client = in_with(chat, stranger, "read")
+    client = member_client(chat, stranger, "read")
 
     assert client_of(person).post(f"/chat/{chat.pk}/leave/").status_code == 404
     assert client.post(f"/chat/{chat.pk}/leave/").status_code == 302
@@ -302,7 +296,7 @@ def test_a_member_leaves_and_the_owner_cannot(chat, stranger, person):
 
 
 @pytest.mark.parametrize("name", ["nobody", "ada", "", "n\0obody"])
-def test_who_cannot_be_let_in_is_said_in_words(name, chat, person, stranger):
+def test_an_invalid_invitation_has_an_error_message(name, chat, person, stranger):
     client = client_of(person)
 
     answer = client.post(f"/chat/{chat.pk}/people/", {"name": name, "right": "read"})
@@ -312,10 +306,10 @@ def test_who_cannot_be_let_in_is_said_in_words(name, chat, person, stranger):
     assert not Membership.objects.exists()
 
 
-def test_nobody_is_told_that_they_stopped_what_another_may_have(chat, run, stranger):
+def test_a_stopped_run_does_not_claim_that_the_reader_stopped_it(chat, run, stranger):
     Run.objects.update(status="stopped", stopped_reason="cancelled", answer="")
 
-    shown = page(in_with(chat, stranger, "write"), chat).content.decode()
+    shown = page(member_client(chat, stranger, "write"), chat).content.decode()
 
     assert "This run was stopped." in shown
     assert "You stopped" not in shown
@@ -330,7 +324,7 @@ def create_invitation(client, chat, right="read", hours="24"):
 
 
 @pytest.mark.parametrize("right", ["read", "write"])
-def test_whoever_joins_by_a_link_is_in_with_its_right(right, chat, person, stranger):
+def test_joining_by_a_link_gives_its_access_level(right, chat, person, stranger):
     link, client = create_invitation(client_of(person), chat, right), client_of(stranger)
 
     answer = client.post(link)
@@ -341,7 +335,7 @@ def test_whoever_joins_by_a_link_is_in_with_its_right(right, chat, person, stran
     assert link.split("/")[2] not in json.dumps(list(Invitation.objects.values()), default=str)
 
 
-def test_opening_a_link_asks_and_lets_nobody_in(chat, person, stranger):
+def test_opening_a_link_asks_before_joining(chat, person, stranger):
     link, client = create_invitation(client_of(person), chat, "write"), client_of(stranger)
 
     answer = client.get(link)
@@ -354,22 +348,22 @@ def test_opening_a_link_asks_and_lets_nobody_in(chat, person, stranger):
     assert not Membership.objects.exists()
 
 
-def test_whoever_is_in_is_led_there_by_the_link(chat, person, stranger):
+def test_a_link_redirects_members_to_the_chat(chat, person, stranger):
     link, client = create_invitation(client_of(person), chat), client_of(stranger)
     client.post(link)
 
     assert client.get(link).headers["Location"] == f"/chat/{chat.pk}/"
 
 
-def test_a_link_takes_no_right_away(chat, person, stranger):
-    in_with(chat, stranger, "write")
+def test_a_link_does_not_reduce_access(chat, person, stranger):
+    member_client(chat, stranger, "write")
 
     client_of(stranger).post(create_invitation(client_of(person), chat, "read"))
 
     assert ChatSession.objects.writable_by(stranger).exists()
 
 
-def test_a_link_that_expired_or_was_withdrawn_says_so(chat, person, stranger):
+def test_an_expired_or_revoked_link_says_so(chat, person, stranger):
     owner, client = client_of(person), client_of(stranger)
     late, withdrawn = create_invitation(owner, chat), create_invitation(owner, chat)
     newest, oldest = Invitation.objects.all()
@@ -386,7 +380,7 @@ def test_a_link_that_expired_or_was_withdrawn_says_so(chat, person, stranger):
     assert not ChatSession.objects.for_user(stranger).exists()
 
 
-def test_whoever_was_shown_out_does_not_come_back_by_the_same_link(chat, person, stranger):
+def test_a_removed_member_cannot_rejoin_by_the_same_link(chat, person, stranger):
     link, client = create_invitation(client_of(person), chat), client_of(stranger)
     client.post(link)
 
@@ -396,7 +390,7 @@ def test_whoever_was_shown_out_does_not_come_back_by_the_same_link(chat, person,
     assert page(client, chat).status_code == 404
 
 
-def test_nor_by_another_link_until_the_owner_adds_them_by_name(chat, person, stranger):
+def test_a_removed_member_cannot_rejoin_by_another_link(chat, person, stranger):
     owner, client = client_of(person), client_of(stranger)
     one, other = create_invitation(owner, chat), create_invitation(owner, chat, "write")
     client.post(one)
@@ -414,7 +408,7 @@ def test_nor_by_another_link_until_the_owner_adds_them_by_name(chat, person, str
     assert client.post(newer).status_code == 302  # members who left can rejoin
 
 
-def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, person, stranger):
+def test_reduced_access_is_not_restored_by_the_same_link(chat, person, stranger):
     link, client = create_invitation(client_of(person), chat, "write"), client_of(stranger)
     client.post(link)
 
@@ -426,7 +420,7 @@ def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, perso
     assert client.post(link).status_code == 404
 
 
-def test_whoever_was_given_less_does_not_get_it_back_by_leaving(chat, person, stranger):
+def test_leaving_and_rejoining_does_not_restore_reduced_access(chat, person, stranger):
     token = members.create_invitation(chat, "write", "24")
     members.join(token, stranger)
     members.add_member(chat, "eve", "read")
@@ -438,7 +432,7 @@ def test_whoever_was_given_less_does_not_get_it_back_by_leaving(chat, person, st
     assert not chat.members.filter(user=stranger).exists()
 
 
-def test_whoever_was_limited_to_reading_writes_by_no_other_link(chat, person, stranger):
+def test_a_member_limited_to_reading_cannot_write_by_another_link(chat, person, stranger):
     owner, client = client_of(person), client_of(stranger)
     first, other = (
         create_invitation(owner, chat, "write"),
@@ -464,7 +458,7 @@ def test_whoever_was_limited_to_reading_writes_by_no_other_link(chat, person, st
     assert ChatSession.objects.writable_by(stranger).exists()
 
 
-def test_a_link_to_read_by_stays_when_its_guest_is_given_what_it_gives(chat, stranger):
+def test_a_read_link_stays_valid_when_its_guest_gets_read_access(chat, stranger):
     token = members.create_invitation(chat, "read", "24")
     members.join(token, stranger)
     members.add_member(chat, "eve", "write")
@@ -474,8 +468,8 @@ def test_a_link_to_read_by_stays_when_its_guest_is_given_what_it_gives(chat, str
     assert chat.invitations.open().exists()
 
 
-def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
-    in_with(chat, stranger, "read")
+def test_deleting_a_chat_deletes_its_members_and_links(chat, stranger, person):
+    member_client(chat, stranger, "read")
     create_invitation(client_of(person), chat)
 
     deletion.delete_permanently(chat)
@@ -484,8 +478,8 @@ def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
     assert not Invitation.objects.exists()
 
 
-def test_who_let_whom_in_is_kept(chat, stranger):
-    in_with(chat, stranger, "read")
+def test_sharing_is_audited(chat, stranger):
+    member_client(chat, stranger, "read")
     members.remove_member(chat, stranger.pk)
 
     entries = AuditEntry.objects.filter(subject=f"chat:{chat.pk}").order_by("pk")
@@ -497,8 +491,8 @@ def test_who_let_whom_in_is_kept(chat, stranger):
 
 
 @pytest.mark.parametrize("number", [2**63, 10**30])
-def test_a_number_that_no_row_can_have_is_not_found(number, chat, run, stranger, person):
-    in_with(chat, stranger, "read")
+def test_an_invalid_id_returns_404(number, chat, run, stranger, person):
+    member_client(chat, stranger, "read")
     client = client_of(person)
 
     paths = [f"/chat/{chat.pk}/people/{number}/remove/"]

@@ -55,7 +55,7 @@ async def test_a_question_is_answered_without_a_socket(browser):
     assert "calculator: 3480 * 12.5 / 100" in page
 
 
-async def test_a_reloaded_page_shows_the_run_as_it_was_watched(browser, chat):
+async def test_a_reloaded_page_equals_the_live_one(browser, chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         frames = await frames_until(page, 'class="run" data-status="completed"')
@@ -67,7 +67,7 @@ async def test_a_reloaded_page_shows_the_run_as_it_was_watched(browser, chat):
     assert run[start:end] in reloaded
 
 
-def test_a_long_conversation_shows_its_end_and_a_way_back(client, chat):
+def test_a_long_chat_shows_its_end_and_a_link_to_earlier_messages(client, chat):
     create_questions(chat, MAX_MESSAGES + 2)
 
     page = client.get(f"/chat/{chat.pk}/").content.decode()
@@ -83,9 +83,7 @@ def test_a_long_conversation_shows_its_end_and_a_way_back(client, chat):
     assert "<html" not in earlier
 
 
-def test_a_page_of_a_long_conversation_asks_the_database_little(
-    client, chat, django_assert_max_num_queries
-):
+def test_a_page_of_a_long_chat_needs_few_queries(client, chat, django_assert_max_num_queries):
     create_questions(chat, MAX_MESSAGES)
 
     with django_assert_max_num_queries(26):
@@ -94,7 +92,9 @@ def test_a_page_of_a_long_conversation_asks_the_database_little(
     assert f"Question {MAX_MESSAGES}." in page
 
 
-def test_the_models_of_all_agents_are_read_at_once(client, chat, django_assert_max_num_queries):
+def test_the_models_of_all_agents_are_read_in_one_query(
+    client, chat, django_assert_max_num_queries
+):
     create_questions(chat, 2)
     LanguageModel.objects.create(label="small", model="openai/gpt-4o-mini", api_key="k")
     for number in range(5):
@@ -108,7 +108,7 @@ def test_the_models_of_all_agents_are_read_at_once(client, chat, django_assert_m
     assert page.count('data-label="small"') == 5
 
 
-def test_the_page_of_a_run_leads_back_to_its_conversation(client, chat):
+def test_a_run_page_links_back_to_its_chat(client, chat):
     create_questions(chat, 1)
     run = Run.objects.get()
 
@@ -118,7 +118,7 @@ def test_the_page_of_a_run_leads_back_to_its_conversation(client, chat):
     assert "ws-connect" not in page
 
 
-def test_a_live_run_is_watched_from_its_page(client, person):
+def test_a_run_page_is_live(client, person):
     run = Run.objects.create(topic="chat.1", user=person, query="6 * 7")
 
     page = client.get(f"/traces/{run.pk}/").content.decode()
@@ -137,7 +137,7 @@ def test_a_session_is_renamed_with_and_without_htmx(client, chat):
     assert "<html" not in part.content.decode()
 
 
-async def test_deleting_the_session_on_screen_leads_to_a_new_one(browser, chat):
+async def test_deleting_the_open_chat_redirects_to_a_new_one(browser, chat):
     other = await ChatSession.objects.acreate(user=chat.user, title="Other")
     on_screen = {"HX-Request": "true", "HX-Current-URL": f"http://testserver/chat/{chat.pk}/"}
 
@@ -148,7 +148,7 @@ async def test_deleting_the_session_on_screen_leads_to_a_new_one(browser, chat):
     assert leaves.headers["HX-Redirect"] == "/"
 
 
-def test_a_choice_of_agents_is_offered_where_there_is_one(client):
+def test_an_agent_picker_is_offered_if_there_are_several(client):
     assert 'name="agent"' not in client.get("/").content.decode()
     Agent.objects.create(name="other")
     Agent.objects.create(name="off", enabled=False)
@@ -159,7 +159,7 @@ def test_a_choice_of_agents_is_offered_where_there_is_one(client):
     assert '<option value="off"' not in page
 
 
-def test_a_title_is_text_wherever_it_is_shown(client, chat):
+def test_titles_are_escaped_everywhere(client, chat):
     ChatSession.objects.update(title='"><script>alert(1)</script>')
 
     for page in ("/", f"/chat/{chat.pk}/"):
@@ -178,7 +178,7 @@ def test_a_title_is_text_wherever_it_is_shown(client, chat):
         ("", "", "en"),
     ],
 )
-def test_the_socket_speaks_the_language_of_its_page(client, cookie, accepted, language):
+def test_the_socket_uses_the_language_of_its_page(client, cookie, accepted, language):
     cookies = {"django_language": cookie} if cookie else {}
     client.cookies.load(cookies)
     page = client.get("/", headers={"Accept-Language": accepted}).content.decode()
@@ -188,7 +188,7 @@ def test_the_socket_speaks_the_language_of_its_page(client, cookie, accepted, la
     assert f'<html lang="{language}"' in page
 
 
-def test_an_unknown_address_is_a_page_of_ours(client):
+def test_an_unknown_url_gets_the_products_404_page(client):
     answer = client.get("/nowhere/")
 
     assert answer.status_code == 404
