@@ -186,7 +186,8 @@ class ChatConsumer(LiveConsumer):
                 "message": str(message) | int(message),
                 "client_id": str(client_id),
             }:
-                return self.regenerate(_parse_pk(message), client_id, _agent_in(frame))
+                choices = (_agent_in(frame), _text_in(frame, "model"))
+                return self.regenerate(_parse_pk(message), client_id, *choices)
             case {"type": "show_branch", "message": str(message) | int(message)}:
                 return self.show_branch(_parse_pk(message))
             case {
@@ -232,10 +233,10 @@ class ChatConsumer(LiveConsumer):
         except MessageRejected as reason:
             await self.show(fragments.render_edit_problem, reason.args[0])
 
-    async def regenerate(self, pk: int | None, client_id: str, agent: str) -> None:
+    async def regenerate(self, pk: int | None, client_id: str, agent: str, model: str) -> None:
         await database.run_urgent(self._check_access)
         sending = message_actions.regenerate(
-            *(self.session, self.scope["user"], pk, client_id, agent), page=self
+            *(self.session, self.scope["user"], pk, client_id, agent, model), page=self
         )
         try:
             await self._send_branch(sending)
@@ -447,8 +448,12 @@ def _visible_sessions(user: int, pk: int) -> QuerySet[ChatSession]:
 
 
 def _agent_in(frame: dict[str, Any]) -> str:
-    agent = frame.get("agent")
-    return agent if isinstance(agent, str) else ""
+    return _text_in(frame, "agent")
+
+
+def _text_in(frame: dict[str, Any], name: str) -> str:
+    value = frame.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _parse_page_name(text: str) -> str:

@@ -1,6 +1,7 @@
 """What users do with single messages: edit, correct, regenerate, delete, switch branches."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -18,6 +19,7 @@ from chat.models import ChatSession, Message
 from chat.sessions import branches, rights, session_state
 
 from . import run_factory, submission
+from .run_options import RunOptions
 from .submission import Page
 
 
@@ -57,15 +59,24 @@ async def regenerate(
     pk: int | None,
     client_id: str,
     agent: str = "",
+    model: str = "",
     *,
     page: Page | None = None,
 ) -> Message:
-    """Have a message answered again, as a new branch beside it."""
+    """Have a message answered again, as a new branch beside it.
+
+    Without an agent or a model, those of the answer are used, with its other options. Another
+    agent has its own, and none of this changes what the chat uses.
+    """
     original = await database.run(_find, session, pk)
+    options = await database.run(_options_for, original, user, agent, model)
     agent = agent or await database.run(_agent_of, original, user)
     text = f" {original.text}"  # as it is: an @ in it was read when it was sent
     return await submission.submit(
-        session, user, text, client_id, agent, page=page, instead_of=original.pk
+        *(session, user, text, client_id, agent),
+        options=options,
+        page=page,
+        instead_of=original.pk,
     )
 
 
@@ -130,6 +141,27 @@ def _agent_of(message: Message, user: User) -> str:
     """Return the agent that answered, if this user can still use it."""
     name = message.run.agent_name if message.run is not None else ""
     return name if name and run_factory.find_agent(name, user) else ""
+
+
+def _options_for(message: Message, user: User, agent: str, model: str) -> dict[str, Any] | None:
+    """Return the options to answer a message again with; None are the chat's."""
+    if model:
+        _check_choice(run_factory.select_agent(agent or _agent_of(message, user), user))
+    if agent:
+        return {"model": model}
+    run = message.run
+    if run is None or run.is_imported:
+        return {"model": model} if model else None
+    kept = RunOptions.load(run.overrides).dump()
+    return {"model": ""} | kept | ({"model": model} if model else {})
+
+
+def _check_choice(agent: Agent) -> None:
+    if not agent.allows_model_choice:
+        raise MessageRejected(
+            _("%(agent)s doesn't allow another model. Choose another agent.")
+            % {"agent": agent.name}
+        )
 
 
 def _save_correction(session: ChatSession, user: User, pk: int | None, text: str) -> Message:

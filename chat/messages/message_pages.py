@@ -41,14 +41,14 @@ async def edit(request: UserRequest, pk: int, message: int) -> HttpResponse:
 
 @require_POST
 async def regenerate(request: UserRequest, pk: int, message: int) -> HttpResponse:
-    """Have a message answered again, by the same agent or another one."""
+    """Have a message answered again, by the same agent and model or others."""
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
     original = await aget_object_or_404(chat.messages.posted(), pk=message)
     client_id = request.POST.get("client_id") or uuid4().hex
-    agent = request.POST.get("agent", "")
+    agent, model = request.POST.get("agent", ""), request.POST.get("model", "")
     try:
-        sent = await message_actions.regenerate(chat, user, message, client_id, agent)
+        sent = await message_actions.regenerate(chat, user, message, client_id, agent, model)
     except MessageRejected as reason:
         text, problem = original.text, str(reason)
         return await database.run(_render_editor, request, chat, original, text, problem)

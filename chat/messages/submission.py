@@ -69,8 +69,8 @@ def submit(
     """Save a message and have it answered, even if its sender disconnects meanwhile.
 
     Without a session a new chat starts with it. With `instead_of`, it is a new branch beside
-    that message. `options` may have a model, an effort and a temperature; without any of them,
-    the chat's are used. Raises MessageRejected.
+    that message, and its options don't become the chat's. `options` may have a model, an effort
+    and a temperature; without any of them, the chat's are used. Raises MessageRejected.
     """
     sent = (session, user, text, client_id, agent)
     saving: Callable[[], Message] = partial(
@@ -117,8 +117,9 @@ def save(
         is_mention = mention is not None or mentions.is_mention(instead_of)
         if mention is not None:
             text, agent = clean_text(mention.text), mention.agent
-        # The options are for the chat's agent.
-        chosen = RunOptions() if is_mention else run_options.parse(options)
+        chosen = run_options.parse(options) if mention is None else None
+        if is_mention and chosen is None:  # the chat's options are for the chat's agent
+            chosen = RunOptions()
         try:
             with errors.reraise_as(MessageRejected), transaction.atomic():
                 if session is not None:
@@ -134,7 +135,8 @@ def save(
                     if instead_of is not None:
                         branches.enter(message)
                 if message.is_new and session is not None:
-                    _touch(session, None if is_mention else chosen)
+                    is_for_chat = not is_mention and instead_of is None
+                    _touch(session, chosen if is_for_chat else None)
                     filing.bring_back(session, user)
         except IntegrityError:  # sent twice, and the other request was faster
             if session is not None:

@@ -29,17 +29,17 @@ export function actOnMessages() {
   messages?.addEventListener("keydown", typed);
   composer?.addEventListener("keydown", recall);
   menu?.addEventListener("toggle", ({ newState }) => turned?.setAttribute("aria-expanded", newState === "open"));
-  menu?.addEventListener("keydown", browse);
   dialog?.addEventListener("htmx:afterSwap", () => dialog.open || dialog.showModal());
   speech.start();
   offer();
   openLinked();
 }
 
-// Only what works here is offered: another agent if there is one, speech if the browser has it.
+// Only what works here is offered: another agent or model if there is one, speech if the browser has it.
 function offer() {
-  const isMany = menu?.children.length > 1;
-  if (isMany) for (const button of document.querySelectorAll("[data-regenerate-menu][hidden]")) button.hidden = false;
+  const isMany = menu?.querySelectorAll("[data-regenerate-with]").length > 1;
+  for (const button of document.querySelectorAll("[data-regenerate-menu][hidden]"))
+    button.hidden = !isMany && !modelsFor(button);
   if (speech.isSupported) for (const button of document.querySelectorAll("[data-speak][hidden]")) button.hidden = false;
 }
 
@@ -50,7 +50,8 @@ const ACTIONS = {
   "[data-switch]": startSwitch,
   "[data-regenerate]": (button) => regenerate(button),
   "[data-regenerate-menu]": openMenu,
-  "[data-regenerate-with]": (button) => chooseAgent(button),
+  "[data-regenerate-with]": (button) => choose({ agent: button.dataset.regenerateWith }),
+  "[data-regenerate-model]": (button) => choose({ model: button.dataset.regenerateModel }),
   "[data-copy-text]": copyText,
   "[data-quote]": quote,
   "[data-speak]": (button) => speech.toggle(button, button.closest(".run").querySelector(".answer")),
@@ -251,37 +252,40 @@ async function openLinked() {
 
 // Regenerating
 
-function regenerate(button, agent = "") {
+function regenerate(button, choice = {}) {
   const message = button.closest(".message");
   if (button.dataset.sent) return;
   button.dataset.sent = "true";
   setTimeout(() => delete button.dataset.sent, COPIED_MS);
   awaited = newId();
-  send({ type: "regenerate", message: pk(message), client_id: awaited, agent });
+  send({ type: "regenerate", message: pk(message), client_id: awaited, ...choice });
+}
+
+// The models, if the agent that answered lets its users choose one.
+function modelsFor(button) {
+  const agent = menu?.querySelector(`[data-regenerate-with="${CSS.escape(button.dataset.agent)}"]`);
+  return agent && "allowsModel" in agent.dataset ? document.getElementById("agent-menu-models") : null;
 }
 
 function openMenu(button) {
-  turned = button;
+  turned = menu.anchorElement = button;
+  const models = document.getElementById("agent-menu-models");
+  if (models) models.hidden = !modelsFor(button);
+  for (const item of menu.querySelectorAll("[data-regenerate-model]")) {
+    item.hidden = models.hidden;
+    item.setAttribute("aria-current", item.dataset.regenerateModel === button.dataset.model);
+  }
   menu.showPopover();
   const { bottom, top, left } = button.getBoundingClientRect();
   const fits = bottom + menu.offsetHeight < innerHeight - 8;
   menu.style.top = `${fits ? bottom + 4 : Math.max(8, top - menu.offsetHeight - 4)}px`;
   menu.style.left = `${Math.max(8, Math.min(left, innerWidth - menu.offsetWidth - 8))}px`;
-  menu.querySelector("button").focus();
+  menu.querySelector("[role=menuitem]:not([hidden])").focus();
 }
 
-function chooseAgent(choice) {
+function choose(choice) {
   menu.hidePopover();
-  if (turned?.isConnected) regenerate(turned, choice.dataset.regenerateWith);
-}
-
-function browse(event) {
-  const ways = { ArrowDown: 1, ArrowUp: -1 };
-  if (!(event.key in ways) || isComposing(event)) return;
-  event.preventDefault();
-  const items = [...menu.querySelectorAll("button")];
-  const at = items.indexOf(document.activeElement) + ways[event.key];
-  items[(at + items.length) % items.length].focus();
+  if (turned?.isConnected) regenerate(turned, choice);
 }
 
 // Copying and quoting

@@ -203,3 +203,29 @@ def test_a_temperature_that_is_too_high_is_an_error(page: Page):
 
     expect(page.locator("#temperature")).to_be_focused()
     expect(page).to_have_url(re.compile(r"/$"))
+
+
+@pytest.mark.usefixtures("models")
+@pytest.mark.parametrize("options", [{}, PHONE | {"locale": "ja-JP"}], ids=["desktop", "phone"])
+def test_an_answer_is_regenerated_with_another_model(visit, server, options):
+    page = visit(server, **options)
+    page.goto("/")
+    page.locator("#text").fill(CALCULATION)
+    page.locator("#ask .send").click()
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    opener = page.locator("[data-regenerate-menu]")
+    opener.click()
+    menu = page.get_by_role("menu")
+    expect(menu.get_by_role("menuitem", name="fast")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(menu.get_by_role("menuitem", name="deep")).to_be_focused()
+    assert faults(page) == []
+    menu.get_by_role("menuitem", name="deep").press("Enter")
+
+    expect(page.locator(".fork-count")).to_contain_text("2/2")
+    expect(page.locator(".run-line .model")).to_contain_text("deep")
+    page.locator(".stop").click()
+    expect(last_run(page)).to_have_attribute("data-status", re.compile("stopped|failed"))
+    expect(page.locator("#model-button .picked")).not_to_have_text("deep")
+    opener.click()
+    expect(page.locator("#agent-menu [aria-current=true]")).to_have_text(re.compile("deep"))

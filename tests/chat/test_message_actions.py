@@ -6,12 +6,12 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from agents import runs
-from agents.models import GuardrailPattern, Run
+from agents.models import Agent, GuardrailPattern, LanguageModel, Run
 from chat import messages
 from chat.errors import MessageRejected
 from chat.live.page_state import CLEARED
 from chat.messages import message_actions, run_factory
-from chat.models import BranchPosition, Message
+from chat.models import BranchPosition, ChatSession, Message
 from chat.sessions import branches
 from chat.sharing import members
 from tests.chat.test_branches import heard, post
@@ -87,6 +87,33 @@ async def test_a_regenerated_answer_is_a_sibling_with_the_same_question(chat, ta
     assert new.run.agent_name == "helper"
     again = await message_actions.regenerate(chat, chat.user, second.pk, "r")
     assert again.pk == new.pk  # the same request twice
+
+
+async def test_an_answer_is_regenerated_by_another_model_for_once(chat, talk, agent):
+    nowhere = {"provider": "compatible", "api_key": "k", "base_url": "http://127.0.0.1:9/v1"}
+    for label, name in [("small", "openai/gpt-4o-mini"), ("large", "openai/gpt-4o")]:
+        await LanguageModel.objects.acreate(label=label, model=name, **nowhere)
+    await Agent.objects.filter(pk=agent.pk).aupdate(allows_model_choice=True)
+    await Run.objects.filter(pk=talk[2].run_id).aupdate(overrides={"model": "small"})
+
+    async def answers(message, *choice):
+        key = f"{message.pk}-{choice}"
+        new = await message_actions.regenerate(chat, chat.user, message.pk, key, *choice)
+        await runs.stop(new.run)
+        return new, (await Run.objects.aget(pk=new.run_id)).model
+
+    new, model = await answers(talk[2], "", "large")
+    assert model == "large"
+    assert (await answers(new))[1] == "large"  # the same again
+    assert (await answers(talk[2]))[1] == "small"
+    assert (await answers(talk[2], agent.name))[1] != "small"  # the agent's own
+    assert (await ChatSession.objects.aget(pk=chat.pk)).options == {}
+
+    with pytest.raises(MessageRejected, match="no longer available"):
+        await answers(talk[2], "", "unknown")
+    await Agent.objects.filter(pk=agent.pk).aupdate(allows_model_choice=False)
+    with pytest.raises(MessageRejected, match="helper doesn't allow another model"):
+        await answers(talk[2], "", "large")
 
 
 async def test_switching_back_restores_the_readers_branch(chat, talk):
