@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents.engine.testing import Says
 from agents.models import Agent, AgentStep, ReviewScope, Run, RunEvent
-from agents.review import listing, sample_runs
+from agents.review import columns, listing, sample_runs
 from agents.review.charts import build_charts, p95
 from agents.review.filter_language import parse
 from agents.review.listing import RunMatch, neighbours
@@ -65,9 +65,10 @@ def test_paging_shows_every_run_once_in_both_directions(mine, person):
     assert back == pages[::-1]
 
 
-def test_every_cell_is_in_the_column_of_its_heading(mine, person):
+@pytest.mark.parametrize("names", ["", ",".join(columns.COLUMNS)], ids=["default", "all"])
+def test_every_cell_is_in_the_column_of_its_heading(mine, person, names):
     make(person, 1)
-    page = get(mine)
+    page = get(mine, columns=names)
 
     headings = re.findall(r'<th scope="col" data-column="(\w+)"', page)
     cells = re.findall(r'<td data-column="(\w+)"', page)
