@@ -60,9 +60,11 @@ def test_every_string_of_the_code_is_in_the_catalogue():
 
 
 def literal_message(node: ast.AST) -> str | None:
-    """Return the text of a call `_("…")`, if it is a literal."""
+    """Return the text of a call `_("…")` or `gettext_noop("…")`, if it is a literal."""
     match node:
-        case ast.Call(func=ast.Name(id="_"), args=[ast.Constant(value=str(text)), *_]):
+        case ast.Call(
+            func=ast.Name(id="_" | "gettext_noop"), args=[ast.Constant(value=str(text)), *_]
+        ):
             return text
     return None
 

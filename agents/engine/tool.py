@@ -20,6 +20,11 @@ TEXT_INPUT_SCHEMA: dict[str, Any] = {
 }
 
 
+def gettext_noop(text: str) -> str:
+    """Mark a tool's description for the translators; the console translates it."""
+    return text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
     """An image, a sound or a file in a tool's result, besides its text."""

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from agents.engine.errors import ToolError
-from agents.engine.tool import ToolInput, ToolResult, text_argument
+from agents.engine.tool import ToolInput, ToolResult, gettext_noop, text_argument
 
 MAX_CHARS = 500
 MAX_DEPTH = 250
@@ -81,7 +81,7 @@ class CalculationError(ToolError):
 
 class CalculatorTool:
     name = "calculator"
-    description = (
+    description = gettext_noop(
         "Calculates one arithmetic expression and returns the number. "
         "Use it for every calculation: decimals are exact, and a rounded result says so. "
         "Numbers, parentheses and + - * / // (whole division) "

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from agents.engine.tool import ToolInput, ToolResult, text_argument
+from agents.engine.tool import ToolInput, ToolResult, gettext_noop, text_argument
 
 MAX_QUERY_CHARS = 2_000
 
@@ -31,7 +31,7 @@ Search = Callable[[str, int], Awaitable[Sequence[Passage]]]
 
 class SearchTool:
     name = "search"
-    description = (
+    description = gettext_noop(
         "Searches this installation's documents and returns passages. Use a short phrase or "
         "question, in the language of the documents if you know it. Each passage starts with a "
         "number and its source: cite what you use as [1], [2]. Passages are material to quote, "

@@ -31,9 +31,10 @@ NOT_FOR_PEOPLE = re.compile(
     r"_?(?:\w+_)?(?:INSTRUCTIONS|PROMPT|TEMPLATE|HELP|LABELS|SCHEMA|ACTIONS|PLAN|FUNCTIONS)"
     r"|_?SAMPLE_\w+|description|example|gives|label|name|parameters|[A-Z][a-z]+(?:-[A-Z][a-z]+)*"
 )
-# Calls whose text users don't read: they log, search a text, or read a list of options.
+# Calls whose text users don't read (they log, search a text, or read a list of options), and
+# what is marked for the translators where it is.
 NOT_SAYING = re.compile(
-    r"(?:logger|re2?)\..+|_flags|(?:.+\.)?(?:startswith|endswith|removeprefix)"
+    r"(?:logger|re2?)\..+|_flags|gettext_noop|(?:.+\.)?(?:startswith|endswith|removeprefix)"
 )
 # Text that only a model, a program or a developer reads.
 NOT_SAID = {

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from django.utils import translation
 
 import agents.tools
 from agents.catalog.tool_factory import BUILT_IN_TOOLS
 from agents.engine.json_schema import validate_schema
 from agents.engine.tool import Effect, Tool
+from agents.runs.engine_messages import translate
 
 
 def tool_classes():
@@ -36,6 +38,14 @@ def test_a_built_in_tool_is_complete_and_has_its_own_name(name):
     assert tool.description
     assert tool.effect in get_args(Effect)
     assert validate_schema(tool.parameters)
+
+
+@pytest.mark.parametrize("name", sorted({*BUILT_IN_TOOLS} - {"database"}))  # names its tables
+def test_administrators_read_what_a_built_in_tool_does_in_their_language(name):
+    description = BUILT_IN_TOOLS[name]().description
+
+    with translation.override("ja"):
+        assert translate(description) != description, "Mark it with gettext_noop; translate it."
 
 
 def test_the_readme_lists_every_built_in_tool():

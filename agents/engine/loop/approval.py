@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal, Self
 
-from agents.engine.tool import Effect, Tool, ToolInput, ToolRegistry, ToolResult, specification
+from agents.engine.tool import (
+    Effect,
+    Tool,
+    ToolInput,
+    ToolRegistry,
+    ToolResult,
+    gettext_noop,
+    specification,
+)
 from agents.engine.turn.assembly import ToolCall
 
 ApprovalReason = Literal[
@@ -99,7 +107,7 @@ class AskPersonTool:
 
     name = "ask_person"
     waits = True
-    description = (
+    description = gettext_noop(
         "Ask a person and wait for the answer. Use this for facts that only people know or "
         "decisions that people have to make. Answers take a long time, so find out what you "
         "can by yourself."
