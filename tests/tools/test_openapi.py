@@ -381,7 +381,7 @@ def test_an_operation_with_too_many_parameters_is_rejected():
 
 
 def test_a_document_that_takes_too_long_is_rejected(monkeypatch):
-    monkeypatch.setattr("agents.tools.openapi_schema.MAX_LOOKUPS", 1_000)
+    monkeypatch.setattr("agents.tools.openapi.schema.MAX_LOOKUPS", 1_000)
     hidden = {"properties": {f"p{n}": {"readOnly": True} for n in range(100)}}
     fields = {f"q{n}": {"$ref": "#/components/schemas/Hidden"} for n in range(100)}
     body = {"content": {"application/json": {"schema": {"properties": fields}}}}

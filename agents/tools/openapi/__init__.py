@@ -1,0 +1,17 @@
+"""Reads an OpenAPI document into operations that can become HTTP tools."""
+
+from .document import MAX_DOCUMENT_BYTES, ApiDocument, read_document
+from .errors import BadDocument
+from .operations import MAX_NAME_CHARS, Operation, tool_name
+from .security import SecurityScheme
+
+__all__ = [
+    "ApiDocument",
+    "BadDocument",
+    "MAX_DOCUMENT_BYTES",
+    "MAX_NAME_CHARS",
+    "Operation",
+    "SecurityScheme",
+    "read_document",
+    "tool_name",
+]
