@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from .spans import AttributeValue, SpanEvent, TraceSpan, TraceSpanKind
+from .trace_span import AttributeValue, SpanEvent, TraceSpan, TraceSpanKind
 
 logger = logging.getLogger(__name__)
 

@@ -3,74 +3,28 @@
 Their ids derive from the run's, so that a resumed run continues its trace.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from enum import IntEnum
-from hashlib import sha256
 from typing import Any
 
 from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.privacy import mask_secrets
-from agents.llm import parameters
+
+from .span_attributes import (
+    MAX_CONTENT_CHARS,
+    attribute_value,
+    genai_message,
+    kind_attributes,
+    model_attributes,
+    output_text,
+    parameter_attributes,
+    serialize,
+    set_model,
+)
+from .trace_span import SpanEvent, TraceIdentity, TraceSpan, TraceSpanKind
 
 ContentFilter = Callable[[Any], Any]
-AttributeValue = str | bool | int | float | Sequence[str]
-
-MAX_CONTENT_CHARS = 20_000
 FAILURE_REASONS = {"error", "interrupted"}
-# Providers whose name in OpenTelemetry's conventions differs from the model prefix.
-PROVIDERS = {
-    "azure": "azure.ai.openai",
-    "azure_ai": "azure.ai.inference",
-    "bedrock": "aws.bedrock",
-    "codestral": "mistral_ai",
-    "cohere_chat": "cohere",
-    "demo": "ashiato",
-    "gemini": "gcp.gemini",
-    "hosted_vllm": "vllm",
-    "llamafile": "llama.cpp",
-    "mistral": "mistral_ai",
-    "ollama_chat": "ollama",
-    "sagemaker": "aws.sagemaker",
-    "sagemaker_chat": "aws.sagemaker",
-    "vertex_ai": "gcp.vertex_ai",
-    "xai": "x_ai",
-}
-# The same in OpenInference's conventions, by which Phoenix looks up prices.
-OPENINFERENCE_PROVIDERS = {
-    "azure": "azure",
-    "azure_ai": "azure",
-    "bedrock": "aws",
-    "codestral": "mistralai",
-    "fireworks_ai": "fireworks",
-    "gemini": "google",
-    "meta_llama": "meta",
-    "mistral": "mistralai",
-    "sagemaker": "aws",
-    "sagemaker_chat": "aws",
-    "together_ai": "together",
-    "vertex_ai": "google",
-    "xai": "xai",
-}
-UNKNOWN_PROVIDER = "unknown"  # a label without a model behind it
-# LiteLLM's own words between the provider and the name it sends.
-ROUTES = {
-    "azure": {"responses"},
-    "bedrock": {"converse", "converse_like", "invoke"},
-    "openai": {"responses"},
-}
-# Request parameters that the conventions name.
-REQUEST_PARAMETERS = {
-    **{
-        name: f"gen_ai.request.{name}"
-        for name in ("temperature", "top_p", "top_k", "seed", "max_tokens")
-    },
-    "max_completion_tokens": "gen_ai.request.max_tokens",
-    "frequency_penalty": "gen_ai.request.frequency_penalty",
-    "presence_penalty": "gen_ai.request.presence_penalty",
-}
 # Parts of the tokens with a price of their own, in both conventions.
 TOKEN_DETAILS = {
     "cache_read_tokens": (
@@ -87,54 +41,6 @@ TOKEN_DETAILS = {
     ),
 }
 COST_ATTRIBUTES = ("gen_ai.usage.cost", "llm.cost.total")
-
-
-class TraceSpanKind(IntEnum):
-    INTERNAL = 1
-    CLIENT = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpanEvent:
-    """An event within a span."""
-
-    name: str
-    time: datetime
-    attributes: Mapping[str, AttributeValue]
-
-
-@dataclass(slots=True, kw_only=True)
-class TraceSpan:
-    trace: bytes
-    id: bytes
-    name: str
-    began: datetime
-    kind: TraceSpanKind = TraceSpanKind.INTERNAL
-    parent: bytes = b""
-    ended: datetime | None = None
-    attributes: dict[str, AttributeValue] = field(default_factory=dict)
-    notes: list[SpanEvent] = field(default_factory=list)
-    failure: str | None = None  # error message, None without an error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceIdentity:
-    """The run that spans belong to."""
-
-    number: int
-    topic: str
-    began: datetime
-
-    @property
-    def trace(self) -> bytes:
-        return self._digest("")[:16]
-
-    def span(self, key: str) -> bytes:
-        return self._digest(key)[:8]
-
-    def _digest(self, key: str) -> bytes:
-        moment = round(self.began.timestamp() * 1_000_000)
-        return sha256(f"ashiato:{self.number}:{moment}:{key}".encode()).digest()
 
 
 class SpanBuilder:
@@ -177,11 +83,11 @@ class SpanBuilder:
     def _start_agent_span(self, key: str, event: Event, parent: str = "") -> TraceSpan:
         data = event.data
         span = self._start_span(key, event, f"invoke_agent {event.agent}", parent=parent)
-        span.attributes |= _kind_attributes("invoke_agent", "AGENT") | {
+        span.attributes |= kind_attributes("invoke_agent", "AGENT") | {
             "gen_ai.agent.name": event.agent
         }
         if "model" in data:
-            span.attributes |= _model_attributes(data)
+            span.attributes |= model_attributes(data)
         self._say(span, "input", data.get("query"), role="user")
         return span
 
@@ -202,12 +108,12 @@ class SpanBuilder:
         request = event.data["request"]
         span = self._start_span(_step_key(event), event, "chat", parent=self._parent_key(event))
         span.kind = TraceSpanKind.CLIENT
-        span.attributes |= _kind_attributes("chat", "LLM") | {
+        span.attributes |= kind_attributes("chat", "LLM") | {
             "gen_ai.agent.name": event.agent,
             "gen_ai.request.stream": True,
-            **_parameter_attributes(request.get("parameters") or {}),
+            **parameter_attributes(request.get("parameters") or {}),
         }
-        _set_model(span, request)
+        set_model(span, request)
         if self.with_content:
             self._ask(span, _agent_key(event), request)
 
@@ -219,17 +125,17 @@ class SpanBuilder:
 
     def _ask(self, span: TraceSpan, whose: str, request: Mapping[str, Any]) -> None:
         messages = self._messages(whose, request)
-        span.attributes["gen_ai.input.messages"] = _serialize(
-            [_genai_message(m) for m in messages]
+        span.attributes["gen_ai.input.messages"] = serialize(
+            [genai_message(m) for m in messages]
         )
-        span.attributes["input.value"] = _serialize(messages)
+        span.attributes["input.value"] = serialize(messages)
 
     def _on_tool_call(self, event: Event) -> None:
         name = event.data["function"]["name"]
         parent = self._parent_key(event)
         span = self._start_span(_step_key(event), event, f"execute_tool {name}", parent=parent)
         span.began = _event_time(event, "started")
-        span.attributes |= _kind_attributes("execute_tool", "TOOL") | {
+        span.attributes |= kind_attributes("execute_tool", "TOOL") | {
             "gen_ai.tool.name": name,
             "gen_ai.tool.type": "function",
             "gen_ai.tool.call.id": event.data["id"],
@@ -237,7 +143,7 @@ class SpanBuilder:
             "tool.name": name,
         }
         if self.with_content:
-            arguments = _serialize(self.content_filter(event.data["function"]["arguments"]))
+            arguments = serialize(self.content_filter(event.data["function"]["arguments"]))
             span.attributes |= {
                 "gen_ai.tool.call.arguments": arguments,
                 "input.value": arguments,
@@ -251,12 +157,12 @@ class SpanBuilder:
         if files := data.get("attachments"):
             span.attributes["ashiato.attachments"] = len(files)
             if self.with_content:
-                listed = _serialize(self.content_filter(files))
+                listed = serialize(self.content_filter(files))
                 span.attributes["ashiato.attachment.references"] = listed
         if data["is_error"]:
             self._set_error(span, "tool_error", data["content"] if self.with_content else "")
         if self.with_content:
-            result = _serialize(self.content_filter(data["content"]))
+            result = serialize(self.content_filter(data["content"]))
             span.attributes |= {"gen_ai.tool.call.result": result, "output.value": result}
 
     def _on_usage(self, event: Event) -> None:
@@ -295,7 +201,7 @@ class SpanBuilder:
             found = data.get("reason", "") if self.with_content else ""
             self._set_error(span, "failed", data.get("error") or found)
         if data["kind"] != "tool":
-            self._say(span, "output", _output_text(data), role="assistant")
+            self._say(span, "output", output_text(data), role="assistant")
         yield span
 
     def _on_status(self, event: Event) -> None:
@@ -303,7 +209,7 @@ class SpanBuilder:
             return  # several per second; monitors keep about a hundred events per span
         span = self._open.get(_step_key(event))
         if event.data["kind"] == StatusKind.MODEL_FALLBACK and span is not None:
-            _set_model(span, {**event.data, "model": event.data["to"]})
+            set_model(span, {**event.data, "model": event.data["to"]})
         self._add_event(event, "kind", "tool", "from", "to", "stand_in", "seconds", "attempt")
 
     def _on_guardrail(self, event: Event) -> None:
@@ -377,7 +283,7 @@ class SpanBuilder:
         span = self._open.get(_step_key(event)) or self._open.get(_agent_key(event))
         if span is not None:
             facts = {
-                n: _attribute_value(event.data[n])
+                n: attribute_value(event.data[n])
                 for n in names
                 if event.data.get(n) is not None
             }
@@ -393,8 +299,8 @@ class SpanBuilder:
         if self.with_content and text:
             text = self.content_filter(text)
             message = {"role": role, "parts": [{"type": "text", "content": text}]}
-            span.attributes[f"gen_ai.{way}.messages"] = _serialize([message])
-            span.attributes[f"{way}.value"] = _serialize(text)
+            span.attributes[f"gen_ai.{way}.messages"] = serialize([message])
+            span.attributes[f"{way}.value"] = serialize(text)
 
 
 def _step_key(event: Event) -> str:
@@ -409,81 +315,6 @@ def _agent_key(event: Event) -> str:
 
 def _event_time(event: Event, name: str) -> datetime:
     return datetime.fromisoformat(event.data[name]) if name in event.data else event.time
-
-
-def _kind_attributes(operation: str, kind: str) -> dict[str, AttributeValue]:
-    """Return the kind, by both conventions that monitors read."""
-    return {"gen_ai.operation.name": operation, "openinference.span.kind": kind}
-
-
-def _set_model(span: TraceSpan, about: Mapping[str, Any]) -> None:
-    """Name the model that a chat span asks: the first one, or a fallback."""
-    attributes = _model_attributes(about)
-    name = attributes["gen_ai.request.model"]
-    span.name = f"chat {name}"
-    span.attributes |= {**attributes, "llm.model_name": name}
-
-
-def _model_attributes(about: Mapping[str, Any]) -> dict[str, AttributeValue]:
-    """Return the provider and its own name of the model: monitors price by these.
-
-    Our label of the model means nothing to them and is a separate attribute.
-    """
-    label = about.get("model", "")
-    full = parameters.full_name(about.get("provider_model") or label)
-    prefix, _, name = full.partition("/") if "/" in full else (full, "", full)
-    first, _, rest = name.partition("/")
-    name = rest if rest and first in ROUTES.get(prefix, ()) else name
-    provider = PROVIDERS.get(prefix, prefix if "/" in full else UNKNOWN_PROVIDER)
-    return {
-        "gen_ai.provider.name": provider,
-        "gen_ai.system": provider,
-        "gen_ai.request.model": name,
-        "llm.provider": OPENINFERENCE_PROVIDERS.get(prefix, provider),
-        "ashiato.model": label,
-    }
-
-
-def _parameter_attributes(sent: Mapping[str, Any]) -> dict[str, AttributeValue]:
-    numbers = {
-        attribute: sent[name]
-        for name, attribute in REQUEST_PARAMETERS.items()
-        if isinstance(sent.get(name), int | float)
-    }
-    stop = sent.get("stop")
-    stops = [stop] if isinstance(stop, str) else stop
-    return numbers | ({"gen_ai.request.stop_sequences": stops} if stops else {})
-
-
-def _output_text(data: Mapping[str, Any]) -> str:
-    return "\n\n".join(filter(None, (data.get("thought"), data.get("answer"))))
-
-
-def _genai_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a message to the conventions' format."""
-    content = message.get("content")
-    parts = [{"type": "text", "content": content}] if content else []
-    for call in message.get("tool_calls") or ():
-        function = call["function"]
-        parts.append({"type": "tool_call", "id": call["id"], **function})
-    if message["role"] == "tool":
-        parts = [
-            {
-                "type": "tool_call_response",
-                "id": message.get("tool_call_id", ""),
-                "response": content,
-            }
-        ]
-    return {"role": message["role"], "parts": parts}
-
-
-def _serialize(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return mask_secrets(text[:MAX_CONTENT_CHARS])
-
-
-def _attribute_value(value: Any) -> AttributeValue:
-    return value if isinstance(value, bool | int | float) else mask_secrets(str(value))
 
 
 HANDLERS: dict[EventType, Callable[[SpanBuilder, Event], Iterable[TraceSpan] | None]] = {

@@ -25,7 +25,8 @@ from agents.runs import event_writer
 
 from . import process_status
 from .log_sinks import MAX_CONTENT_CHARS, LogSink
-from .spans import SpanBuilder, TraceIdentity, TraceSpan
+from .spans import SpanBuilder
+from .trace_span import TraceIdentity, TraceSpan
 
 if TYPE_CHECKING:
     from .otlp import Exporter

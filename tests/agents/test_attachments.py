@@ -13,7 +13,8 @@ from agents.engine.attachments import AttachmentRefused
 from agents.engine.testing import Says
 from agents.engine.tool import Attachment
 from agents.models import Agent, AgentStep, LanguageModel, Run, RunAttachment
-from agents.observability.spans import SpanBuilder, TraceIdentity
+from agents.observability.spans import SpanBuilder
+from agents.observability.trace_span import TraceIdentity
 from agents.runs import event_store
 from tests.conftest import run_question, verify_run
 from tests.engine.conftest import Echo

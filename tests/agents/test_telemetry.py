@@ -22,13 +22,8 @@ from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, LanguageModel, Run
 from agents.observability import log_sinks, telemetry
 from agents.observability.otlp import EPOCH, Exporter
-from agents.observability.spans import (
-    SpanBuilder,
-    SpanEvent,
-    TraceIdentity,
-    TraceSpan,
-    TraceSpanKind,
-)
+from agents.observability.spans import SpanBuilder
+from agents.observability.trace_span import SpanEvent, TraceIdentity, TraceSpan, TraceSpanKind
 from agents.review import reruns
 from agents.runs import approvals, event_store, event_writer
 from agents.runs.approvals import Decision

@@ -5,7 +5,8 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
 from agents.engine.testing import Says
-from agents.observability.spans import SpanBuilder, TraceIdentity
+from agents.observability.spans import SpanBuilder
+from agents.observability.trace_span import TraceIdentity
 from agents.review.comparison import Comparison
 from agents.review.replay_timeline import ReplayTimeline
 from agents.web.presentation import RunView
