@@ -1,0 +1,11 @@
+"""Any provider that LiteLLM supports, as one stream of OpenAI chunks.
+
+LiteLLM takes seconds to import and most of a millisecond per chunk. So it is imported once in a
+thread, and OpenAI-format responses inside it are read directly here.
+"""
+
+from .loading import warm_up
+from .model import LiteLLMModel
+from .provider_warmup import warm_up_provider
+
+__all__ = ["LiteLLMModel", "warm_up", "warm_up_provider"]

@@ -1,0 +1,111 @@
+"""LiteLLM's chunks in OpenAI's format."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from agents.engine.turn import Chunk
+
+logger = logging.getLogger(__name__)
+DELTA_FIELDS = (
+    "content",
+    "thinking_blocks",
+    "reasoning_details",
+    "provider_specific_fields",
+    "refusal",
+)
+TOOL_CALL_FIELDS = ("provider_specific_fields", "extra_content")
+SIGNATURE_SEPARATOR = "__thought__"  # LiteLLM also puts Gemini's signature into the call id
+REASONING_READ_ONLY = {"groq"}  # reasoning is in `reasoning`, and rejected in a request
+
+
+def to_choice(choice: Mapping[str, Any]) -> dict[str, Any]:
+    is_whole = choice.get("delta") is None and choice.get("message")
+    key = "message" if is_whole else "delta"
+    return {
+        "index": choice.get("index") or 0,
+        key: dict(choice.get(key) or {}),
+        "finish_reason": choice.get("finish_reason"),
+    }
+
+
+def is_final(chunk: Chunk) -> bool:
+    return any(choice["finish_reason"] for choice in chunk["choices"])
+
+
+async def convert_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
+    """Convert LiteLLM's chunks field by field, because dumping them costs far more.
+
+    If the provider never sent a finish reason, LiteLLM reports `stop`, which is an error here.
+    """
+    has_started, reasons = False, _track_finish_reasons(answer)
+    thoughts = (
+        "reasoning"
+        if answer.custom_llm_provider in REASONING_READ_ONLY
+        else "reasoning_content"
+    )
+    async for chunk in answer:
+        choices = [
+            {
+                "index": choice.index,
+                "delta": _to_delta(choice.delta, thoughts),
+                "finish_reason": reasons[-1] if choice.finish_reason and reasons else None,
+            }
+            for choice in chunk.choices
+        ]
+        has_started = has_started or any(choice["delta"] for choice in choices)
+        usage = getattr(chunk, "usage", None)
+        used = {"usage": usage.model_dump(exclude_none=True)} if usage else {}
+        yield {"id": chunk.id, "model": chunk.model, "choices": choices, **used}
+        # Chunks that have already arrived are read without waiting, and slowly: yield to others
+        # in between.
+        await asyncio.sleep(0)
+    if has_started and not reasons:
+        raise EOFError
+
+
+def _track_finish_reasons(answer: Any) -> list[str]:
+    """Collect finish reasons, which LiteLLM forgets if more chunks follow."""
+    reasons: list[str] = []
+    create = answer.chunk_creator
+
+    def create_chunk(chunk: Any) -> Any:
+        created = create(chunk=chunk)
+        if reason := answer.received_finish_reason or answer.intermittent_finish_reason:
+            reasons.append(reason)
+        return created
+
+    answer.chunk_creator = create_chunk
+    return reasons
+
+
+def _to_delta(delta: Any, thoughts: str) -> dict[str, Any]:
+    fields = {name: getattr(delta, name, None) for name in DELTA_FIELDS}
+    fields[thoughts] = getattr(delta, "reasoning_content", None)
+    fields["tool_calls"] = [
+        _to_tool_call(call) for call in getattr(delta, "tool_calls", None) or ()
+    ]
+    return {name: value for name, value in fields.items() if value}
+
+
+def _to_tool_call(call: Any) -> dict[str, Any]:
+    function = {"name": call.function.name, "arguments": call.function.arguments}
+    fields = {name: value for name in TOOL_CALL_FIELDS if (value := getattr(call, name, None))}
+    id = call.id and call.id.partition(SIGNATURE_SEPARATOR)[0]
+    return {"index": call.index, "id": id, "type": "function", "function": function, **fields}
+
+
+def add_cost(chunk: Chunk, model: str, litellm: Any) -> Chunk:
+    """Add the cost in dollars, if the price is known and not already included."""
+    usage = chunk.get("usage")
+    if not usage or usage.get("cost") is not None:
+        return chunk
+    try:
+        cost = sum(litellm.cost_per_token(model=model, usage_object=litellm.Usage(**usage)))
+    except Exception as error:
+        # It raises anything for an unknown name; a missing price must not fail the reply.
+        logger.debug("No price is known for %r: %s", model, type(error).__name__)
+        return chunk
+    # LiteLLM returns 0 for some unknown names too.
+    return {**chunk, "usage": {**usage, "cost": cost}} if cost else chunk
