@@ -1,0 +1,24 @@
+"""Outgoing requests to addresses that a user, a model or a row can choose.
+
+A name is resolved once, all its addresses are checked, and the connection goes to one of them,
+so a later change of the name has no effect. Time, headers and the unpacked size of a response
+are limited.
+"""
+
+from .body import Response
+from .errors import EgressFailed, EgressRefused, ResponseTooLarge
+from .policy import Egress, validate_url
+from .requests import fetch
+from .transport import create_client, warm_up
+
+__all__ = [
+    "Egress",
+    "EgressFailed",
+    "EgressRefused",
+    "Response",
+    "ResponseTooLarge",
+    "create_client",
+    "fetch",
+    "validate_url",
+    "warm_up",
+]

@@ -1,0 +1,108 @@
+"""The body of a response, unpacked up to its limit."""
+
+import zlib
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpcore2
+import httpx2
+
+from .errors import EgressFailed, ResponseTooLarge, translate_errors
+
+MAX_HEADERS = 100
+MAX_HEADER_BYTES = 32_768
+CHUNK_BYTES = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """An unpacked response; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+class LimitedBody(httpx2.AsyncByteStream):
+    """The content of a response, unpacked in small pieces and counted."""
+
+    def __init__(self, reply: httpcore2.Response, host: str, most: int) -> None:
+        self._reply = reply
+        self._host = host
+        self._most = most
+        self._gzip: _Gzip | None = None
+
+    def headers(self) -> httpx2.Headers:
+        """Return the headers as they apply to the unpacked content."""
+        raw = self._reply.headers
+        size = sum(len(name) + len(value) for name, value in raw)
+        if len(raw) > MAX_HEADERS or size > MAX_HEADER_BYTES:
+            raise EgressFailed(f"{self._host} sent too many headers.")
+        headers = httpx2.Headers(raw)
+        packing = headers.pop("content-encoding", "identity").strip().lower()
+        if packing in {"gzip", "x-gzip"}:
+            headers.pop("content-length", None)
+            self._gzip = _Gzip()
+        elif packing != "identity":
+            raise EgressFailed(
+                f"{self._host} sent a response with the unsupported encoding {packing[:20]!r}."
+            )
+        return headers
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        received = decoded = 0
+        with translate_errors(), self._translate_zlib_errors():
+            async for data in self._reply.aiter_stream():
+                received += len(data)
+                for piece in self._gzip.pieces(data) if self._gzip else [data]:
+                    decoded += len(piece)
+                    self._check_size(decoded)
+                    yield piece
+                self._check_size(received)
+        if self._gzip and received and not self._gzip.is_whole:
+            raise EgressFailed(f"The response from {self._host} was cut off.")
+
+    def _check_size(self, size: int) -> None:
+        if size > self._most:
+            raise ResponseTooLarge(
+                f"The response from {self._host} is larger than {self._most:,} bytes."
+            )
+
+    @contextmanager
+    def _translate_zlib_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except zlib.error as error:
+            raise EgressFailed(
+                f"The response from {self._host} can't be decompressed."
+            ) from error
+
+    async def aclose(self) -> None:
+        await self._reply.aclose()
+
+
+class _Gzip:
+    """Unpacks only as much as requested, because a kilobyte may expand to a megabyte."""
+
+    def __init__(self) -> None:
+        self._member = _decompressor()
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(self._member.eof)
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        is_more = True
+        while is_more:
+            if self._member.eof:
+                self._member = _decompressor()
+            piece = self._member.decompress(data, CHUNK_BYTES)
+            yield piece
+            data = self._member.unused_data or self._member.unconsumed_tail
+            is_more = bool(data) or (len(piece) == CHUNK_BYTES and not self._member.eof)
+
+
+def _decompressor() -> Any:
+    return zlib.decompressobj(16 + zlib.MAX_WBITS)

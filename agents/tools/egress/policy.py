@@ -1,0 +1,113 @@
+"""Which addresses a request may go to."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import ip_address
+
+import httpx2
+
+from agents.tools.addresses import (
+    LOOPBACK_ADDRESSES,
+    AllowList,
+    IPAddress,
+    is_host,
+    is_port,
+    literal_addresses,
+    normalize_host,
+    private_kind,
+)
+
+from .errors import EgressRefused
+
+AddressResolver = Callable[[str, int], Awaitable[Iterable[str]]]
+
+
+async def resolve_host(host: str, port: int) -> list[str]:
+    """Return a host's addresses from the system, in the order to try them."""
+    found = await asyncio.get_running_loop().run_in_executor(
+        _resolver_threads(), lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    )
+    return [str(address[0]) for *_, address in found]
+
+
+@cache
+def _resolver_threads() -> ThreadPoolExecutor:
+    """Return a dedicated pool, because a hanging name server must not fill the shared one."""
+    return ThreadPoolExecutor(8, thread_name_prefix="look-up")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Egress:
+    """Where requests may go, how long they may take, and how much may come back."""
+
+    allow: AllowList = AllowList()
+    timeout: float = 20.0
+    most_bytes: int = 5_000_000
+    trust: ssl.SSLContext | None = None  # None means the system's certificates
+    resolve: AddressResolver = resolve_host
+
+    @property
+    def patience(self) -> float:
+        """Seconds for lookup, connect and TLS each: less than the timeout in total."""
+        return self.timeout / 4
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """Resolve a host; raise EgressRefused if one of its addresses isn't allowed."""
+        found = list(dict.fromkeys(await self.resolve(host, port)))
+        if not found:
+            raise socket.gaierror(socket.EAI_NONAME, "The name has no address.")
+        for address in map(ip_address, found):
+            if kind := self._denial_reason(host, port, address):
+                raise EgressRefused(
+                    f"{host} is blocked because its address {address} is {kind}. "
+                    f"An administrator can add {_netloc(host, port)!r} to ASHIATO_EGRESS_ALLOW."
+                )
+        return found
+
+    def required_exemption(self, url: str) -> str:
+        """Return the `host:port` to allow, if the URL itself shows that it is needed.
+
+        Empty if it is allowed or public, or if only a lookup could tell.
+        """
+        host, port = host_and_port(validate_url(url))
+        addresses = (
+            LOOPBACK_ADDRESSES
+            if normalize_host(host) == "localhost"
+            else literal_addresses(host)
+        )
+        objections = [self._denial_reason(host, port, address) for address in addresses]
+        return _netloc(host, port) if objections and all(objections) else ""
+
+    def _denial_reason(self, host: str, port: int, address: IPAddress) -> str:
+        """Return why an address isn't allowed, or an empty string."""
+        return "" if self.allow.allows(host, port, address) else private_kind(address)
+
+
+def validate_url(url: str | httpx2.URL) -> httpx2.URL:
+    """Return the URL if its form is allowed; raise EgressRefused."""
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise EgressRefused("This isn't a full URL.") from error
+    if parsed.scheme not in {"http", "https"}:
+        raise EgressRefused("The URL must start with http:// or https://.")
+    if parsed.userinfo:
+        raise EgressRefused("The URL can't contain a user name or a password.")
+    if not is_port(parsed.port):
+        raise EgressRefused(f"{parsed.port} isn't a valid port.")
+    if not is_host(parsed.raw_host.decode()):
+        raise EgressRefused(f"{parsed.host!r} isn't a valid host name.")
+    return parsed
+
+
+def host_and_port(url: httpx2.URL) -> tuple[str, int]:
+    return url.host, url.port or (443 if url.scheme == "https" else 80)
+
+
+def _netloc(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,128 @@
+"""Requests with their redirects."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import httpx2
+
+from agents.engine.tool import timeout_message
+
+from .body import Response
+from .errors import EgressFailed, EgressRefused
+from .policy import Egress, validate_url
+from .transport import create_client
+
+MAX_REDIRECTS = 3
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
+CROSS_ORIGIN_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
+UNREACHABLE_REASONS = {
+    socket.gaierror: "the host name couldn't be resolved",
+    httpx2.ConnectTimeout: "the connection timed out",
+    ssl.SSLError: "the TLS connection failed",
+    httpx2.ConnectError: "the connection was refused",
+}
+
+
+async def fetch(
+    method: str,
+    url: str,
+    *,
+    policy: Egress,
+    headers: Mapping[str, str] | None = None,
+    content: bytes | None = None,
+) -> Response:
+    """Fetch a response; raise EgressRefused or EgressFailed.
+
+    Redirects are only followed for reads, each checked like the first URL.
+    """
+    if method not in METHODS:
+        raise EgressRefused(f"The method {method!r} isn't allowed.")
+    request = _Request(method, validate_url(url), dict(headers or {}), content)
+    try:
+        async with asyncio.timeout(policy.timeout), create_client(policy) as http:
+            return await _follow_redirects(http, request)
+    except TimeoutError as error:
+        raise EgressFailed(timeout_message(request.url.host, policy.timeout)) from error
+    except UnicodeEncodeError as error:
+        raise EgressFailed(_malformed_message(request.url.host), was_sent=False) from error
+    except httpx2.HTTPError as error:
+        raise _explain(error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    url: httpx2.URL
+    headers: Mapping[str, str]
+    content: bytes | None
+
+
+async def _follow_redirects(http: httpx2.AsyncClient, request: _Request) -> Response:
+    for _ in range(MAX_REDIRECTS + 1):
+        response = await _send(http, request)
+        place = response.headers.get("location", "")
+        if (
+            response.status not in REDIRECT_STATUSES
+            or request.method not in SAFE_METHODS
+            or not place
+        ):
+            return response
+        request = _redirect_request(request, place)
+    raise EgressFailed(f"Too many redirects (more than {MAX_REDIRECTS}).")
+
+
+async def _send(http: httpx2.AsyncClient, request: _Request) -> Response:
+    async with http.stream(
+        request.method, request.url, headers=request.headers, content=request.content
+    ) as reply:
+        content = await reply.aread()
+    return Response(status=reply.status_code, headers=dict(reply.headers), content=content)
+
+
+def _redirect_request(request: _Request, place: str) -> _Request:
+    """Return the next request; another origin only gets public headers."""
+    try:
+        url = validate_url(request.url.join(place))
+    except (httpx2.InvalidURL, ValueError) as error:
+        raise EgressRefused(f"{request.url.host} redirects to an invalid URL.") from error
+    if request.url.scheme == "https" and url.scheme == "http":
+        raise EgressRefused(
+            f"{request.url.host} redirects from https to http, which isn't allowed."
+        )
+    is_same = (request.url.scheme, request.url.netloc) == (url.scheme, url.netloc)
+    headers = {
+        k: v for k, v in request.headers.items() if is_same or k.lower() in CROSS_ORIGIN_HEADERS
+    }
+    return _Request(request.method, url, headers, None)
+
+
+def _explain(error: httpx2.HTTPError) -> EgressFailed:
+    """Return our own message: the library's may quote a header, and so a secret."""
+    host = error.request.url.host
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+        causes = list(_exception_chain(error))
+        kinds = (
+            kind for kind in UNREACHABLE_REASONS if any(isinstance(c, kind) for c in causes)
+        )
+        reason = UNREACHABLE_REASONS[next(kinds)]
+        return EgressFailed(f"Couldn't connect to {host}: {reason}.", was_sent=False)
+    if isinstance(error, httpx2.LocalProtocolError):
+        return EgressFailed(_malformed_message(host), was_sent=False)
+    if isinstance(error, httpx2.TimeoutException):
+        return EgressFailed(f"{host} didn't respond in time.")
+    return EgressFailed(f"The response from {host} was cut off or is unreadable.")
+
+
+def _malformed_message(host: str) -> str:
+    return f"The request to {host} wasn't sent: a header is malformed."
+
+
+def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
