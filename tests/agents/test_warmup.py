@@ -20,7 +20,7 @@ from agents.web import warmup
 from agents.web.presentation import markdown
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm_up_provider
-from agents.tools import egress
+from agents.tools.egress import transport
 
 warmup._load_tokenizer()
 for step in warmup.STEPS:
@@ -64,7 +64,7 @@ async def main(url):
     model_info.context_window("openai/gpt-4.1")
     for language in ("python", "sql", "ts"):
         markdown.render_markdown(f"Hello\\n\\n```{language}\\nSELECT 1\\n```\\n")
-    egress._ssl_context()
+    transport._ssl_context()
     await ask(LiteLLMModel("key", url.removesuffix("/v1")), "anthropic/claude-x")
 
 asyncio.run(main(sys.argv[1]))
