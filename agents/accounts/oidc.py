@@ -34,6 +34,7 @@ from . import (
     factors,
     oidc_claims,
     oidc_client,
+    oidc_cookies,
     oidc_errors,
     provider_logout,
     roles,
@@ -94,15 +95,7 @@ def start_login(
 
 
 def set_state_cookie(response: HttpResponse, value: str) -> None:
-    response.set_cookie(
-        COOKIE_NAME,
-        value,
-        max_age=LOGIN_SECONDS,
-        path=reverse("people:oidc"),
-        secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
-        samesite="Lax",
-    )
+    oidc_cookies.set_cookie(response, COOKIE_NAME, value, LOGIN_SECONDS)
 
 
 def load_login_state(request: HttpRequest) -> LoginState:

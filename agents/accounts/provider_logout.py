@@ -17,6 +17,8 @@ from django.utils.http import urlencode
 
 from agents.models.secret import EncryptedValue, UnreadableSecret, encrypt
 
+from . import oidc_cookies
+
 SESSION_KEY = "provider_session"
 COOKIE_NAME, SALT, COOKIE_SECONDS = "oidc_logout", "agents.accounts.provider_logout", 600
 # Servers commonly refuse URLs over 8 KB; the client ID then has to be enough.
@@ -78,15 +80,8 @@ def new_state() -> str:
 
 
 def set_state_cookie(response: HttpResponse, state: str) -> None:
-    response.set_cookie(
-        COOKIE_NAME,
-        signing.dumps(state, salt=SALT),
-        max_age=COOKIE_SECONDS,
-        path=reverse("people:oidc"),
-        secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
-        samesite="Lax",
-    )
+    signed = signing.dumps(state, salt=SALT)
+    oidc_cookies.set_cookie(response, COOKIE_NAME, signed, COOKIE_SECONDS)
 
 
 def is_expected_return(request: HttpRequest) -> bool:

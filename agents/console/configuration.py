@@ -32,6 +32,7 @@ from .config_files.importer import (
 )
 from .config_files.kinds import KINDS
 from .config_files.parser import MAX_FILE_BYTES
+from .uploaded_text import read_uploaded_text
 
 PERMISSION = "agents.view_agent"
 CODE_FIELDS = {
@@ -45,7 +46,6 @@ CODE_FIELDS = {
 }
 MAX_WARNINGS = 20
 FILE_REQUIRED = _("Choose a file or paste its contents.")
-NOT_UTF8 = _("The file isn't UTF-8. Save it as UTF-8 and try again.")
 TOO_LONG = _("The file is too large. The limit is %(limit)d bytes.")
 
 
@@ -117,15 +117,8 @@ class ConfigImportForm(forms.Form):
     )
 
     def clean_file(self) -> str:
-        file = self.cleaned_data["file"]
-        if file is None:
-            return ""
-        if file.size > MAX_FILE_BYTES:
-            raise forms.ValidationError(TOO_LONG, params={"limit": MAX_FILE_BYTES})
-        try:
-            return str(file.read().decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise forms.ValidationError(NOT_UTF8) from error
+        too_large = forms.ValidationError(TOO_LONG, params={"limit": MAX_FILE_BYTES})
+        return read_uploaded_text(self.cleaned_data["file"], MAX_FILE_BYTES, too_large)
 
     def clean(self) -> dict[str, Any]:
         """Return one text with normalized line ends."""

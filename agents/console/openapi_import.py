@@ -44,6 +44,7 @@ from agents.tools.openapi import (
 from agents.web.presentation.text_diff import TextDiff, TextDiffer
 
 from . import circuit_breakers
+from .uploaded_text import read_uploaded_text
 
 FETCH_TIMEOUT_SECONDS = 15.0
 MAX_PACKED_CHARS = 900_000  # what a form can send back
@@ -54,7 +55,6 @@ MAX_LISTED_NAMES = 20
 SALT = "agents.console.openapi_import"
 
 DOCUMENT_REQUIRED = _("Choose a file, enter a URL or paste the document.")
-NOT_UTF8 = _("The file isn't UTF-8. Save it as UTF-8 and try again.")
 TOO_LARGE = _("The document is too large. The limit is %(limit)s MB.")
 STALE_DOCUMENT = _("This page is too old. Choose the document again.")
 NOTHING_PICKED = _("Select at least one operation.")
@@ -94,17 +94,9 @@ class DocumentForm(forms.Form):
     )
 
     def clean_file(self) -> str:
-        file = self.cleaned_data["file"]
-        if file is None:
-            return ""
-        if file.size > MAX_DOCUMENT_BYTES:
-            raise forms.ValidationError(
-                TOO_LARGE, params={"limit": MAX_DOCUMENT_BYTES // 10**6}
-            )
-        try:
-            return str(file.read().decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise forms.ValidationError(NOT_UTF8) from error
+        limit = MAX_DOCUMENT_BYTES // 10**6
+        too_large = forms.ValidationError(TOO_LARGE, params={"limit": limit})
+        return read_uploaded_text(self.cleaned_data["file"], MAX_DOCUMENT_BYTES, too_large)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

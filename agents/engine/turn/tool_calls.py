@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from agents.engine.json_text import is_json
 from agents.engine.state import replace_surrogates
 
 from .json_shapes import MAPPING_TYPES, as_list, text_or_empty
@@ -224,7 +225,7 @@ class _PartialCall:
         self._followed = len(self.arguments)
         if self._is_broken or not self._brackets.are_closed:
             return False
-        self._is_broken = not _is_json("".join(self.arguments))
+        self._is_broken = not is_json("".join(self.arguments))
         return not self._is_broken
 
     def take(self, fragment: _Fragment) -> None:
@@ -273,14 +274,6 @@ class _BracketTracker:
             elif char in "}]":
                 self._depth -= 1
                 self.are_closed = self._depth == 0
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _generate_id(seed: str) -> str:

@@ -8,11 +8,12 @@ from uuid import uuid4
 from django.core.management.base import CommandError, CommandParser
 
 from agents import runs
+from agents.catalog.command_arguments import find_agent
 from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
 from agents.management.terminal import TerminalCommand, escape_line
-from agents.models import Agent, Approval, Run
+from agents.models import Approval, Run
 from agents.runs import approvals, event_store, pubsub
 from agents.runs.approvals import Decision, DecisionRejected, TerminalApprover
 
@@ -134,9 +135,7 @@ class Command(TerminalCommand):
 
 def _prepare_run(question: str, agent: str) -> Run:
     try:
-        return runs.prepare(
-            query=question, topic=f"ask.{uuid4().hex}", agent=_find_agent(agent)
-        )
+        return runs.prepare(query=question, topic=f"ask.{uuid4().hex}", agent=find_agent(agent))
     except AgentError as error:
         raise CommandError(f"{error} {error.advice}") from error
 
@@ -153,15 +152,3 @@ def _waiting_error(run: int) -> CommandError:
         f"Run {run} is waiting for approval. Resume it with: manage.py ask --resume {run}"
     )
     return CommandError(sentence, returncode=EXIT_WAITING)
-
-
-def _find_agent(name: str) -> Agent | None:
-    if not name:
-        return None
-    try:
-        return Agent.objects.get(name=name, enabled=True)
-    except Agent.DoesNotExist as error:
-        known = ", ".join(Agent.objects.filter(enabled=True).values_list("name", flat=True))
-        raise CommandError(
-            f"There is no agent named {name!r}. Available agents: {known}."
-        ) from error

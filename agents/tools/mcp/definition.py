@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from unicodedata import category
 
+from agents.engine.json_text import is_json
 from agents.engine.tool import Effect
 
 SEPARATOR = "__"
@@ -86,17 +87,9 @@ def _flatten(value: Any, path: Path = ()) -> list[tuple[Path, str]]:
 
 def _format_value(value: Any) -> str:
     """Return text as it is, unless it looks like another type: `"true"` isn't `true`."""
-    if isinstance(value, str) and not _is_json(value):
+    if isinstance(value, str) and not is_json(value):
         return value
     return json.dumps(value, ensure_ascii=False)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _format_path(path: Path) -> str:

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from agents import runs
+from agents.catalog.command_arguments import find_agent
 from agents.db import database
 from agents.models import Agent
 from agents.review import examples
@@ -81,7 +82,7 @@ class Command(BaseCommand):
         )
         if not chosen:
             raise CommandError("There are no examples yet. Save one from the trace of a run.")
-        trials = asyncio.run(_evaluate_all(chosen, _find_agent(agent), model))
+        trials = asyncio.run(_evaluate_all(chosen, find_agent(agent), model))
         self._report(trials, as_json=options["json"])
         under = [t.name for t in trials if fail_under is not None and t.score < fail_under]
         if under:
@@ -164,18 +165,6 @@ def _get_examples(names: Sequence[str]) -> list[Example]:
                 f"There is no example named {name!r}. See: manage.py examples list"
             )
     return [found[name] for name in names]
-
-
-def _find_agent(name: str) -> Agent | None:
-    if not name:
-        return None
-    try:
-        return Agent.objects.get(name=name, enabled=True)
-    except Agent.DoesNotExist as error:
-        known = ", ".join(Agent.objects.filter(enabled=True).values_list("name", flat=True))
-        raise CommandError(
-            f"There is no agent named {name!r}. Available agents: {known}."
-        ) from error
 
 
 def _format_score(score: float | None) -> str:
