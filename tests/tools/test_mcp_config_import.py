@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agents.tools.mcp.config import InvalidServerConfig, ServerConfig, find_problems
 from agents.tools.mcp.config_import import read_servers
-from agents.tools.mcp.pasted_text import normalize_json
+from agents.tools.mcp.config_import.pasted_text import normalize_json
 from tests.tools.mcp_clients import CLIENTS
 
 TIME = {"command": "uvx", "args": ["mcp-server-time"], "env": {"TZ": "Asia/Tokyo"}}

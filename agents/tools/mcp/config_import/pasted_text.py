@@ -14,7 +14,7 @@ from typing import Any
 from agents.engine.plans import read_yaml
 from agents.tools import foreign_json
 
-from .config import InvalidServerConfig
+from ..config import InvalidServerConfig
 
 MAX_CONFIG_CHARS = 1_000_000
 

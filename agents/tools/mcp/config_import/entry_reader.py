@@ -1,197 +1,42 @@
-"""Reads MCP servers from the configuration of another program.
-
-It knows the shapes of Claude, Cursor, VS Code, Windsurf, Gemini CLI, Codex, Zed, opencode,
-Cline, Roo, LM Studio, Goose, Continue and LibreChat. What has no meaning here is skipped with a
-note. A server that can't be read has problems, and doesn't stop the others.
-"""
+"""Reads one entry into the settings of a server."""
 
 import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from ipaddress import ip_address
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from .config import (
-    MAX_NAME_CHARS,
-    SECRET_NAME,
-    InvalidServerConfig,
-    ServerConfig,
-    Transport,
-    read_folders,
-    slugify,
+from ..config import MAX_NAME_CHARS, SECRET_NAME, ServerConfig, Transport, read_folders, slugify
+from ..launch import is_launcher
+from ..placeholders import Inputs, MissingValue, Resolver
+from .entries import dig, is_nested_command
+from .imported_server import MAX_SERVERS, ImportedServer
+from .known_fields import (
+    ALIASES,
+    APPROVAL_FIELDS,
+    DECORATION,
+    FIELDS,
+    FILE_FIELDS,
+    TOOL_FIELDS,
+    TRANSPORTS,
 )
-from .launch import is_launcher, launch_target
-from .pasted_text import decode
-from .placeholders import Inputs, MissingValue, Resolver, fill_in
+from .suggested_names import bare_program, suggest_name, url_path
 
-MAX_SERVERS = 100
 MAX_NOTES = 30
 MAX_TIMEOUT_SECONDS = 600.0
-
-# Where programs keep their servers, the most specific place first.
-PLACES = (
-    *(("mcpServers",), ("amp.mcpServers",), ("context_servers",), ("mcp_servers",)),
-    *(("mcp", "servers"), ("mcp", "mcpServers"), ("servers",), ("extensions",), ("mcp",)),
-)
-TRANSPORTS: dict[str, Transport] = {
-    **dict.fromkeys(("stdio", "local"), "stdio"),
-    **dict.fromkeys(("http", "streamable-http", "streamable_http", "streamablehttp"), "http"),
-    **dict.fromkeys(("remote", "url"), "http"),
-    "sse": "sse",
-}
-ALIASES = {
-    **dict.fromkeys(("httpUrl", "serverUrl", "uri", "endpoint"), "url"),
-    **dict.fromkeys(("environment", "envs"), "env"),
-    **dict.fromkeys(("http_headers", "requestHeaders"), "headers"),
-    **dict.fromkeys(("tool_timeout_sec", "request_timeout"), "timeout"),
-    **dict.fromkeys(("startup_timeout_sec", "startupTimeout"), "initTimeout"),
-    **{"cmd": "command", "arguments": "args", "transport": "type"},
-}
-FIELDS = {
-    *("command", "args", "env", "url", "headers", "type", "folders"),
-    *("timeout", "initTimeout", "disabled", "enabled"),
-}
-# Names and pictures, which need no note.
-DECORATION = {
-    *(
-        "$schema",
-        "chatMenu",
-        "bundled",
-        "description",
-        "display_name",
-        "displayName",
-        "gallery",
-    ),
-    *("icon", "iconPath", "id", "name", "note", "serverInstructions", "source", "stderr"),
-    *("title", "version"),
-}
-APPROVAL_FIELDS = {"alwaysAllow", "alwaysallow", "autoApprove", "trust", "autoapprove"}
-TOOL_FIELDS = {
-    *("includeTools", "excludeTools", "disabledTools", "enabledTools", "disabled_tools"),
-    *("enabled_tools", "available_tools", "tools", "allowedTools"),
-}
-FILE_FIELDS = {"envFile", "env_file", "headersHelper"}
-ENTRY_FIELDS = {"command", "cmd", "url", "httpUrl", "serverUrl", "uri", "endpoint"}
 EXAMPLE_PATH = re.compile(
     r"/(?:absolute/)?path/to/|/path/to$|/(?:Users|home)/(?:user(?:name)?|you|me|yourname)\b"
     r"|(?<![A-Za-z])[A-Za-z]:[\\/]"
 )
-NAME_AFFIXES = re.compile(
-    r"^(?:mcp[-_]server[-_]|server[-_]|mcp[-_])|(?:[-_]mcp[-_]server|[-_]server|[-_]mcp)$"
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedServer:
-    """A server as it was read; without a config it has only problems."""
-
-    label: str
-    config: ServerConfig | None = None
-    is_enabled: bool = True
-    missing: tuple[MissingValue, ...] = ()
-    notes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-
-    def fill_in(self, values: Mapping[str, str]) -> ServerConfig:
-        """Return the server with the entered values; others stay as `${NAME}`."""
-        if self.config is None:
-            raise InvalidServerConfig(*self.problems)
-        config = self.config
-        return replace(
-            config,
-            command=fill_in(config.command, values),
-            args=tuple(fill_in(arg, values) for arg in config.args),
-            env={name: fill_in(text, values) for name, text in config.env.items()},
-            url=fill_in(config.url, values),
-            headers={name: fill_in(text, values) for name, text in config.headers.items()},
-        )
-
-
-def read_servers(source: str | Mapping[str, Any]) -> list[ImportedServer]:
-    """Return all servers in the text; raise InvalidServerConfig if there is none."""
-    data = decode(source) if isinstance(source, str) else source
-    entries = _find_entries(data)
-    if not entries:
-        raise InvalidServerConfig('No server found. Enter {"mcpServers": {"name": {…}}}.')
-    if len(entries) > MAX_SERVERS:
-        raise InvalidServerConfig(
-            f"Too many servers: {len(entries)}. The limit is {MAX_SERVERS}."
-        )
-    inputs = Inputs.read(_dig(data, ("inputs",)) or _dig(data, ("mcp", "inputs")))
-    taken: set[str] = set()
-    return [_EntryReader(name, entry, inputs, taken).read() for name, entry in entries]
-
-
-def _find_entries(data: Any) -> list[tuple[str, Any]]:
-    """Return the servers with their names, wherever the program keeps them."""
-    if isinstance(data, list):
-        return _named_items(data)
-    if not isinstance(data, Mapping):
-        return []
-    for place in PLACES:
-        found = _dig(data, place)
-        if isinstance(found, list) and any(map(_is_entry, found)):
-            return _named_items(found)
-        if isinstance(found, Mapping) and (found == {} or _has_entry(found)):
-            return list(found.items())
-        if place == ("mcpServers",) and isinstance(found, Mapping) and found:
-            return list(found.items())  # whatever is wrong with them
-    projects = _dig(data, ("projects",))
-    if isinstance(projects, Mapping):
-        groups = [_dig(project, ("mcpServers",)) for project in projects.values()]
-        merged = [
-            item for group in groups if isinstance(group, Mapping) for item in group.items()
-        ]
-        if merged:
-            return merged
-    if _is_entry(data):
-        return [(str(data.get("name") or ""), data)]
-    return list(data.items()) if _has_entry(data) else []
-
-
-def _dig(data: Any, path: Iterable[str]) -> Any:
-    for key in path:
-        data = data.get(key) if isinstance(data, Mapping) else None
-    return data
-
-
-def _named_items(items: list[Any]) -> list[tuple[str, Any]]:
-    return [
-        (
-            str(item.get("name") or item.get("id") or "") if isinstance(item, Mapping) else "",
-            item,
-        )
-        for item in items
-    ]
-
-
-def _is_entry(value: Any) -> bool:
-    """Whether this is one server, and not a map of servers that happens to have such a name."""
-    if not isinstance(value, Mapping):
-        return False
-    if isinstance(value.get("config"), Mapping):
-        value = value["config"]
-    given = [value[key] for key in ENTRY_FIELDS & {*value}]
-    return any(isinstance(each, str | list) or _is_nested_command(each) for each in given)
-
-
-def _is_nested_command(value: Any) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("path"), str)
-
-
-def _has_entry(found: Mapping[str, Any]) -> bool:
-    return any(_is_entry(value) for value in found.values())
 
 
 class _Unreadable(Exception):
     """Raised when a field has a type that can't be converted."""
 
 
-class _EntryReader:
+class EntryReader:
     """Reads one entry into a server, with notes about what was changed."""
 
     def __init__(self, name: str, entry: Any, inputs: Inputs, taken: set[str]) -> None:
@@ -295,7 +140,7 @@ class _EntryReader:
 
     def _without_cmd(self, command: str, args: list[str]) -> tuple[str, list[str]]:
         """Return what `cmd /c` of Windows would start."""
-        if _bare_program(command) != "cmd":
+        if bare_program(command) != "cmd":
             return command, args
         rest = [*args]
         while rest and rest[0].lower() in {"/d", "/s", "/q"}:
@@ -307,7 +152,7 @@ class _EntryReader:
 
     def _portable(self, command: str) -> str:
         """Return a launcher by its name, if it has another machine's path."""
-        name = _bare_program(command)
+        name = bare_program(command)
         if name == command or not is_launcher(name) or Path(command).exists():
             return command
         self._notes.append(
@@ -410,7 +255,7 @@ class _EntryReader:
 
     def _pick_name(self, config: ServerConfig) -> str:
         """Return a usable name that no other server in the text has."""
-        wanted = slugify(self._name) or _suggest_name(config)
+        wanted = slugify(self._name) or suggest_name(config)
         name = wanted[:MAX_NAME_CHARS].strip("_-")
         for number in range(2, MAX_SERVERS + 2):
             if name not in self._taken:
@@ -428,10 +273,10 @@ def _flatten(entry: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("config", "transport"):  # Goose, Continue
         if isinstance(flat.get(key), Mapping):
             flat = {**flat.pop(key), **flat}
-    if _is_nested_command(flat.get("command")):  # Zed
+    if is_nested_command(flat.get("command")):  # Zed
         inner = dict(flat.pop("command"))
         flat = {"command": inner.pop("path"), **inner, **flat}
-    if isinstance(headers := _dig(flat, ("requestOptions", "headers")), Mapping):  # Continue
+    if isinstance(headers := dig(flat, ("requestOptions", "headers")), Mapping):  # Continue
         flat.pop("requestOptions")
         flat["headers"] = {**headers, **_mapping(flat.get("headers"))}
     flat |= _variables_by_name(flat)
@@ -485,49 +330,13 @@ def _skip_note(key: str) -> str:
     return f"Skipped {key!r}, which isn't used here."
 
 
-def _bare_program(command: str) -> str:
-    """Return a program's name without its folder and the suffixes of Windows."""
-    path = PureWindowsPath(command) if "\\" in command else PurePosixPath(command)
-    return re.sub(r"\.(?:exe|cmd|bat)$", "", path.name, flags=re.IGNORECASE)
-
-
 def _guess_transport(url: str) -> Transport:
-    return "sse" if _url_path(url).rstrip("/").endswith("/sse") else "http"
-
-
-def _url_path(url: str) -> str:
-    try:
-        return urlsplit(url).path
-    except ValueError:
-        return ""
+    return "sse" if url_path(url).rstrip("/").endswith("/sse") else "http"
 
 
 def _to_seconds(limit: float) -> float:
     """Convert a timeout, which some programs write in seconds and most in milliseconds."""
     return min(limit / 1000 if limit >= 1000 else float(limit), MAX_TIMEOUT_SECONDS)
-
-
-def _suggest_name(config: ServerConfig) -> str:
-    """Return a name after the package or the host."""
-    if config.url:
-        return slugify(_site_name(config.url)) or "server"
-    target = launch_target(config.command, config.args)
-    last = re.split(r"[/\\]", target.rstrip("/"))[-1]
-    plain = re.sub(r"(?<=.)[@=<>~!:].*$|\.(?:py|js|mjs|ts|jar|git)$", "", last)
-    short = plain
-    for _ in range(2):
-        short = NAME_AFFIXES.sub("", short) or short
-    return slugify(short) or "server"
-
-
-def _site_name(url: str) -> str:
-    try:
-        host = urlsplit(url).hostname or ""
-        ip_address(host)
-    except ValueError:
-        labels = [part for part in host.split(".") if part not in {"www", "mcp", "api"}]
-        return labels[-2] if len(labels) > 1 else "".join(labels)
-    return ""
 
 
 def _type_name(value: Any) -> str:

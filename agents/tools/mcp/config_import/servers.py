@@ -1,0 +1,26 @@
+"""The servers in the configuration of another program."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..config import InvalidServerConfig
+from ..placeholders import Inputs
+from .entries import dig, find_entries
+from .entry_reader import EntryReader
+from .imported_server import MAX_SERVERS, ImportedServer
+from .pasted_text import decode
+
+
+def read_servers(source: str | Mapping[str, Any]) -> list[ImportedServer]:
+    """Return all servers in the text; raise InvalidServerConfig if there is none."""
+    data = decode(source) if isinstance(source, str) else source
+    entries = find_entries(data)
+    if not entries:
+        raise InvalidServerConfig('No server found. Enter {"mcpServers": {"name": {…}}}.')
+    if len(entries) > MAX_SERVERS:
+        raise InvalidServerConfig(
+            f"Too many servers: {len(entries)}. The limit is {MAX_SERVERS}."
+        )
+    inputs = Inputs.read(dig(data, ("inputs",)) or dig(data, ("mcp", "inputs")))
+    taken: set[str] = set()
+    return [EntryReader(name, entry, inputs, taken).read() for name, entry in entries]
