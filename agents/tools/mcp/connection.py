@@ -11,7 +11,7 @@ from agents.engine.call_context import CallContext
 from agents.engine.errors import ToolError
 from agents.engine.tool import ToolResult, timeout_message, uncertain_message
 
-from . import launch
+from . import command_line
 from .calls import CallInFlight, CallTimedOut
 from .connection_lifecycle import RETRY_WAIT_SECONDS, ConnectionLifecycle
 from .definition import ToolDefinition, digest
@@ -84,7 +84,7 @@ class Connection(ConnectionLifecycle):
     async def _report_start(self, context: CallContext) -> None:
         started = time.monotonic()
         message = f"{self.config.name} is starting."
-        if launch.downloads_packages(self.config):
+        if command_line.downloads_packages(self.config):
             message = f"{message} The first start downloads its packages."
         await asyncio.sleep(START_REPORT_SECONDS / 4)
         while True:
@@ -94,7 +94,7 @@ class Connection(ConnectionLifecycle):
     def _not_ready_message(self) -> str:
         name, seconds = self.config.name, self.config.connect_timeout
         late = f"{name} wasn't ready within {seconds:g} s, so the tool wasn't called."
-        if not launch.downloads_packages(self.config):
+        if not command_line.downloads_packages(self.config):
             return late
         return f"{late} If it is still downloading packages, increase its start timeout."
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from . import confine, launch
+from . import command_line, confine, launch
 from .config import SandboxLevel, ServerConfig
 
 PROBE_TIMEOUT_SECONDS = 10.0
@@ -63,7 +63,7 @@ def isolation_level(config: ServerConfig) -> SandboxLevel:
     """Return this server's isolation; may have to probe first, which takes a moment."""
     if config.sandbox.mode == "off":
         return "none"
-    if launch.is_container(config):
+    if command_line.is_container(config):
         return "container"
     return available_level(config.sandbox.levels)
 
@@ -230,7 +230,7 @@ def _path_installations() -> Iterator[Path]:
 def _launcher_paths(config: ServerConfig) -> Iterator[Path]:
     """Yield the program's installation, its interpreter's, and its script's folder."""
     yield from _program_paths(Path(launch.resolve_argv(config)[0]), MAX_LINKS)
-    for script in launch.script_paths(config):
+    for script in command_line.script_paths(config):
         path = Path(script)
         yield path
         if path.is_dir():

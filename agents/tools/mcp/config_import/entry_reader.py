@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from agents.tools.mcp.command_line import is_launcher
+
 from ..config import MAX_NAME_CHARS, SECRET_NAME, ServerConfig, Transport, read_folders, slugify
-from ..launch import is_launcher
 from ..placeholders import Inputs, MissingValue, Resolver
 from .entries import dig, is_nested_command
 from .imported_server import MAX_SERVERS, ImportedServer

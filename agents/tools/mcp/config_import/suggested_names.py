@@ -5,8 +5,9 @@ from ipaddress import ip_address
 from pathlib import PurePosixPath, PureWindowsPath
 from urllib.parse import urlsplit
 
+from agents.tools.mcp.command_line import launch_target
+
 from ..config import ServerConfig, slugify
-from ..launch import launch_target
 
 NAME_AFFIXES = re.compile(
     r"^(?:mcp[-_]server[-_]|server[-_]|mcp[-_])|(?:[-_]mcp[-_]server|[-_]server|[-_]mcp)$"
