@@ -13,6 +13,7 @@ from agents.engine.errors import (
     ProviderFailed,
     TruncatedReply,
 )
+from agents.engine.planner import reply_readers
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.testing import delta, finish
@@ -181,7 +182,7 @@ SHAPES: dict[str, tuple[list[Any], Answer | Calls | Fails]] = {
     ),
     "a filter before any word": (
         [delta(content=""), finish("content_filter")],
-        Fails(kind=ModelError, words="The model's provider blocked the answer."),
+        Fails(kind=ModelError, words=reply_readers.WITHHELD),
     ),
     "a filter in the middle of a call": (
         [calls(call("weather", PARIS, index=0, id="a")), finish("content_filter")],

@@ -16,6 +16,7 @@ from agents.engine.errors import (
     ProviderFailed,
     RateLimited,
 )
+from agents.engine.planner import reply_readers
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.planner.stream_batches import Deadlines
 from agents.engine.state import AgentState
@@ -130,7 +131,7 @@ async def test_an_empty_answer_is_a_failure_that_can_be_retried(route):
 
 async def test_a_withheld_answer_is_reported_as_withheld(route):
     async with WireServer([say("", finish="content_filter")]) as server:
-        with pytest.raises(ModelError, match="blocked the answer"):
+        with pytest.raises(ModelError, match=reply_readers.WITHHELD):
             await planner(route, server).plan("?", AgentState(), [])
 
 

@@ -17,6 +17,7 @@ from agents.engine.errors import (
     RateLimited,
     TruncatedReply,
 )
+from agents.engine.planner import reply_readers
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.turn.assembly import PlanResult
@@ -222,9 +223,9 @@ WITHHELD = {
 async def test_a_withheld_answer_is_reported_as_withheld(name):
     error = await failure(*WITHHELD[name])
 
-    assert str(error) == "The model's provider blocked the answer."
+    assert str(error) == reply_readers.WITHHELD
     assert (error.advice, error.is_passing) == (
-        "Rephrase your question, or choose another model.",
+        reply_readers.REPHRASE_ADVICE,
         False,
     )
 
