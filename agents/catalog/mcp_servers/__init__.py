@@ -1,4 +1,8 @@
-"""MCP servers: rows, connections, and accepted tool definitions."""
+"""MCP servers: rows, connections, and accepted tool definitions.
+
+Connections belong to an event loop and are made when a run needs them. What they report is
+saved in rows for the console: a server's status and its current tools.
+"""
 
 from .configuration import (
     STDIO_PERMISSION,

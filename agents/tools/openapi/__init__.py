@@ -1,4 +1,8 @@
-"""Reads an OpenAPI document into operations that can become HTTP tools."""
+"""Reads an OpenAPI document into operations that can become HTTP tools.
+
+OpenAPI 3.0 and 3.1 and Swagger 2.0, as JSON or YAML. An operation that can't become a tool has
+a reason, and doesn't stop the others.
+"""
 
 from .document import MAX_DOCUMENT_BYTES, ApiDocument, read_document
 from .errors import BadDocument
