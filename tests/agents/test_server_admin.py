@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from agents.catalog import mcp_servers
+from agents.catalog.mcp_servers import files
 from agents.console import sandbox_status
 from agents.models import AuditEntry, McpServer, ToolRegistration
 from agents.tools.mcp.config import Folder
@@ -293,7 +294,8 @@ def test_a_server_is_disconnected_after_the_change_is_committed(root, plain, mon
         left.append((name, connection.in_atomic_block))
         return []
 
-    monkeypatch.setattr(mcp_servers, "disconnect", disconnect)
+    for place in (mcp_servers, files):
+        monkeypatch.setattr(place, "disconnect", disconnect)
     root.post(page("change", plain.pk), server_fields(**as_it_is(plain)))
     root.post(page("delete", plain.pk), {"post": "yes"})
 
