@@ -20,7 +20,7 @@ from agents.accounts.views.sign_in import throttled_message
 from agents.web.downloads import download
 from chat.sharing import public_links
 
-from . import data_export, erasure
+from . import data_export, erasure, erasure_report
 
 
 @require_GET
@@ -80,7 +80,7 @@ def _erase_problem(request: UserRequest) -> str:
 
 def _render_page(request: UserRequest, problem: str = "", status: int = 200) -> HttpResponse:
     context = {
-        "plan": erasure.plan(request.user),
+        "plan": erasure_report.plan(request.user),
         "may_erase": settings.SELF_ERASURE,
         "is_confirmed": sign_in.is_confirmed(request),
         "problem": problem,

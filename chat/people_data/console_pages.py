@@ -17,7 +17,7 @@ from agents.access.requests import UserRequest
 from agents.accounts import sign_in
 from agents.accounts.forms import can_edit_user
 
-from . import erasure
+from . import erasure, erasure_report
 from .account_pages import archive_response
 
 ERASE_PERMISSION = "auth.delete_user"
@@ -82,7 +82,7 @@ def _render_page(
         **admin.site.each_context(request),
         "title": _("Erase %(name)s") % {"name": person.get_username()},
         "person": person,
-        "plan": erasure.plan(person),
+        "plan": erasure_report.plan(person),
         "problem": problem,
     }
     return render(request, "admin/chat/erase_person.html", context, status=status)

@@ -9,7 +9,7 @@ from agents.catalog import mcp_servers
 from agents.models import Run
 from agents.tools.mcp.isolation import chat_scope, person_scope
 from chat.models import ChatSession
-from chat.people_data import data_export, erasure, retention
+from chat.people_data import data_export, erasure, erasure_report, retention
 from chat.sessions import deletion
 from chat.sharing import members
 from tests.audit.rows import conversation, create_ended_run, create_question
@@ -102,7 +102,9 @@ def test_erasing_a_user_deletes_their_files(data, person, stranger):
     go = [chat_scope(own.topic), chat_scope("rerun.1"), person_scope(person.pk)]
     for scope in (*stay, *go):
         save_file(data, scope)
-    [planned] = [line for line in erasure.plan(person).goes if "MCP servers" in line.what]
+    [planned] = [
+        line for line in erasure_report.plan(person).goes if "MCP servers" in line.what
+    ]
 
     erasure.begin(person, None)
     report = erasure.finish(person)

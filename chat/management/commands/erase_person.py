@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents import runs
-from chat.people_data import erasure
+from chat.people_data import erasure, erasure_report
 
 
 class Command(BaseCommand):
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"There is no user named {name!r}.")
-        self._print_plan(erasure.plan(user))
+        self._print_plan(erasure_report.plan(user))
         if dry_run:
             return
         if not yes:
@@ -42,14 +42,14 @@ class Command(BaseCommand):
         for sentence in report.sentences:
             self.stdout.write(sentence)
 
-    def _print_plan(self, plan: erasure.ErasurePlan) -> None:
+    def _print_plan(self, plan: erasure_report.ErasurePlan) -> None:
         for heading, lines in (("To be deleted", plan.goes), ("To be anonymized", plan.stays)):
             self.stdout.write(f"{heading}:")
             for line in lines:
                 self.stdout.write(f"  {line.count:>7}  {line.what}")
 
 
-async def _erase(user: User) -> erasure.Report:
+async def _erase(user: User) -> erasure_report.Report:
     try:
         return await erasure.erase(user, None)
     finally:

@@ -1,0 +1,187 @@
+"""What an erasure will delete, and what it has deleted: counted, and in sentences."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from agents.models import (
+    AgentStep,
+    Approval,
+    AuditEntry,
+    Run,
+    RunAttachment,
+    RunEvent,
+    Schedule,
+    ToolGrant,
+)
+from agents.review.models import Comment, Example, Note, Rating, SavedView
+from chat.models import ChatSession, Folder, Message, Prompt
+from chat.sessions import server_files
+
+from . import erasure_scope, free_space
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureCount:
+    """A kind of row and how many there are."""
+
+    what: str
+    count: int
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasurePlan:
+    """What is deleted, and what stays without a name."""
+
+    goes: list[ErasureCount]
+    stays: list[ErasureCount]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What was deleted, replaced and left.
+
+    `storage` says whether the database has overwritten it.
+    """
+
+    removed: list[ErasureCount]
+    replaced: list[ErasureCount]
+    left: list[ErasureCount]
+    storage: str
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return the report as sentences."""
+        parts = [
+            (_("Removed: %(found)s."), self.removed),
+            (_("Text removed from other users' data: %(found)s."), self.replaced),
+            (
+                _("The configuration still quotes this user: %(found)s. Edit it manually."),
+                self.left,
+            ),
+        ]
+        sentences = [
+            heading % {"found": _format_counts(lines)}
+            for heading, lines in parts
+            if _format_counts(lines)
+        ]
+        return [*sentences, *([_storage_messages()[self.storage]] if self.storage else [])]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return the counts for the audit log, without the user's name."""
+        kinds = {"removed": self.removed, "replaced": self.replaced, "left": self.left}
+        return {name: {line.kind: line.count for line in kinds[name]} for name in kinds}
+
+
+def _format_counts(lines: list[ErasureCount]) -> str:
+    return ", ".join(f"{line.what} ({line.count:,})" for line in lines if line.count)
+
+
+def _storage_messages() -> dict[str, str]:
+    return {
+        free_space.OVERWRITTEN: _(
+            "The database and its log have been overwritten where this data was stored."
+        ),
+        free_space.VACUUMED: _(
+            "PostgreSQL has freed the space and will overwrite it with new rows."
+        ),
+        free_space.LATER: _(
+            "The database was busy, so the rest of its log will be overwritten later."
+        ),
+    }
+
+
+def plan(user: User) -> ErasurePlan:
+    own, messages = ChatSession.objects.filter(user=user), Message.objects.filter(author=user)
+    theirs = Run.objects.filter(erasure_scope.runs_filter(user))
+    return ErasurePlan(
+        goes=[
+            ErasureCount(what=_("Chats, including all messages"), count=own.count()),
+            ErasureCount(
+                what=_("of which shared with others"), count=own.filter(is_shared=True).count()
+            ),
+            ErasureCount(
+                what=_("Messages in other users' chats"),
+                count=messages.exclude(session__user=user).count(),
+            ),
+            ErasureCount(what=_("Runs"), count=theirs.count()),
+            ErasureCount(
+                what=_("Steps"), count=AgentStep.objects.filter(run__in=theirs).count()
+            ),
+            ErasureCount(
+                what=_("Events"), count=RunEvent.objects.filter(run__in=theirs).count()
+            ),
+            ErasureCount(
+                what=_("Attachments"),
+                count=RunAttachment.objects.filter(run__in=theirs).count(),
+            ),
+            ErasureCount(what=_("Ratings"), count=Rating.objects.filter(user=user).count()),
+            ErasureCount(what=_("Comments"), count=Comment.objects.filter(author=user).count()),
+            ErasureCount(what=_("Prompts"), count=Prompt.objects.filter(user=user).count()),
+            ErasureCount(what=_("Schedules"), count=Schedule.objects.filter(user=user).count()),
+            ErasureCount(
+                what=_("Folders that MCP servers have for this user and their chats"),
+                count=server_files.count_for_person(user, erasure_scope.own_topics(user)),
+            ),
+        ],
+        stays=[
+            ErasureCount(
+                what=_("Decisions on other users' tool calls"),
+                count=erasure_scope.decisions(user).count(),
+            ),
+            ErasureCount(
+                what=_("Notes on other users' runs"),
+                count=Note.objects.filter(author=user).exclude(run__in=theirs).count(),
+            ),
+            ErasureCount(
+                what=_("Audit log entries"),
+                count=AuditEntry.objects.filter(erasure_scope.audit_filter(user)).count(),
+            ),
+        ],
+    )
+
+
+def to_counts(found: Counter) -> list[ErasureCount]:
+    return [
+        ErasureCount(
+            what=str(model._meta.verbose_name_plural), count=count, kind=model._meta.model_name
+        )
+        for model, count in found.items()
+        if count
+    ]
+
+
+def count_rows(user: User) -> list[ErasureCount]:
+    """Count the rows that will be deleted."""
+    theirs = Run.objects.filter(erasure_scope.runs_filter(user))
+    own = ChatSession.objects.filter(user=user)
+    rows: list[QuerySet[Any]] = [
+        own,
+        Message.objects.filter(Q(author=user) | Q(session__in=own)),
+        theirs,
+        AgentStep.objects.filter(run__in=theirs),
+        RunEvent.objects.filter(run__in=theirs),
+        RunAttachment.objects.filter(run__in=theirs),
+        Approval.objects.filter(run__in=theirs),
+        Rating.objects.filter(Q(user=user) | Q(run__in=theirs)),
+        Comment.objects.filter(Q(author=user) | Q(run__in=theirs)),
+        Note.objects.filter(run__in=theirs),
+        Example.objects.filter(run__in=theirs),
+        Schedule.objects.filter(user=user),
+        SavedView.objects.filter(user=user),
+        ToolGrant.objects.filter(user=user),
+        Folder.objects.filter(user=user),
+    ]
+    return to_counts(Counter({row.model: row.distinct().count() for row in rows}))
+
+
+def count_server_folders(user: User, topics: set[str]) -> list[ErasureCount]:
+    count = server_files.count_for_person(user, topics)
+    what = _("folders of MCP servers")
+    return [ErasureCount(what=what, count=count, kind="mcpfolder")] if count else []

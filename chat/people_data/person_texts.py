@@ -1,0 +1,143 @@
+"""Everything a user wrote, and its replacement in other users' data."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Model, Q
+
+from agents.access import audit
+from agents.accounts.models import Profile
+from agents.engine.events import EventType
+from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.review.models import Comment, Note, Rating, Review
+from chat.models import ChatSession, Message, Prompt, PublicLink
+
+from . import erasure_scope, quotations
+
+PAGE_SIZE = 200
+DECISION_WORDS = ("approved", "declined")
+
+
+class PersonTexts:
+    """A user's texts, as far as known, and where to search for them."""
+
+    def __init__(self, user: User) -> None:
+        self.person, self.topics = audit.person(user), erasure_scope.shared_topics(user)
+        own = set(_authored_texts(user))
+        own -= quotations.texts_by_others(user, own)
+        runs = Run.objects.filter(message__author=user).exclude(message__session__user=user)
+        answers = set(runs.exclude(answer="").values_list("answer", flat=True))
+        name = user.get_username()
+        self.near = quotations.QuotationMatcher(
+            own | answers,
+            phrases=[f"{name} {what}" for what in DECISION_WORDS],
+            answers=dict(erasure_scope.decisions(user).values_list("call_id", "reason")),
+        )
+        self._far = quotations.QuotationMatcher(filter(quotations.is_distinctive, own))
+        self._decided = list(
+            erasure_scope.decisions(user).exclude(reason="").values("run", "step", "reason")
+        )
+
+    def redact(
+        self, near: set[int], since: dict[Any, int], but: dict[type[Model], Q]
+    ) -> Counter:
+        """Replace the texts: all of them in related rows, long ones everywhere."""
+        runs_, chats = (
+            quotations.run_rows(sorted(near)),
+            quotations.session_rows(self._session_pks),
+        )
+        found = quotations.redact_rows(self.near, chain(runs_, chats), but)
+        found[RunEvent] += quotations.redact_deltas(self.near, sorted(near))
+        found[AgentStep] += self._replace_answers()
+        if self._far:
+            hit: set[int] = set()
+            found += quotations.redact_rows(self._far, quotations.all_rows(since), but, hit)
+            found[RunEvent] += quotations.redact_deltas(self._far, sorted(hit - near))
+        return found
+
+    def left(self) -> Counter:
+        return quotations.count_in_config(self._far) if self._far else Counter()
+
+    @property
+    def _session_pks(self) -> list[int]:
+        named = (topic.partition(".") for topic in sorted(self.topics))
+        return [int(pk) for kind, _dot, pk in named if kind == "chat" and pk.isdecimal()]
+
+    def _replace_answers(self) -> int:
+        """Replace answers to questions in their steps, even short ones."""
+        count = 0
+        for about in self._decided:
+            steps = AgentStep.objects.filter(run=about["run"], number=about["step"])
+            for step in steps.filter(observation__contains=about["reason"]):
+                text = step.observation.replace(about["reason"], quotations.REDACTED)
+                count += AgentStep.objects.filter(pk=step.pk).update(observation=text)
+            events = RunEvent.objects.filter(run=about["run"], type=EventType.STEP)
+            for event in events.filter(data__step=about["step"]):
+                observation = str(event.data.get("observation", ""))
+                data = {
+                    **event.data,
+                    "observation": observation.replace(about["reason"], quotations.REDACTED),
+                }
+                if observation and data != event.data:
+                    RunEvent.objects.filter(pk=event.pk).update(data=data)
+        return count
+
+
+def source_rows(user: User) -> dict[type[Model], Q]:
+    """Return the rows the texts are known from, which are deleted or cleared later."""
+    theirs = Run.objects.filter(erasure_scope.runs_filter(user)).values("pk")
+    return {
+        Message: Q(author=user) | Q(session__user=user),
+        ChatSession: Q(user=user),
+        PublicLink: Q(session__user=user),
+        Run: Q(pk__in=theirs),
+        RunEvent: Q(run__in=theirs),
+        AgentStep: Q(run__in=theirs),
+        Approval: Q(run__in=theirs) | Q(decided_by=user),
+        Comment: Q(author=user),
+        Rating: Q(user=user),
+        Note: Q(author=user),
+        Review: Q(flagged_by=user) | Q(corrected_by=user),
+        Profile: Q(user=user),
+        Prompt: Q(user=user),
+    }
+
+
+def _authored_texts(user: User) -> Iterator[str]:
+    """Yield everything the user wrote that others may have seen."""
+    runs_ = Run.objects.filter(user=user)
+    masks = AgentStep.objects.filter(run__user=user, kind=AgentStep.Kind.GUARDRAIL)
+    decided = Approval.objects.filter(decided_by=user)
+    for rows, column in (
+        (Message.objects.filter(author=user), "text"),
+        (runs_, "query"),
+        (decided, "reason"),
+        (decided, "new_arguments"),
+        (Comment.objects.filter(author=user), "text"),
+        (Rating.objects.filter(user=user), "comment"),
+        (Note.objects.filter(author=user), "text"),
+        (Prompt.objects.filter(user=user), "text"),
+        (Profile.objects.filter(user=user), "about_me"),
+        (Profile.objects.filter(user=user), "answer_style"),
+        (Review.objects.filter(flagged_by=user), "why"),
+        (Review.objects.filter(corrected_by=user), "correction"),
+    ):
+        yield from rows.values_list(column, flat=True).iterator(PAGE_SIZE)
+    for about in masks.values_list("action_input", flat=True).iterator(PAGE_SIZE):
+        if isinstance(about, dict) and isinstance(about.get("text"), str):
+            yield about["text"]
+    for typed in decided.exclude(new_arguments="").values_list("new_arguments", flat=True):
+        yield from _string_values(json.loads(typed))
+
+
+def _string_values(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    items: Iterable[Any] = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict | list):
+        for item in items:
+            yield from _string_values(item)
