@@ -43,13 +43,13 @@ def django_db_setup(
     django_test_environment, django_db_blocker, tmp_path_factory, testrun_uid, worker_id
 ):
     """Use a copy of the migrated database, and shortcuts for what all tests share."""
-    from tests import once, tables
+    from tests import shared_setup, tables
 
     own = tmp_path_factory.getbasetemp()
     run = own if worker_id == "master" else own.parent
     place = run / f"tables-{testrun_uid}"
     made = tables.connect_to_copy(place, f"test_{worker_id}")
-    with once.shared_setup(), django_db_blocker.unblock(), made, django_db_blocker.block():
+    with shared_setup.apply(), django_db_blocker.unblock(), made, django_db_blocker.block():
         yield
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import certifi
 import pytest
 
+from tests.scheduling import MixedScheduling
 from tests.services import PostgreSQL, Redis
-from tests.shares import Mixed
 
 ON_SERVICES = os.environ.get("TESTS_ON") == "services"
 
@@ -81,8 +81,8 @@ def pytest_collection_finish(session) -> None:
     gc.enable()
 
 
-def pytest_xdist_make_scheduler(config, log) -> Mixed | None:
-    return Mixed(config, log) if config.getvalue("dist") == "loadfile" else None
+def pytest_xdist_make_scheduler(config, log) -> MixedScheduling | None:
+    return MixedScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(config, items) -> None:

@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib import admin
 
-from tests.access.doors import DOORS
+from tests.access.routes import ROUTES
 from tests.access.world import World, create_world
 
 pytestmark = [
@@ -16,7 +16,9 @@ pytestmark = [
 
 # Pages of their own policy, which is stricter in all but scripts: see test_sandbox_frame.
 FRAMES = {"sandbox/diagram/", "sandbox/preview/"}
-READ = [route for route, door in DOORS.items() if door.method == "GET" and route not in FRAMES]
+READ = [
+    route for route, access in ROUTES.items() if access.method == "GET" and route not in FRAMES
+]
 FILES = ("export.json", "export.md", "<slug:name>/")
 # Plain text, for which nothing may run.
 SANDBOXED = "traces/<int:pk>/text/<slug:name>/"

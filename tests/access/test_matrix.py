@@ -16,7 +16,7 @@ from chat.live.consumers import ChatConsumer
 from chat.sessions.rights import READ_ONLY_MESSAGE
 from project.asgi import application
 from tests import tables
-from tests.access.doors import ACCOUNTS, DOORS, MEMBERS, READERS, WRITERS
+from tests.access.routes import ACCOUNTS, MEMBERS, READERS, ROUTES, WRITERS
 from tests.access.world import MISSING, ROLES, World, create_world
 from tests.conftest import ORIGIN, frames_until
 
@@ -55,7 +55,7 @@ def fresh(agent, django_user_model):
 
 async def request_route(world: World, role: str, route: str, *, missing: bool = False):
     client, address = world.clients[role], world.address(route, missing=missing)
-    return await (client.post if DOORS[route].method == "POST" else client.get)(address)
+    return await (client.post if ROUTES[route].method == "POST" else client.get)(address)
 
 
 def outcome(answer) -> str:
@@ -66,12 +66,12 @@ def outcome(answer) -> str:
 
 
 def expected_status(role: str, route: str) -> str:
-    door = DOORS[route]
-    if role in door.let_in:
+    access = ROUTES[route]
+    if role in access.allowed:
         return IN
-    if role in door.refused:
+    if role in access.forbidden:
         return REFUSED
-    return LOGIN if role in door.sent_back else NONE
+    return LOGIN if role in access.redirected else NONE
 
 
 def rows() -> dict[str, int]:
@@ -85,15 +85,15 @@ def test_every_route_is_in_the_access_matrix():
     outer = [p for p in get_resolver().url_patterns if str(p.pattern) != "admin/"]
     routes = [str(p.pattern) for q in outer for p in getattr(q, "url_patterns", [q])]
 
-    assert sorted(routes) == sorted(DOORS)
+    assert sorted(routes) == sorted(ROUTES)
 
 
 async def test_other_users_are_rejected(fresh):
     """They can't see whether an object exists, and can't change anything."""
     world = await fresh()
     before = await sync_to_async(rows)()
-    for route, door in DOORS.items():
-        for role in [role for role in ROLES if role not in door.let_in]:
+    for route, access in ROUTES.items():
+        for role in [role for role in ROLES if role not in access.allowed]:
             theirs = await request_route(world, role, route)
             assert outcome(theirs) == expected_status(role, route), (route, role)
             if outcome(theirs) == NONE:
@@ -104,8 +104,8 @@ async def test_other_users_are_rejected(fresh):
 
 async def test_allowed_users_can_read(fresh):
     world = await fresh()
-    for route in [route for route, door in DOORS.items() if door.method == "GET"]:
-        for role in [role for role in ROLES if role in DOORS[route].let_in]:
+    for route in [route for route, access in ROUTES.items() if access.method == "GET"]:
+        for role in [role for role in ROLES if role in ROUTES[route].allowed]:
             answer = await request_route(world, role, route)
             assert outcome(answer) == IN, (route, role)
 
@@ -114,8 +114,8 @@ async def test_allowed_users_can_write(fresh):
     """Each role starts from an unchanged world."""
     world = await fresh()
     unchanged, kept_out = await sync_to_async(tables.save_content)(), []
-    for route in [route for route, door in DOORS.items() if door.method == "POST"]:
-        for role in [role for role in ROLES if role in DOORS[route].let_in]:
+    for route in [route for route, access in ROUTES.items() if access.method == "POST"]:
+        for role in [role for role in ROLES if role in ROUTES[route].allowed]:
             if outcome(await request_route(world, role, route)) != IN:
                 kept_out.append((route, role))
             await runs.shut_down()  # what it started belongs to the changed world
@@ -141,8 +141,8 @@ def alike(one, other) -> bool:
 async def test_get_requests_change_nothing(fresh):
     world = await fresh()
     before = await sync_to_async(rows)()
-    for route, door in DOORS.items():
-        if door.method == "GET" and not route.startswith(("shared/", "public/")):
+    for route, access in ROUTES.items():
+        if access.method == "GET" and not route.startswith(("shared/", "public/")):
             for role in ("owner", "root"):
                 await request_route(world, role, route)
 
@@ -164,15 +164,15 @@ async def last_frame(socket) -> dict:
     return await socket.receive_output(10)
 
 
-@pytest.mark.parametrize(("path", "let_in"), [("chat", MEMBERS), ("runs", READERS)])
-async def test_only_allowed_sockets_stay_open(path, let_in, fresh):
+@pytest.mark.parametrize(("path", "allowed"), [("chat", MEMBERS), ("runs", READERS)])
+async def test_only_allowed_sockets_stay_open(path, allowed, fresh):
     world = await fresh()
     pk = world.chat.pk if path == "chat" else world.run.pk
     for role in ROLES:
         socket = await open_socket(world, role, f"/ws/{path}/{pk}/")
         frame = await last_frame(socket)
         await socket.disconnect()
-        if role in let_in:
+        if role in allowed:
             assert frame["type"] == "websocket.send", role
             continue
         nowhere = await open_socket(world, role, f"/ws/{path}/{MISSING}/")

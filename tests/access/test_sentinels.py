@@ -15,8 +15,8 @@ import pytest
 from django.contrib import admin
 
 from agents.console.config_files.kinds import KINDS
-from tests.access import spiteful
-from tests.access.doors import DOORS
+from tests.access import echo_servers
+from tests.access.routes import ROUTES
 from tests.access.sentinels import Found, Sentinel, database, forms, leaks
 from tests.access.visitor import Visitor
 from tests.access.world import TOKEN, World
@@ -174,8 +174,8 @@ def sweep():
     with ExitStack() as stack:
         place = Path(stack.enter_context(TemporaryDirectory(prefix="ashiato-sweep-")))
         elsewhere = stack.enter_context(serve_in_thread([]))
-        script = spiteful.provider(elsewhere.url)
-        provider = stack.enter_context(serve_in_thread(script, pages=spiteful.pages()))
+        script = echo_servers.provider(elsewhere.url)
+        provider = stack.enter_context(serve_in_thread(script, pages=echo_servers.pages()))
         collector = stack.enter_context(Collector(answers=[401]))
         product = _product(place, provider.url, collector.url)
         stack.callback(product.end)
@@ -184,7 +184,9 @@ def sweep():
         around.start()
         root = provider.url.removesuffix("/v1")
         secrets = json.dumps({**SECRETS, "totp": TOTP})
-        planted = product.run("-m", "tests.access.planted", secrets, root, str(place / "notes"))
+        planted = product.run(
+            "-m", "tests.access.plant_secrets", secrets, root, str(place / "notes")
+        )
         sweep = Sweep(product, elsewhere, collector, json.loads(planted))
         for visitor in sweep.visitors.values():
             stack.callback(visitor.client.close)
@@ -297,7 +299,7 @@ def _take_away(sweep: Sweep) -> None:
 
 def _look_at_everything(sweep: Sweep) -> None:
     world = World(None, None, sweep.planted["ids"], {})
-    doors = [world.address(route) for route, door in DOORS.items() if door.method == "GET"]
+    doors = [world.address(route) for route, access in ROUTES.items() if access.method == "GET"]
     for role in ("nobody", "stranger", "scoped", "staff", "owner", "reviewer", "root"):
         sweep.visitors[role].look_around([*doors, "/admin/", "/health/", "/nowhere/"])
     for address in _console(sweep):

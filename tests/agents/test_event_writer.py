@@ -120,12 +120,12 @@ async def test_a_run_that_ends_while_being_closed_ends_once(journal, run):
 async def test_a_commit_with_a_lost_confirmation_is_not_repeated(journal, run, monkeypatch):
     commit, troubles = event_writer._commit_batch, [OperationalError("no answer")]
 
-    def not_published(batch, **about):
+    def commit_then_fail(batch, **about):
         commit(batch, **about)
         if troubles:
             raise troubles.pop()
 
-    monkeypatch.setattr(event_writer, "_commit_batch", not_published)
+    monkeypatch.setattr(event_writer, "_commit_batch", commit_then_fail)
     await journal.keep(run, EventFactory("helper")(EventType.DELTA, content="a", step=1))
 
     assert await RunEvent.objects.filter(run=run).acount() == 1

@@ -20,7 +20,7 @@ from agents.web.presentation.markdown import (
 )
 from agents.web.presentation.markdown.rendering import ATTRIBUTES, TAGS
 from tests.examples import many
-from tests.nasty import nasty, ordinary
+from tests.hostile_markdown import hostile_texts, ordinary_text
 
 ATTACKS = [
     "<script>alert(1)</script>",
@@ -435,9 +435,9 @@ def some_of(names):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", nasty(1))
+@pytest.mark.parametrize("name", hostile_texts(1))
 def test_rendering_work_grows_linearly_with_the_answer(name):
-    text = nasty(15_000)[name]
+    text = hostile_texts(15_000)[name]
     flushes = len(text) // FLUSH + 1
     growing, sent = render_stream(text)
 
@@ -447,18 +447,18 @@ def test_rendering_work_grows_linearly_with_the_answer(name):
     assert sent < 40 * len(text)
 
 
-@pytest.mark.parametrize("name", some_of(nasty(1)))
+@pytest.mark.parametrize("name", some_of(hostile_texts(1)))
 def test_a_hostile_streamed_answer_equals_the_reloaded_one(name):
-    text = nasty(8_000)[name]
+    text = hostile_texts(8_000)[name]
     growing, _ = render_stream(text)
 
     whole = growing.whole if growing.is_whole(text) else render_markdown(text)
     assert whole == render_markdown(text)
 
 
-@pytest.mark.parametrize("name", nasty(1))
+@pytest.mark.parametrize("name", hostile_texts(1))
 def test_hostile_text_becomes_safe_html(name):
-    growing, _ = render_stream(nasty(3_000)[name])
+    growing, _ = render_stream(hostile_texts(3_000)[name])
 
     html = growing.frozen_html + growing.tail_html
     ids = ' id="answer-rest"'
@@ -467,7 +467,7 @@ def test_hostile_text_becomes_safe_html(name):
 
 
 def test_an_ordinary_answer_is_always_rendered_as_markdown():
-    text = ordinary(30_000)
+    text = ordinary_text(30_000)
     growing = StreamingMarkdown()
     for at in range(0, len(text), 25):
         growing.feed(text[at : at + 25])

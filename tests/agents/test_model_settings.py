@@ -19,7 +19,7 @@ from agents.console.config_files.permissions import TerminalUser
 from agents.management.commands.serve import check_model
 from agents.models import Agent, AuditEntry, LanguageModel
 from tests.conftest import run_question
-from tests.llm.able import able
+from tests.llm.capability_server import model_with
 from tests.wire import WireServer, fail, say
 
 pytestmark = [
@@ -204,7 +204,7 @@ async def test_a_saved_key_is_tested_only_at_its_own_url(tester, change):
 
 
 async def test_a_test_is_audited_with_its_destination_and_result(tester, administrator):
-    async with WireServer(able("tools", "vision", "schema")) as server:
+    async with WireServer(model_with("tools", "vision", "schema")) as server:
         about = {"provider": "compatible", "base_url": server.url}
         await lines(tester, FIELDS | about)
     async with WireServer([fail(401, f"Incorrect API key provided: {KEY}")]) as other:

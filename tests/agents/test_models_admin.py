@@ -14,7 +14,7 @@ from agents.console import listed_models
 from agents.console.agents import AgentForm
 from agents.llm.provider_errors import UNREACHABLE_REASONS
 from agents.models import Agent, AuditEntry, LanguageModel
-from tests.llm.able import able
+from tests.llm.capability_server import model_with
 from tests.wire import WireServer, closed_port, fail, models, serve_in_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("agent")]
@@ -332,7 +332,7 @@ def tester(administrator):
 
 
 async def test_an_unsaved_model_is_tested_without_saving_it(tester):
-    async with WireServer(able("tools", "vision", "schema")) as server:
+    async with WireServer(model_with("tools", "vision", "schema")) as server:
         fields = {"provider": "compatible", "base_url": server.url, "label": ""}
         said, html = await lines(tester, **fields, input_price="1000", output_price="2000")
 
@@ -352,7 +352,7 @@ async def test_an_unsaved_model_is_tested_without_saving_it(tester):
 
 
 async def test_a_test_lists_missing_capabilities_and_their_consequence(tester):
-    async with WireServer(able("schema")) as server:
+    async with WireServer(model_with("schema")) as server:
         _, html = await lines(tester, provider="compatible", base_url=server.url)
 
     assert "This model does not support tools." in html
@@ -361,7 +361,7 @@ async def test_a_test_lists_missing_capabilities_and_their_consequence(tester):
 
 
 async def test_a_saved_model_is_tested_with_its_saved_key(tester, root):
-    async with WireServer(able()) as server:
+    async with WireServer(model_with()) as server:
         about = {"provider": "compatible", "base_url": server.url}
         row = await sync_to_async(save_model)(root, **about)
         address = reverse("admin:agents_languagemodel_test", args=[row.pk])
@@ -463,7 +463,7 @@ def test_listing_models_needs_the_change_permission(root, person):
 
 async def test_a_rejected_key_ends_the_test_before_any_model_request(tester):
     pages = {"/v1/models": fail(401, f"Incorrect API key provided: {KEY}")}
-    async with WireServer(able("tools"), pages=pages) as server:
+    async with WireServer(model_with("tools"), pages=pages) as server:
         said, html = await lines(tester, provider="compatible", base_url=server.url)
 
     assert [request.path for request in server.requests] == ["/v1/models"]
@@ -483,7 +483,7 @@ async def test_a_rejected_key_ends_the_test_before_any_model_request(tester):
     ],
 )
 async def test_a_test_names_the_kind_of_check(tester, pages, key, sentence):
-    async with WireServer(able("tools"), pages=pages) as server:
+    async with WireServer(model_with("tools"), pages=pages) as server:
         about = {"provider": "compatible", "base_url": server.url, "api_key": key}
         _, html = await lines(tester, **about)
 
@@ -529,7 +529,7 @@ async def test_messages_of_a_model_test_are_in_the_readers_language(tester):
 
 
 def test_without_javascript_the_test_is_a_page(root):
-    with serve_in_thread(able("tools", "vision", "schema")) as server:
+    with serve_in_thread(model_with("tools", "vision", "schema")) as server:
         about = {"provider": "compatible", "base_url": server.url}
         answer = root.post(TEST, FIELDS | about, headers={"accept": "text/html,*/*"})
 

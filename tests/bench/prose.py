@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import django
 
 from tests.bench.rounds import Size, medians
-from tests.nasty import nasty, ordinary
+from tests.hostile_markdown import hostile_texts, ordinary_text
 
 FLUSH = 100  # characters per interval of a fast model
 ABOUT = """\
@@ -19,7 +19,7 @@ of the same length, within a round."""
 def measure(size: Size) -> list[dict]:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     django.setup()
-    texts = {"ordinary": ordinary(size.prose)} | nasty(size.prose)
+    texts = {"ordinary": ordinary_text(size.prose)} | hostile_texts(size.prose)
     rounds = [{name: _costs(text) for name, text in texts.items()} for _ in range(size.rounds)]
     return [_row(name, rounds) for name in texts]
 

@@ -25,23 +25,23 @@ def browser_type_launch_args(browser_type_launch_args):
 
 
 @pytest.fixture(scope="session")
-def furnished(tmp_path_factory, testrun_uid) -> Path:
+def prepared_data(tmp_path_factory, testrun_uid) -> Path:
     place = tmp_path_factory.getbasetemp().parent / f"furnished-{testrun_uid}"
     return first_start.create_once(place, lambda place: Server(place, 0).manage("setup"))
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory, furnished) -> Iterator[Server]:
+def server(tmp_path_factory, prepared_data) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("server")
-    shutil.copytree(furnished, folder / "data")
+    shutil.copytree(prepared_data, folder / "data")
     yield from serve(folder, 0.003)
 
 
 @pytest.fixture(scope="session")
-def slow_server(tmp_path_factory, furnished) -> Iterator[Server]:
+def slow_server(tmp_path_factory, prepared_data) -> Iterator[Server]:
     """A server with a model slow enough to watch, stop and interrupt."""
     folder = tmp_path_factory.mktemp("slow")
-    shutil.copytree(furnished, folder / "data")
+    shutil.copytree(prepared_data, folder / "data")
     yield from serve(folder, 0.12)
 
 

@@ -12,7 +12,7 @@ from tests import wire
 from tests.browser.conftest import serve, use_model
 from tests.browser.conversation import ask_and_wait, number_in, tool_step
 from tests.browser.server import PROJECT, Server
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 GALLERY = str(PROJECT / "tests" / "tools" / "mcp_servers" / "gallery.py")
 SETUP = f"""
@@ -49,10 +49,10 @@ def model() -> Iterator[wire.WireServer]:
 
 
 @pytest.fixture(scope="module")
-def gallery(tmp_path_factory, furnished, model) -> Iterator[Server]:
+def gallery(tmp_path_factory, prepared_data, model) -> Iterator[Server]:
     """A server with a model that sees images, and an agent with a real MCP server's tools."""
     folder = tmp_path_factory.mktemp("gallery")
-    shutil.copytree(furnished, folder / "data")
+    shutil.copytree(prepared_data, folder / "data")
     for server in serve(folder, 0, **use_model(model.url)):
         assert "chart" in server.manage("shell", "-v0", "-c", SETUP)
         yield server

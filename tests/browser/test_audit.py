@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import account
 from tests.browser.conversation import ask_and_wait
 from tests.browser.server import PASSWORD
-from tests.browser.test_accessible import READERS, faults
+from tests.browser.test_accessibility import READERS, faults
 
 LOG = "/admin/agents/auditentry/"
 

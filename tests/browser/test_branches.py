@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import ask, ask_and_wait, last_run
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 PHONE = {"width": 390, "height": 800}
 SPEECH = """

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conversation import ask, ask_and_wait, number_in
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 CHATS = """
 from django.contrib.auth import get_user_model

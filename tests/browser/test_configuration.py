@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 PAGE = "/admin/configuration/"
 

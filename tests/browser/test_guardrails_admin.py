@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import ask_and_wait, begin
-from tests.browser.test_accessible import READERS, faults
+from tests.browser.test_accessibility import READERS, faults
 
 PATTERNS = "/admin/agents/guardrailpattern/"
 

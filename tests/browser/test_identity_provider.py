@@ -19,10 +19,10 @@ DENIED = (
 
 
 @pytest.fixture(scope="module")
-def chat_server(tmp_path_factory, furnished) -> Server:
+def chat_server(tmp_path_factory, prepared_data) -> Server:
     """A server that isn't started yet, because the provider needs to know its address."""
     folder = tmp_path_factory.mktemp("single-sign-on")
-    shutil.copytree(furnished, folder / "data")
+    shutil.copytree(prepared_data, folder / "data")
     return Server(folder, 0.003)
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import serve
 from tests.browser.server import Server
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 from tests.tools.shop_server import KEY, ShopServer, shop_server
 
 OPENAPI = "/admin/agents/toolregistration/openapi/"
@@ -32,10 +32,10 @@ def api() -> Iterator[ShopServer]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, furnished, api) -> Iterator[Server]:
+def site(tmp_path_factory, prepared_data, api) -> Iterator[Server]:
     """A separate server that can reach the API."""
     folder = tmp_path_factory.mktemp("imports")
-    shutil.copytree(furnished, folder / "data")
+    shutil.copytree(prepared_data, folder / "data")
     yield from serve(folder, 0.003, ASHIATO_EGRESS_ALLOW=api.place)
 
 

@@ -46,10 +46,10 @@ def model() -> Iterator[wire.WireServer]:
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory, furnished, model) -> Iterator[Server]:
+def registry(tmp_path_factory, prepared_data, model) -> Iterator[Server]:
     """A server with a real MCP server that is a program."""
     folder = tmp_path_factory.mktemp("registry")
-    shutil.copytree(furnished, folder / "data")
+    shutil.copytree(prepared_data, folder / "data")
     for server in serve(folder, 0, **use_model(model.url)):
         assert "register" in server.manage("shell", "-v0", "-c", SETUP)
         yield server

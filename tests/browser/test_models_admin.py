@@ -5,13 +5,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import ask, begin
-from tests.browser.test_accessible import READERS, faults
-from tests.llm.able import able
+from tests.browser.test_accessibility import READERS, faults
+from tests.llm.capability_server import model_with
 from tests.wire import Reply, Request, WireServer, models, say, serve_in_thread
 
 MODELS, AGENTS = "/admin/agents/languagemodel/", "/admin/agents/agent/"
 KEY = "sk-typed-into-the-form-0123456789"
-TRIAL = able("tools", "schema")
+TRIAL = model_with("tools", "schema")
 
 
 def talks(request: Request) -> Reply:

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import last_run
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 from tests.browser.test_agents import ask_agent, assert_equals_its_reload
 
 FIGURE = "How many orders were refunded?"

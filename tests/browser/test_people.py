@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from agents.accounts import totp
 from tests.browser.conftest import choose_password
 from tests.browser.conversation import CALCULATION, ask_and_wait, log_in
-from tests.browser.test_accessible import READERS, faults
+from tests.browser.test_accessibility import READERS, faults
 
 PASSWORD = "only passing through here"
 KEY = {

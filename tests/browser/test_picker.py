@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import CALCULATION, last_run
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 

@@ -5,7 +5,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conversation import ask, html, last_run
 from tests.browser.server import Server
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 COMPARISON = "Compare this year's best month with last year's best month."
 NO_DATA = "Compare this year's revenue with 2019"

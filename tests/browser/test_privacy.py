@@ -11,7 +11,7 @@ from tests import wire
 from tests.browser.conftest import serve, use_model
 from tests.browser.conversation import ask_and_wait, begin, html, last_run
 from tests.browser.server import Server
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 MAIL, PHONE = "ann@example.com", "090-1234-5678"
 QUESTION = f"Who is {MAIL}? Her phone is {PHONE}."
@@ -31,10 +31,10 @@ def model() -> Iterator[wire.WireServer]:
 
 
 @pytest.fixture(scope="module")
-def masking_agent(tmp_path_factory, furnished, model) -> Iterator[Server]:
+def masking_agent(tmp_path_factory, prepared_data, model) -> Iterator[Server]:
     """A server with that model."""
     folder = tmp_path_factory.mktemp("discreet")
-    shutil.copytree(furnished, folder / "data")
+    shutil.copytree(prepared_data, folder / "data")
     yield from serve(folder, 0, **use_model(model.url, "openai/scripted"))
 
 

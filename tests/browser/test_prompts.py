@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import CALCULATION, ask_and_wait, last_run
-from tests.browser.test_accessible import READERS, faults
+from tests.browser.test_accessibility import READERS, faults
 
 
 def save_prompt(page: Page, title: str, text: str, name: str = "") -> None:

@@ -13,7 +13,7 @@ from tests import wire
 from tests.browser.conftest import serve, use_model
 from tests.browser.conversation import ask_and_wait, html, last_run, number_in, tool_step
 from tests.browser.server import Server
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 RICH = r"""The area is \(A = \pi r^2\), for $5 or $6, but \(\frac{1\) is broken.
 
@@ -91,7 +91,7 @@ CITED = "12.5% of 3,480 is **435** [1]. Elephants are the largest land animals o
 
 
 @pytest.fixture(scope="module")
-def writer(tmp_path_factory, furnished) -> Iterator[Server]:
+def writer(tmp_path_factory, prepared_data) -> Iterator[Server]:
     """A server whose model answers with the text that the question names."""
 
     def answer(request: wire.Request) -> wire.Reply:
@@ -105,7 +105,7 @@ def writer(tmp_path_factory, furnished) -> Iterator[Server]:
         return wire.say(text)
 
     folder = tmp_path_factory.mktemp("writer")
-    shutil.copytree(furnished, folder / "data")
+    shutil.copytree(prepared_data, folder / "data")
     with wire.serve_in_thread(answer) as model:
         yield from serve(folder, 0, **use_model(model.url))
 

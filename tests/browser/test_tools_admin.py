@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import serve
 from tests.browser.server import PROJECT, Server
-from tests.browser.test_accessible import READERS, faults
+from tests.browser.test_accessibility import READERS, faults
 
 TOOLS, SERVERS = "/admin/agents/toolregistration/", "/admin/agents/mcpserver/"
 PLAIN = str(PROJECT / "tests" / "tools" / "mcp_servers" / "plain.py")
@@ -28,10 +28,10 @@ NARROW = {"viewport": {"width": 390, "height": 844}, "locale": "ja-JP"}
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory, furnished) -> Iterator[Server]:
+def shop(tmp_path_factory, prepared_data) -> Iterator[Server]:
     """A separate server, so that its configuration doesn't affect others."""
     folder = tmp_path_factory.mktemp("tools")
-    shutil.copytree(furnished, folder / "data")
+    shutil.copytree(prepared_data, folder / "data")
     yield from serve(folder, 0.003, ASHIATO_METRICS_TOKEN=TOKEN)
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import serve
 from tests.browser.conversation import ask_and_wait
 from tests.browser.server import Server
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 EXPORTS = Path(__file__).parents[1] / "chat" / "exports"
 QUESTION = "What is 12.5% of 3480? My address is ada@example.com."
@@ -18,9 +18,9 @@ NOBODY = {"cookies": [], "origins": []}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory, furnished):
+def server(tmp_path_factory, prepared_data):
     folder = tmp_path_factory.mktemp("transfer")
-    shutil.copytree(furnished, folder / "data")
+    shutil.copytree(prepared_data, folder / "data")
     yield from serve(folder, 0.003, ASHIATO_SUGGEST_PEOPLE="true")
 
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import ask, last_run
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 SUM = """\
 name: {name}

@@ -18,7 +18,7 @@ from agents.web.consumers import live
 from chat.live.consumers import ChatConsumer
 from chat.models import ChatSession, Message
 from project.asgi import application
-from tests.access.doors import DOORS, EVERYBODY
+from tests.access.routes import EVERYBODY, ROUTES
 from tests.access.world import MISSING
 from tests.conftest import ORIGIN, frames_until, tab
 
@@ -27,13 +27,14 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
-# Every page and how it is asked; open pages need no account.
-ROUTES = {
-    route: "open" if door.let_in == EVERYBODY else door.method for route, door in DOORS.items()
+# The method of every route; open ones need no account.
+METHODS = {
+    route: "open" if access.allowed == EVERYBODY else access.method
+    for route, access in ROUTES.items()
 }
-OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
-OF_A_RUN = [r for r in ROUTES if r.startswith(("traces/<int:pk>/", "api/runs/"))]
-POSTED = [route for route, method in ROUTES.items() if method == "POST"]
+OF_A_CHAT = [route for route in METHODS if route.startswith("chat/<int:pk>/")]
+OF_A_RUN = [r for r in METHODS if r.startswith(("traces/<int:pk>/", "api/runs/"))]
+POSTED = [route for route, method in METHODS.items() if method == "POST"]
 SOCKETS = ["/ws/chat/{}/", "/ws/runs/{}/"]
 
 
@@ -63,7 +64,7 @@ async def signed_in(user, **options):
 
 
 async def ask(client, route, pk=1, **data):
-    method = client.post if ROUTES[route] == "POST" else client.get
+    method = client.post if METHODS[route] == "POST" else client.get
     return await method(address(route, pk), data or None)
 
 

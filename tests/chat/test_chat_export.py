@@ -85,7 +85,7 @@ def test_json_has_the_whole_tree_with_answers_and_steps(chat, person):
     assert (step["action"], step["action_input"]) == ("calculator", {"expression": "6 * 7"})
 
 
-def test_an_export_id_is_only_known_where_it_was_made(chat, settings):
+def test_an_export_id_belongs_to_its_installation(chat, settings):
     name = export_ids.export_id(chat.pk)
 
     assert export_ids.parse_export_id(name) == chat.pk

@@ -166,7 +166,7 @@ def test_the_last_used_chat_comes_first(person):
     ("title", "kept"),
     [(" New \n name ", "New name"), ("x" * 200, "x" * 80), ("  ", "Sums"), ("\0", "Sums")],
 )
-def test_a_session_is_renamed_in_one_line(chat, title, kept):
+def test_a_new_title_is_reduced_to_one_line(chat, title, kept):
     titles.rename(chat, title)
 
     chat.refresh_from_db()

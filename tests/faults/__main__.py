@@ -11,18 +11,18 @@ import traceback
 from pathlib import Path
 
 from tests.faults import (  # noqa: F401
-    asking,
-    crowding,
-    killing,
-    machine,
-    scaled,
-    serving,
-    storing,
-    watching,
+    kill_faults,
+    load_faults,
+    machine_faults,
+    mcp_faults,
+    model_faults,
+    page_faults,
+    service_faults,
+    storage_faults,
 )
-from tests.faults.ground import Ground, Result, Untold
-from tests.faults.kinds import open_ground
 from tests.faults.rows import ROWS, Row
+from tests.faults.testbed import NotAvailable, Result, Testbed
+from tests.faults.testbed_kinds import open_testbed
 
 MAX_REPORTED = 20
 
@@ -53,32 +53,32 @@ def _chosen() -> list[Row]:
 def _play(kind: str, rows: list[Row], results: dict[str, Result]) -> None:
     folder = Path(tempfile.mkdtemp(prefix="ashiato-faults-"))
     try:
-        with open_ground(kind, folder, people=10, chats=80) as ground:
-            asyncio.run(_played(ground, rows, results))
-    except Untold as reason:
+        with open_testbed(kind, folder, people=10, chats=80) as testbed:
+            asyncio.run(_played(testbed, rows, results))
+    except NotAvailable as reason:
         _say(f"{', '.join(row.id for row in rows)}: not here: {reason}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _played(ground: Ground, rows: list[Row], results: dict[str, Result]) -> None:
-    async with ground:
+async def _played(testbed: Testbed, rows: list[Row], results: dict[str, Result]) -> None:
+    async with testbed:
         for row in rows:
-            results[row.id] = await _result(ground, row)
+            results[row.id] = await _result(testbed, row)
 
 
-async def _result(ground: Ground, row: Row) -> Result:
+async def _result(testbed: Testbed, row: Row) -> Result:
     """Play a row; an aborted one is a violation too, an unplayable one is neither."""
     began = time.monotonic()
     result, note = Result(), ""
     try:
-        result = await row.play(ground, row.times)
-    except Untold as reason:
+        result = await row.play(testbed, row.times)
+    except NotAvailable as reason:
         note = f"  not here: {reason}"
     except Exception as error:
         traceback.print_exc()
         result.violations.append(f"broke off: {error}")
-        await ground.leave()
+        await testbed.leave()
     took = time.monotonic() - began
     figures = f"{result.histories:5}  {len(result.violations):4}  {result.slowest:6.1f} s"
     _say(f"{row.id}  {figures}  {took:5.0f} s  {row.fault}{note}")

@@ -125,8 +125,8 @@ class Product:
             raise RuntimeError(f"{arguments}: {done.stderr[-2000:]}")
         return done.stdout
 
-    def furnish(self, people: int, chats: int, notes: Path | str = "") -> list[dict]:
-        made = self.run("-m", "tests.faults.furniture", str(people), str(chats), str(notes))
+    def set_up(self, people: int, chats: int, notes: Path | str = "") -> list[dict]:
+        made = self.run("-m", "tests.faults.setup_data", str(people), str(chats), str(notes))
         return json.loads(made)
 
     def dump(self, chats: Sequence[int] = ()) -> dict:

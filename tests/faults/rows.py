@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import count
 
-from tests.faults.ground import Result
+from tests.faults.testbed import Result
 
 Play = Callable[..., Awaitable[Result]]
 

@@ -7,7 +7,7 @@ from agents.llm.configured_model import ConfiguredModel
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.model_probe import ProbeResult, probe
-from tests.llm.able import able
+from tests.llm.capability_server import model_with
 from tests.wire import WireServer, cut, fail, say
 
 PARTS = ["tools", "vision", "schema"]
@@ -24,7 +24,7 @@ async def probe_model(script, make=DirectModel):
 
 @pytest.mark.parametrize("make", [DirectModel, LiteLLMModel])
 async def test_all_capabilities_of_a_model_are_found(make):
-    words, results, server = await probe_model(able(*PARTS), make)
+    words, results, server = await probe_model(model_with(*PARTS), make)
 
     assert words == "Good morning to you."
     assert {part for part, result in results.items() if result.works} == {"reply", *PARTS}
@@ -38,7 +38,7 @@ async def test_all_capabilities_of_a_model_are_found(make):
 @pytest.mark.parametrize("missing", PARTS)
 async def test_missing_capabilities_are_found(missing):
     others = [part for part in PARTS if part != missing]
-    _, results, _ = await probe_model(able(*others))
+    _, results, _ = await probe_model(model_with(*others))
 
     assert [part for part, result in results.items() if not result.works] == [missing]
     assert f"does not support {missing}" in str(results[missing].error)

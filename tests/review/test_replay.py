@@ -305,12 +305,12 @@ async def test_a_reviewer_replays_another_users_run_masked(
     await runs.wait(run)
     paths = ["replay/scene/", *(f"replay/?at={at}" for at in range(20))]
 
-    def count_queries(user):
+    def read_pages(user):
         return "".join(get(user, run, path).content.decode() for path in paths)
 
     theirs, own = (
-        await sync_to_async(count_queries)(reviewer),
-        await sync_to_async(count_queries)(person),
+        await sync_to_async(read_pages)(reviewer),
+        await sync_to_async(read_pages)(person),
     )
 
     assert [text for text in PERSONAL if text in theirs] == []

@@ -325,13 +325,13 @@ async def test_a_rerun_can_be_rerun(origin, tool, scripted, person):
 
 @pytest.mark.parametrize("kept", [1, 2, 5, 9])
 async def test_a_rerun_killed_during_replay_resumes(kept, origin, tool, scripted, person):
-    def unfinished_reruns():
+    def create_abandoned_rerun():
         run = Run.objects.select_related("agent").get(pk=origin.pk)
         new = reruns.prepare(run, 5, RerunSetup(run).before, person)
         Run.objects.filter(pk=new.pk).update(heartbeat_at=None)
         return new
 
-    run = await sync_to_async(unfinished_reruns)()
+    run = await sync_to_async(create_abandoned_rerun)()
     course = await agent_factory.resume(run)
     events = [await anext(course) for _ in range(kept)]
     await course.aclose()

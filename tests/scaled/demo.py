@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.faults.ground import Result
 from tests.faults.tab import Tab
-from tests.scaled.fleet import FleetGround
+from tests.faults.testbed import Result
+from tests.scaled.fleet import FleetTestbed
 
 PEOPLE = 40
 # Looks something up, pays an order, and streams for a few seconds.
@@ -20,17 +20,17 @@ RECOVERS = 60
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ashiato-scale-") as folder:
         say("Starting PostgreSQL, Redis, two web processes and two workers…")
-        with FleetGround(Path(folder), people=PEOPLE, chats=1) as ground:
-            result, kept = asyncio.run(play(ground))
+        with FleetTestbed(Path(folder), people=PEOPLE, chats=1) as testbed:
+            result, kept = asyncio.run(play(testbed))
         say(report(result, kept))
     sys.exit(1 if result.violations else 0)
 
 
-async def play(ground: FleetGround) -> tuple[Result, dict]:
+async def play(testbed: FleetTestbed) -> tuple[Result, dict]:
     """All users ask; meanwhile a web process and a worker are killed."""
-    fleet = ground.product
-    async with ground:
-        tabs = await ground.tabs(PEOPLE)
+    fleet = testbed.product
+    async with testbed:
+        tabs = await testbed.tabs(PEOPLE)
         say(f"{PEOPLE} people ask, each on a page of their own.")
         await asyncio.gather(*(tab.ask(STORY.format(n=n)) for n, tab in enumerate(tabs)))
         await some_words(tabs)
@@ -39,7 +39,7 @@ async def play(ground: FleetGround) -> tuple[Result, dict]:
         await asyncio.sleep(1)
         say(f"kill -9 {fleet.workers[0].pid}, a worker")
         fleet.workers[0].kill()
-        result = await ground.played(RECOVERS)
+        result = await testbed.played(RECOVERS)
         kept = await asyncio.to_thread(fleet.dump)
     return result, kept
 

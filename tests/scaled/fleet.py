@@ -13,10 +13,10 @@ from aiohttp import ClientConnectionError
 
 from tests import wire
 from tests.bench.processes import free_port, wait_for_page
-from tests.faults.ground import Ground
 from tests.faults.page import Node
 from tests.faults.product import Mode, Product
 from tests.faults.tab import COMES_BACK, Tab
+from tests.faults.testbed import Testbed
 from tests.services import PostgreSQL, Redis
 
 LOADS_WITHIN = 10
@@ -94,7 +94,7 @@ class Roaming(Tab):
         self.url = self.urls[(self.urls.index(self.url) + 1) % len(self.urls)]
 
 
-class FleetGround(Ground):
+class FleetTestbed(Testbed):
     """A ground for many processes; `people` are spread over the web processes."""
 
     product: Fleet
@@ -105,7 +105,7 @@ class FleetGround(Ground):
         self.product = Fleet(self.folder, self.wire.url, services)
         self._stack.callback(self.product.end)
         self.product.start()
-        self.people = self.product.furnish(*self._size)
+        self.people = self.product.set_up(*self._size)
         return self
 
     def _fresh(self) -> Tab:

@@ -10,7 +10,7 @@ import pytest
 from tests.faults.rows import order
 from tests.faults.tab import Tab
 from tests.scaled.demo import STORY, some_words
-from tests.scaled.fleet import Fleet, FleetGround, scaled_mode, start_services
+from tests.scaled.fleet import Fleet, FleetTestbed, scaled_mode, start_services
 from tests.services import PostgreSQL, Redis
 
 pytestmark = pytest.mark.both_databases
@@ -19,27 +19,27 @@ RECOVERS = 60
 
 
 @pytest.fixture(scope="module")
-def ground():
+def testbed():
     with (
         TemporaryDirectory(prefix="ashiato-fleet-") as folder,
-        FleetGround(Path(folder), people=8, chats=4) as ground,
+        FleetTestbed(Path(folder), people=8, chats=4) as testbed,
     ):
-        yield ground
+        yield testbed
 
 
-async def open_asking_tabs(ground, people):
-    tabs = await ground.tabs(people)
+async def open_asking_tabs(testbed, people):
+    tabs = await testbed.tabs(people)
     await asyncio.gather(*(tab.ask(STORY.format(n=order())) for tab in tabs))
     await some_words(tabs)
 
 
-async def test_f04_killing_a_web_process_and_a_worker_loses_nothing(ground):
-    fleet = ground.product
-    async with ground:
-        await open_asking_tabs(ground, 6)
+async def test_f04_killing_a_web_process_and_a_worker_loses_nothing(testbed):
+    fleet = testbed.product
+    async with testbed:
+        await open_asking_tabs(testbed, 6)
         fleet.webs[0].kill()
         fleet.workers[0].kill()
-        result = await ground.played(RECOVERS)
+        result = await testbed.played(RECOVERS)
 
     kept = fleet.dump()
     assert result.violations == []
@@ -48,28 +48,28 @@ async def test_f04_killing_a_web_process_and_a_worker_loses_nothing(ground):
 
 
 @pytest.mark.thorough
-async def test_a_stopping_worker_hands_its_runs_over(ground):
-    fleet = ground.product
+async def test_a_stopping_worker_hands_its_runs_over(testbed):
+    fleet = testbed.product
     fleet.restart()
-    async with ground:
-        await open_asking_tabs(ground, 4)
+    async with testbed:
+        await open_asking_tabs(testbed, 4)
         fleet.workers[0].send_signal(signal.SIGTERM)
-        result = await ground.played(RECOVERS)
+        result = await testbed.played(RECOVERS)
 
     assert result.violations == []
     assert fleet.workers[0].wait(20) == 0
 
 
 @pytest.mark.thorough
-async def test_stop_reaches_the_worker_that_drives_the_run(ground):
-    ground.product.restart()
-    async with ground:
-        tab = await ground.tab()
+async def test_stop_reaches_the_worker_that_drives_the_run(testbed):
+    testbed.product.restart()
+    async with testbed:
+        tab = await testbed.tab()
         await tab.ask("words:500@0.05")
         await tab.until(lambda: "word3" in tab.text, 30)
         await tab.stop()
         await tab.until_over(10)
-        result = await ground.played(RECOVERS)
+        result = await testbed.played(RECOVERS)
 
     assert result.violations == []
     assert tab.runs[-1].attributes["data-status"] == "stopped"
@@ -84,16 +84,16 @@ sharing.add_member(ChatSession.objects.get(pk={chat}), guest.username, "write")
 
 
 @pytest.mark.thorough
-async def test_presence_works_across_two_web_processes(ground):
-    ground.product.restart()
-    one, other = sorted(ground.people, key=lambda person: len(person["chats"]))[-2:]
+async def test_presence_works_across_two_web_processes(testbed):
+    testbed.product.restart()
+    one, other = sorted(testbed.people, key=lambda person: len(person["chats"]))[-2:]
     chat, theirs = one["chats"].pop(), other["chats"][0]
-    ground.product.run("manage.py", "shell", "-c", SHARE.format(chat=chat, theirs=theirs))
-    async with ground:
-        near, far = ground.product.urls
-        owner = await Tab(ground.client, near, one, chat).open()
-        guest = await Tab(ground.client, far, other, chat).open()
-        ground.open_tabs += [owner, guest]
+    testbed.product.run("manage.py", "shell", "-c", SHARE.format(chat=chat, theirs=theirs))
+    async with testbed:
+        near, far = testbed.product.urls
+        owner = await Tab(testbed.client, near, one, chat).open()
+        guest = await Tab(testbed.client, far, other, chat).open()
+        testbed.open_tabs += [owner, guest]
         await owner.until(lambda: owner.page.find("present").nodes)
         await guest.ask("words:5")
         await owner.until(lambda: "word4" in owner.text, 30)

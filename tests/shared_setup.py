@@ -1,4 +1,4 @@
-"""Creates what all tests share once, where Django would for each."""
+"""Creates what all tests share once instead of for each test, as Django would."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 
 
 @contextmanager
-def shared_setup() -> Iterator[None]:
+def apply() -> Iterator[None]:
     static = patch.object(ServeStaticMiddleware, "add_files_from_finders", _static_files())
     rows = patch.object(TransactionTestCase, "_fixture_teardown", _empty)
     with static, rows, override_settings(PASSWORD_HASHERS=[HASHER]):

@@ -11,7 +11,7 @@ from tests import wire
 from tests.browser.conftest import AWAY, account, serve, use_model
 from tests.browser.conversation import CALCULATION, ask, ask_and_wait, html, last_run
 from tests.browser.server import Server
-from tests.browser.test_accessible import faults
+from tests.browser.test_accessibility import faults
 
 QUESTION = "May we keep addresses for ten years?"
 GROUP = """

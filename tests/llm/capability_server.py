@@ -11,7 +11,7 @@ from tests.wire import Reply, Request, call, fail, say
 CITY = '{"city": "Tokyo", "inhabitants": 14000000}'
 
 
-def able(*parts: str) -> Callable[[Request], Reply]:
+def model_with(*parts: str) -> Callable[[Request], Reply]:
     def reply(request: Request) -> Reply:
         part = _part(request)
         if part == "reply":

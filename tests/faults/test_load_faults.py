@@ -2,18 +2,18 @@
 
 import pytest
 
-from tests.faults import crowding
+from tests.faults import load_faults
 
 pytestmark = pytest.mark.thorough
 
 
 async def test_f37_a_very_long_answer_is_truncated_and_its_page_stays_connected(holds):
-    await holds(crowding.f37)
+    await holds(load_faults.f37)
 
 
 async def test_f38_a_page_that_missed_many_events_catches_up(holds):
-    await holds(crowding.f38)
+    await holds(load_faults.f38)
 
 
 async def test_f39_the_sockets_of_one_user_do_not_block_others(holds):
-    await holds(crowding.f39)
+    await holds(load_faults.f39)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from tests.faults.ground import Ground, Untold
 from tests.faults.product import EMBEDDED, Mode
+from tests.faults.testbed import NotAvailable, Testbed
 from tests.services import NotThere, PostgreSQL, Redis
 
 WORKERS = 2
@@ -36,7 +36,9 @@ KINDS = {
         },
     ),
     "scaled": Kind(is_scaled=True),
-    "lossy": Kind(environment={"ASHIATO_TOOLS": "tests.faults.tools,tests.faults.lossy"}),
+    "lossy": Kind(
+        environment={"ASHIATO_TOOLS": "tests.faults.tools,tests.faults.lossy_pubsub"}
+    ),
     # A twentieth of the usual values.
     "hasty": Kind(
         environment={
@@ -56,7 +58,7 @@ class Services:
         try:
             self.database, self.layer = PostgreSQL(folder / "database"), Redis(folder / "layer")
         except NotThere as error:
-            raise Untold(str(error)) from error
+            raise NotAvailable(str(error)) from error
 
     def __enter__(self) -> Self:
         self.database.start()
@@ -80,17 +82,17 @@ class Services:
 
 
 @contextmanager
-def open_ground(
-    kind: str, folder: Path, furnished: Path | None = None, **size: int
-) -> Iterator[Ground]:
+def open_testbed(
+    kind: str, folder: Path, prepared_data: Path | None = None, **size: int
+) -> Iterator[Testbed]:
     """Open a ground of this kind, with its services."""
     sort = KINDS[kind]
     with ExitStack() as stack:
         services = stack.enter_context(Services(folder)) if sort.is_scaled else None
         mode = services.mode if services else EMBEDDED
-        if furnished and not services:
-            shutil.copytree(furnished, folder / "ground" / "data")
+        if prepared_data and not services:
+            shutil.copytree(prepared_data, folder / "ground" / "data")
         options = {**size, "mode": mode, "with_servers": sort.with_servers, **sort.environment}
-        ground = stack.enter_context(Ground(folder / "ground", **options))
-        ground.services = services
-        yield ground
+        testbed = stack.enter_context(Testbed(folder / "ground", **options))
+        testbed.services = services
+        yield testbed

@@ -18,7 +18,7 @@ TALKER = "talker"  # without length limits
 PLAIN = Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py"
 
 
-def furnish(people: int, chats: int, notes: str) -> list[dict]:
+def set_up(people: int, chats: int, notes: str) -> list[dict]:
     ToolRegistration.objects.filter(name="sign").update(approval="always")
     Agent.objects.update(max_steps=12)
     for name, model in AGENTS.items():
@@ -56,4 +56,4 @@ async def _sync(server: McpServer) -> None:
 
 
 if __name__ == "__main__":
-    json.dump(furnish(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]), sys.stdout)
+    json.dump(set_up(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]), sys.stdout)

@@ -4,10 +4,10 @@ import asyncio
 import time
 
 from agents.llm import provider_errors
-from tests.faults.ground import Ground, Result
-from tests.faults.kinds import SECRET
 from tests.faults.rows import order, row, unless
 from tests.faults.tab import Tab
+from tests.faults.testbed import Result, Testbed
+from tests.faults.testbed_kinds import SECRET
 
 ENDS = 30
 SCRIPTED = "openai/scripted"
@@ -16,10 +16,10 @@ UNREADABLE = provider_errors.UNREADABLE_RESPONSE.format(model=SCRIPTED)
 
 
 async def _ask_and_expect(
-    ground: Ground, question: str, *words: str, agent: str = ""
+    testbed: Testbed, question: str, *words: str, agent: str = ""
 ) -> Result:
     """Ask a question, expect this text on the page at the end, and ask one more."""
-    tab = await ground.tab()
+    tab = await testbed.tab()
     began = time.monotonic()
     await tab.ask(question, agent)
     await tab.until_over(ENDS)
@@ -29,7 +29,7 @@ async def _ask_and_expect(
     await tab.ask("words:3")  # the chat continues, and the circuit stays closed
     await tab.until_over(ENDS)
     missing += unless("word2" in tab.runs[-1].text, f"{question}: no answer after it")
-    result = await ground.played(ENDS)
+    result = await testbed.played(ENDS)
     result.violations += missing
     result.slowest = took
     return result
@@ -40,25 +40,25 @@ def _leaks(tab: Tab) -> list[str]:
     return [f"{bad!r} is on the page" for bad in found]
 
 
-async def _each(ground: Ground, times: int, *questions: tuple[str, ...]) -> Result:
+async def _each(testbed: Testbed, times: int, *questions: tuple[str, ...]) -> Result:
     result = Result()
     for _ in range(times):
         for question, *words in questions:
-            result.add(await _ask_and_expect(ground, question, *words))
+            result.add(await _ask_and_expect(testbed, question, *words))
     return result
 
 
 @row("F13", "the model's connection is reset in mid-sentence", times=3)
-async def f13(ground: Ground, times: int) -> Result:
+async def f13(testbed: Testbed, times: int) -> Result:
     cut = ("cut:8", "word0 word1", CUT_OFF, "Ask again")
-    return await _each(ground, times, cut, ("look:x cut:1", CUT_OFF))
+    return await _each(testbed, times, cut, ("look:x cut:1", CUT_OFF))
 
 
 @row("F14", "the model hangs before its first word", times=3, kind="hasty")
-async def f14(ground: Ground, times: int) -> Result:
+async def f14(testbed: Testbed, times: int) -> Result:
     result = Result()
     for _ in range(times):
-        tab = await ground.tab()
+        tab = await testbed.tab()
         began = time.monotonic()
         await tab.ask("hang:0")
         await tab.until(lambda tab=tab: "The model is slow: no output for" in tab.text, 3)
@@ -66,7 +66,7 @@ async def f14(ground: Ground, times: int) -> Result:
         took = time.monotonic() - began
         said = "sent nothing for 3 seconds" in tab.text
         await tab.ask("words:2")
-        found = await ground.played(ENDS)
+        found = await testbed.played(ENDS)
         found.violations += unless(
             said and took < 3 + 2, f"given up after {took:.1f} s: {said}"
         )
@@ -76,20 +76,22 @@ async def f14(ground: Ground, times: int) -> Result:
 
 
 @row("F15", "the model hangs between two words", times=3, kind="hasty")
-async def f15(ground: Ground, times: int) -> Result:
+async def f15(testbed: Testbed, times: int) -> Result:
     hang = ("hang:5", "word4", "sent nothing for 1.5 seconds", "Ask again")
-    return await _each(ground, times, hang)
+    return await _each(testbed, times, hang)
 
 
 @row("F16", "the model drips for ever", times=2, kind="hasty")
-async def f16(ground: Ground, times: int) -> Result:
-    return await _each(ground, times, ("drip:0.5", "word3", "didn't finish before its timeout"))
+async def f16(testbed: Testbed, times: int) -> Result:
+    return await _each(
+        testbed, times, ("drip:0.5", "word3", "didn't finish before its timeout")
+    )
 
 
 @row("F17", "garbage, floods, half a call, a call of nothing, forty calls", times=3)
-async def f17(ground: Ground, times: int) -> Result:
+async def f17(testbed: Testbed, times: int) -> Result:
     return await _each(
-        ground,
+        testbed,
         times,
         ("garbage", "word0", UNREADABLE, "Ask again"),
         ("utf8", "word0"),
@@ -102,40 +104,40 @@ async def f17(ground: Ground, times: int) -> Result:
 
 
 @row("F17b", "an answer in fifty thousand pieces", times=1)
-async def f17b(ground: Ground, times: int) -> Result:
-    return await _each(ground, times, ("flood:50000",))
+async def f17b(testbed: Testbed, times: int) -> Result:
+    return await _each(testbed, times, ("flood:50000",))
 
 
 @row("F18", "the stream ends well with nothing in it", times=3)
-async def f18(ground: Ground, times: int) -> Result:
+async def f18(testbed: Testbed, times: int) -> Result:
     words = ("returned an empty answer", "Ask again")
-    return await _each(ground, times, ("empty", *words), ("nothing", *words))
+    return await _each(testbed, times, ("empty", *words), ("nothing", *words))
 
 
 @row("F19", "429 for everything: a storm", times=50)
-async def f19(ground: Ground, times: int) -> Result:
+async def f19(testbed: Testbed, times: int) -> Result:
     """Start this many runs at once; none is tried more than three times, and all end."""
-    tab = await ground.tab()
+    tab = await testbed.tab()
     await tab.ask(f"first:limited:2/words:5 {order()}")
     await tab.until(lambda: "Retrying in 2 s" in tab.text and "rate limited" in tab.text)
     await tab.until_over()
-    result = await ground.played(ENDS)
+    result = await testbed.played(ENDS)
     asked = [f"limited: {order()}" for _ in range(times)]
-    for tab, question in zip(await ground.tabs(times), asked, strict=True):
+    for tab, question in zip(await testbed.tabs(times), asked, strict=True):
         await tab.say(question)
-    storm = await ground.played(120)
-    most = max(ground.model.times[f"{question}#0"] for question in asked)
+    storm = await testbed.played(120)
+    most = max(testbed.model.times[f"{question}#0"] for question in asked)
     storm.violations += unless(most <= 3, f"the provider was asked {most} times")
     result.add(storm)
-    await asyncio.to_thread(ground.product.kill)  # its circuit is open now
-    await ground.restart()
+    await asyncio.to_thread(testbed.product.kill)  # its circuit is open now
+    await testbed.restart()
     return result
 
 
 @row("F20", "5xx, refused, no such host, no TLS", times=2, kind="served")
-async def f20(ground: Ground, times: int) -> Result:
+async def f20(testbed: Testbed, times: int) -> Result:
     result = await _each(
-        ground,
+        testbed,
         times,
         ("http:500", provider_errors.PROVIDER_ERROR.fill(SCRIPTED, "", 500)[:-1], "Ask again"),
         ("http:529", provider_errors.PROVIDER_ERROR.fill(SCRIPTED, "", 529)[:-1]),
@@ -146,7 +148,7 @@ async def f20(ground: Ground, times: int) -> Result:
         "secure": provider_errors.UNREACHABLE_REASONS["SSLError"],
     }
     for agent, words in agents.items():
-        tab = await ground.tab()
+        tab = await testbed.tab()
         await tab.ask("words:3", agent)
         await tab.until_over(ENDS)
         missing = unless(
@@ -154,13 +156,13 @@ async def f20(ground: Ground, times: int) -> Result:
             words,
         )
         missing += _leaks(tab)
-        found = await ground.played(ENDS)
+        found = await testbed.played(ENDS)
         found.violations += [f"{agent}: no {each!r}" for each in missing]
         result.add(found)
     return result
 
 
 @row("F21", "the conversation is too long for the model", times=3)
-async def f21(ground: Ground, times: int) -> Result:
+async def f21(testbed: Testbed, times: int) -> Result:
     words = ("The chat is too long", "Start a new chat")
-    return await _each(ground, times, ("toolong", *words))
+    return await _each(testbed, times, ("toolong", *words))

@@ -11,7 +11,7 @@ from agents.web import connections, consumers, first_frames
 from agents.web.consumers import live
 from chat.live.consumers import CLOSE_FORBIDDEN
 from chat.models import ChatSession
-from tests.chat.test_long import create_messages
+from tests.chat.test_long_chats import create_messages
 from tests.conftest import frames_until, tab
 
 pytestmark = [

@@ -17,7 +17,7 @@ pytestmark = [
 
 ALONE = ["", "steps/", "steps/1/", "compare/", "replay/"]
 ADDRESS = "ada.lovelace@example.org"
-DOORS = [
+ROUTES = [
     "/traces/",
     "/traces/{run}/",
     "/traces/{run}/steps/",
@@ -64,33 +64,33 @@ async def page(reviewer):
     return page
 
 
-@pytest.mark.parametrize("door", DOORS)
-async def test_a_reviewer_sees_masked_text_on_every_route(door, runs, page):
+@pytest.mark.parametrize("route", ROUTES)
+async def test_a_reviewer_sees_masked_text_on_every_route(route, runs, page):
     run, other = runs
 
-    shown = await page(door.format(run=run.pk, other=other.pk))
+    shown = await page(route.format(run=run.pk, other=other.pk))
 
     assert "lovelace" not in shown
     assert "example.org" not in shown
 
 
-@pytest.mark.parametrize("door", ALONE)
-async def test_every_page_that_masks_something_says_so(door, runs, page):
+@pytest.mark.parametrize("route", ALONE)
+async def test_every_page_that_masks_something_says_so(route, runs, page):
     run, _other = runs
 
-    shown = await page(f"/traces/{run.pk}/{door}")
+    shown = await page(f"/traces/{run.pk}/{route}")
 
     assert "Personal data is masked, and your access is recorded." in shown
     assert shown.count("<h1") == 1
 
 
-@pytest.mark.parametrize("door", [d for d in DOORS if "{run}" in d and "review" not in d])
-async def test_the_owner_reads_the_original_text(door, runs, person):
+@pytest.mark.parametrize("route", [d for d in ROUTES if "{run}" in d and "review" not in d])
+async def test_the_owner_reads_the_original_text(route, runs, person):
     run, other = runs
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
 
-    answer = await client.get(door.format(run=run.pk, other=other.pk))
+    answer = await client.get(route.format(run=run.pk, other=other.pk))
     parts = [part async for part in answer] if answer.streaming else [answer.content]
 
     assert answer.status_code == 200

@@ -7,7 +7,7 @@ from xdist.workermanage import WorkerController
 LONG = ("tests/access/", "tests/faults/", "tests/scaled/")
 
 
-class Mixed(LoadFileScheduling):
+class MixedScheduling(LoadFileScheduling):
     """All workers but one start with long files; that one works while they wait."""
 
     def _assign_work_unit(self, node: WorkerController) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from tests.faults.ground import Ground, Result, Untold
 from tests.faults.history import History, violations
 from tests.faults.product import Product
 from tests.faults.rows import order, row, story, unless
+from tests.faults.testbed import NotAvailable, Result, Testbed
 
 ENDS = 30
 SMALL = "size=24m"
@@ -20,17 +20,17 @@ OLDER = ("agents", "0001_baseline")
 
 
 @row("F07", "the database is locked by another process", times=2)
-async def f07(ground: Ground, times: int, seconds: float = 15) -> Result:
+async def f07(testbed: Testbed, times: int, seconds: float = 15) -> Result:
     """Everything waits, then works, without an error."""
     result = Result()
     for _ in range(times):
-        tabs = await ground.tabs(5)
+        tabs = await testbed.tabs(5)
         await tabs[0].ask("words:30@0.02")
-        with _lock_database(ground.product.database):
+        with _lock_database(testbed.product.database):
             for number, tab in enumerate(tabs[1:]):
                 await tab.say(story(number))
             await asyncio.sleep(seconds)
-        found = await ground.played(ENDS)
+        found = await testbed.played(ENDS)
         shown = " ".join(tab.text for tab in tabs)
         bad = [words for words in ("locked", "went wrong", "failed") if words in shown]
         found.violations += unless(not bad, f"{bad} on the page")
@@ -47,10 +47,10 @@ def _lock_database(path: Path) -> Iterator[None]:
 
 
 @row("F30", "the disk is full: before a message, and in the middle of runs", times=2)
-async def f30(ground: Ground, times: int) -> Result:
+async def f30(testbed: Testbed, times: int) -> Result:
     """The page reports it, reading works, and everything continues once there is space."""
     result = Result()
-    with _small_disk(ground.folder / "small") as folder, Ground(folder, chats=10) as small:
+    with _small_disk(testbed.folder / "small") as folder, Testbed(folder, chats=10) as small:
         async with small:
             for _ in range(times):
                 result.add(await _full_before(small))
@@ -58,27 +58,27 @@ async def f30(ground: Ground, times: int) -> Result:
     return result
 
 
-async def _full_before(ground: Ground) -> Result:
-    tab = await ground.tab()
-    with _fill_disk(ground.product):
+async def _full_before(testbed: Testbed) -> Result:
+    tab = await testbed.tab()
+    with _fill_disk(testbed.product):
         said = await tab.say("words:5 " + "x" * 50_000)
         await tab.until(lambda: FULL in tab.text, 20)
         readable = (await tab.loaded()).find("messages")
         was_taken = said.is_acknowledged
     await tab.send_again()
-    result = await ground.played(ENDS)
+    result = await testbed.played(ENDS)
     result.violations += unless(readable and not was_taken, "taken, and not kept")
     return result
 
 
-async def _full_during(ground: Ground) -> Result:
-    tabs = await ground.tabs(4)
+async def _full_during(testbed: Testbed) -> Result:
+    tabs = await testbed.tabs(4)
     for tab in tabs:
         await tab.ask(f"look:{order()} words:200@0.02")
     await asyncio.gather(*(tab.until(lambda tab=tab: "word5" in tab.text) for tab in tabs))
-    with _fill_disk(ground.product):
+    with _fill_disk(testbed.product):
         await asyncio.sleep(3)
-    return await ground.played(ENDS)
+    return await testbed.played(ENDS)
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def _small_disk(folder: Path) -> Iterator[Path]:
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", SMALL, "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True).returncode:
-        raise Untold("a disk that can be filled needs the right to mount one")
+        raise NotAvailable("a disk that can be filled needs the right to mount one")
     try:
         yield folder
     finally:
@@ -109,19 +109,19 @@ def _fill_disk(product: Product) -> Iterator[None]:
 
 
 @row("F32", "an older version, stopped in the middle of runs, is upgraded", times=2)
-async def f32(ground: Ground, times: int) -> Result:
+async def f32(testbed: Testbed, times: int) -> Result:
     """The rows are as that version left them, and the upgrade is killed midway."""
     result = Result()
     for _ in range(times):
-        tabs = await ground.tabs(4)
+        tabs = await testbed.tabs(4)
         for number, tab in enumerate(tabs):
             await tab.say(story(number))
         await asyncio.sleep(0.8)
-        await asyncio.to_thread(ground.product.kill)
-        await asyncio.to_thread(ground.product.run, "manage.py", "migrate", *OLDER)
-        is_killed = await asyncio.to_thread(_is_killed_half_way, ground.product)
-        await ground.restart()
-        found = await ground.played(ENDS)
+        await asyncio.to_thread(testbed.product.kill)
+        await asyncio.to_thread(testbed.product.run, "manage.py", "migrate", *OLDER)
+        is_killed = await asyncio.to_thread(_is_killed_half_way, testbed.product)
+        await testbed.restart()
+        found = await testbed.played(ENDS)
         found.violations += unless(is_killed, "the migration was not killed")
         result.add(found)
     return result
@@ -136,19 +136,19 @@ def _is_killed_half_way(product: Product) -> bool:
 
 
 @row("F33", "a copy is taken under load, and a server started on it", times=2)
-async def f33(ground: Ground, times: int) -> Result:
+async def f33(testbed: Testbed, times: int) -> Result:
     """The copy is complete, and its runs end."""
     result = Result()
     for number in range(times):
-        tabs = await ground.tabs(8)
+        tabs = await testbed.tabs(8)
         for at, tab in enumerate(tabs):
             await tab.say(story(at))
         await asyncio.sleep(1)
         taken = [sent for tab in tabs for sent in tab.sent if sent.is_acknowledged]
-        copy = ground.folder / f"copy-{number}"
-        await asyncio.to_thread(_back_up, ground.product, copy)
-        result.add(await ground.played(ENDS))
-        found = await asyncio.to_thread(_restore, copy, ground.wire.url)
+        copy = testbed.folder / f"copy-{number}"
+        await asyncio.to_thread(_back_up, testbed.product, copy)
+        result.add(await testbed.played(ENDS))
+        found = await asyncio.to_thread(_restore, copy, testbed.wire.url)
         wrong = violations(History(sent=taken, **found))
         result.add(Result(len(taken), wrong))
     return result

@@ -23,7 +23,7 @@ from tests.faults.tab import GONE, Tab
 CONVERGES = 12.0
 
 
-class Untold(Exception):
+class NotAvailable(Exception):
     """Raised when a history can't be played on this machine."""
 
 
@@ -41,7 +41,7 @@ class Result:
         self.slowest = max(self.slowest, other.slowest)
 
 
-class Ground:
+class Testbed:
     """A ground with enough `people` × `chats` for all its histories."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Ground:
         self.product = Product(self.folder, self.wire.url, **self._options, **more)
         self._stack.callback(self.product.end)
         self.product.start()
-        self.people = self.product.furnish(*self._size)
+        self.people = self.product.set_up(*self._size)
         return self
 
     def __exit__(self, *exc: object) -> None:

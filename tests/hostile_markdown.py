@@ -40,7 +40,7 @@ REPEATED = {
 }
 
 
-def nasty(length: int) -> dict[str, str]:
+def hostile_texts(length: int) -> dict[str, str]:
     """Return one of each kind, about this long."""
     side = int(length**0.5)
     texts = {name: part * (length // len(part)) for name, part in REPEATED.items()}
@@ -57,5 +57,5 @@ def nasty(length: int) -> dict[str, str]:
     }
 
 
-def ordinary(length: int) -> str:
+def ordinary_text(length: int) -> str:
     return (ORDINARY * (length // len(ORDINARY) + 1))[:length]

@@ -8,9 +8,9 @@ import aiohttp
 
 from agents.web.frames import MAX_FRAME_BYTES
 from tests.bench.rounds import percentile
-from tests.faults.ground import Ground, Result, resident_mb
 from tests.faults.rows import order, row, unless
 from tests.faults.tab import GONE, Tab
+from tests.faults.testbed import Result, Testbed, resident_mb
 
 ENDS = 60
 SHORT, PASTES = 23, 5
@@ -39,45 +39,45 @@ async def _stays(tab: Tab) -> list[str]:
 
 
 @row("F37", "an answer of 1,950,000 characters", times=2)
-async def f37(ground: Ground, times: int) -> Result:
+async def f37(testbed: Testbed, times: int) -> Result:
     """Both watching and later pages display the beginning and a link."""
     result = Result()
     for _ in range(times):
-        tab = await ground.tab()
+        tab = await testbed.tab()
         await tab.ask(f"long:1950000 {order()}", TALKER)
         await tab.until_over(ENDS)
-        before = resident_mb(ground.product.web.pid)
-        new = await ground.beside(tab)
+        before = resident_mb(testbed.product.web.pid)
+        new = await testbed.beside(tab)
         wrong = await _stays(new)
-        whole = await _whole(ground, tab)
+        whole = await _whole(testbed, tab)
         wrong += unless(whole == 1_950_000, f"the whole answer has {whole:,} characters")
         wrong += unless("of 1,950,000 characters" in new.text, "the answer has no mark")
-        grown = resident_mb(ground.product.web.pid) - before
+        grown = resident_mb(testbed.product.web.pid) - before
         wrong += unless(grown < 60, f"it grew by {grown:.0f} MB")
         await new.ask("words:3")
         await new.until_over(ENDS)
         wrong += _frames(tab) + _frames(new)
-        found = await ground.played(ENDS)
+        found = await testbed.played(ENDS)
         found.violations += wrong
         result.add(found)
     return result
 
 
-async def _whole(ground: Ground, tab: Tab) -> int:
+async def _whole(testbed: Testbed, tab: Tab) -> int:
     run = tab.runs[-1].attributes["id"].removeprefix("run-")
     where = f"{tab.url}/traces/{run}/text/answer/"
-    async with ground.client.get(where, headers=tab.headers) as got:
+    async with testbed.client.get(where, headers=tab.headers) as got:
         return len(await got.text())
 
 
 @row("F38", "a page misses 28 messages, five of them of 160 kB", times=2)
-async def f38(ground: Ground, times: int) -> Result:
+async def f38(testbed: Testbed, times: int) -> Result:
     result = Result()
     for _ in range(times):
-        away = await ground.tab()
+        away = await testbed.tab()
         await away.ask("words:3")
         await away.until_over(ENDS)
-        here = await ground.beside(away)
+        here = await testbed.beside(away)
         await away.close()
         for number in range(SHORT + PASTES):
             more = PASTE if number % 6 == 5 else order()
@@ -89,7 +89,7 @@ async def f38(ground: Ground, times: int) -> Result:
         await away.until(lambda away=away: len(away.runs) == SHORT + PASTES + 1, ENDS)
         took = time.monotonic() - began
         wrong = await _stays(away) + _frames(away) + _frames(here)
-        found = await ground.played(ENDS)
+        found = await testbed.played(ENDS)
         found.violations += wrong
         found.slowest = took
         result.add(found)
@@ -97,21 +97,21 @@ async def f38(ground: Ground, times: int) -> Result:
 
 
 @row("F39", "20 and 100 sockets of one person with an old cursor", times=1)
-async def f39(ground: Ground, times: int) -> Result:
+async def f39(testbed: Testbed, times: int) -> Result:
     """Another user's messages are acknowledged in time: `slowest` is the 95th percentile.
 
     On a machine so busy that they are late without load, they may be late here too.
     """
     result = Result()
-    crowded = await ground.tab()
+    crowded = await testbed.tab()
     for _ in range(SHORT):
         await crowded.ask("words:3")
         await crowded.until_over(ENDS)
-    calm = Tab(ground.client, crowded.url, ground.people[-1], _other(ground, crowded))
+    calm = Tab(testbed.client, crowded.url, testbed.people[-1], _other(testbed, crowded))
     await calm.open()
     for _ in range(times):
         for size in CROWDS:
-            quiet, late, codes = await _crowd(ground, crowded, calm, size)
+            quiet, late, codes = await _crowd(testbed, crowded, calm, size)
             most = max(ACKNOWLEDGED, BUSY * quiet)
             about = f"{size} sockets: acknowledged after {late:.2f} s, else {quiet:.2f} s"
             result.violations += unless(late <= most, about)
@@ -120,17 +120,17 @@ async def f39(ground: Ground, times: int) -> Result:
             result.slowest = max(result.slowest, late)
     await calm.close()
     late, result.slowest = result.slowest, 0.0
-    result.add(await ground.played(ENDS))
+    result.add(await testbed.played(ENDS))
     result.slowest = late
     return result
 
 
 async def _crowd(
-    ground: Ground, crowded: Tab, calm: Tab, size: int
+    testbed: Testbed, crowded: Tab, calm: Tab, size: int
 ) -> tuple[float, float, list[int]]:
     """Connect this many pages at once and repeatedly, while others chat."""
     before, codes = await _acknowledgement_p95(calm), []
-    crowd = [asyncio.create_task(_comes_again(ground, crowded, codes)) for _ in range(size)]
+    crowd = [asyncio.create_task(_comes_again(testbed, crowded, codes)) for _ in range(size)]
     await asyncio.sleep(0.2)
     late = await _acknowledgement_p95(calm)
     for task in crowd:
@@ -150,22 +150,22 @@ async def _acknowledgement_p95(tab: Tab) -> float:
     return percentile(took, 0.95)
 
 
-def _other(ground: Ground, crowded: Tab) -> int:
+def _other(testbed: Testbed, crowded: Tab) -> int:
     """Return another user's chat."""
-    person = ground.people[-1]
+    person = testbed.people[-1]
     if person["cookie"] in crowded.headers["Cookie"]:
-        ground.people.insert(0, ground.people.pop())
-        person = ground.people[-1]
+        testbed.people.insert(0, testbed.people.pop())
+        person = testbed.people[-1]
     return person["chats"].pop()
 
 
-async def _comes_again(ground: Ground, tab: Tab, codes: list[int]) -> None:
+async def _comes_again(testbed: Testbed, tab: Tab, codes: list[int]) -> None:
     """Reconnect repeatedly like a page that is cut off; a rejected one stays away."""
     where = f"{tab.url.replace('http', 'ws')}/ws/chat/{tab.chat}/?after=0"
     code = 0
     while code != TOO_MANY:
         with suppress(*GONE):
-            async with ground.client.ws_connect(
+            async with testbed.client.ws_connect(
                 where, headers=tab.headers, max_msg_size=0
             ) as socket:
                 async for message in socket:

@@ -22,22 +22,22 @@ EVERYBODY = frozenset(ROLES)
 
 
 @dataclass(frozen=True)
-class Door:
+class Route:
     method: str
-    let_in: frozenset[str]
-    refused: frozenset[str] = NOBODY
-    sent_back: frozenset[str] = frozenset({"nobody"})  # to the sign-in page
+    allowed: frozenset[str]
+    forbidden: frozenset[str] = NOBODY
+    redirected: frozenset[str] = frozenset({"nobody"})  # to the sign-in page
 
 
-def read(let_in: frozenset[str], refused: frozenset[str] = NOBODY) -> Door:
-    return Door("GET", let_in, refused)
+def read(allowed: frozenset[str], forbidden: frozenset[str] = NOBODY) -> Route:
+    return Route("GET", allowed, forbidden)
 
 
-def change(let_in: frozenset[str], refused: frozenset[str] = NOBODY) -> Door:
-    return Door("POST", let_in, refused)
+def change(allowed: frozenset[str], forbidden: frozenset[str] = NOBODY) -> Route:
+    return Route("POST", allowed, forbidden)
 
 
-DOORS = {
+ROUTES = {
     "": read(ACCOUNTS),
     "chat/": change(ACCOUNTS),
     "chat/sessions/": read(ACCOUNTS),
@@ -138,7 +138,7 @@ DOORS = {
     "traces/<int:pk>/share/<int:link>/revoke/": change(OWNER),
     "shared/<str:token>/": read(EVERYBODY),
     # Only by a link that shows everything; this one is masked.
-    "shared/<str:token>/attachments/<slug:digest>/": Door("GET", NOBODY, sent_back=NOBODY),
+    "shared/<str:token>/attachments/<slug:digest>/": Route("GET", NOBODY, redirected=NOBODY),
     "review/": read(ALL_REVIEWERS),
     "review/open/": read(ALL_REVIEWERS),
     "workflows/": read(ACCOUNTS),
