@@ -122,7 +122,9 @@ async def test_a_page_can_replace_a_socket_that_is_just_ending():
     with suppress(ExceptionGroup):
         async with asyncio.TaskGroup() as consumer.tasks:
             consumer.tasks.create_task(_fails())
+
     consumer._on_replaced()
+    assert not consumer.stack._exit_callbacks  # no task was left to cancel
 
 
 async def _fails():

@@ -185,4 +185,7 @@ async def test_every_open_page_gets_the_new_title(named, person):
 
         await titles._name_chat(run.pk)
 
-        await frames_until(page, "Best-selling tea")
+        frames = await frames_until(page, "Best-selling tea")
+
+    assert f"/chat/{chat.pk}/" in frames[-1]
+    assert (await ChatSession.objects.aget(pk=chat.pk)).title == "Best-selling tea"
