@@ -144,7 +144,7 @@ def _after_change(request: UserRequest, otherwise: HttpResponse) -> HttpResponse
     if not request.htmx:
         return otherwise
     context = list_pages.list_context(request, request.user)
-    return render(request, "chat/_sessions.html#sessions", context)
+    return render(request, "chat/listing/_sessions.html#sessions", context)
 
 
 def _workflow_command(request: UserRequest, user: User, pk: int) -> str:

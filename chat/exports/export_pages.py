@@ -69,7 +69,7 @@ def print_page(request: UserRequest, pk: int) -> HttpResponse:
         "has_steps": has_steps,
         "now": timezone.now(),
     }
-    response = render(request, "chat/print.html", context)
+    response = render(request, "chat/exports/print.html", context)
     response["Cache-Control"] = "no-store"
     return response
 

@@ -151,7 +151,7 @@ class SessionChrome:
 
     def _queue_frame(self, session: ChatSession) -> SafeString:
         about = {"standing": self._standing, "session": session, "user": self.user}
-        return _render("_queue.html", about)
+        return _render("messages/_queue.html", about)
 
     def _list_frames(self, session: ChatSession, live: session_list.Runs) -> SafeString:
         """Return the whole list only if the order has changed."""
@@ -162,7 +162,7 @@ class SessionChrome:
         if is_moved:
             self._live, self._statuses = live, _run_statuses(live)
             about = {"sections": session_list.sections(listed, live), "cursor": listed.cursor}
-            return _render("_sessions.html#sessions", {**about, "session": session})
+            return _render("listing/_sessions.html#sessions", {**about, "session": session})
         renamed = {row.pk for row in listed.every if row[1:] not in named}
         return self._row_frames(session, live, renamed)
 
@@ -179,7 +179,9 @@ class SessionChrome:
             if row.pk in renamed or f"chat.{row.pk}" in turned
         ]
         about = {"rows": rows, "session": session}
-        return _render("_sessions.html#session_changes", about) if rows else SafeString()
+        return (
+            _render("listing/_sessions.html#session_changes", about) if rows else SafeString()
+        )
 
 
 def _run_statuses(live: session_list.Runs) -> dict[str, str]:
@@ -205,17 +207,17 @@ def render_earlier_link(session: ChatSession, oldest: int, after: int) -> SafeSt
 
 
 def render_message(message: MessageView, user: User) -> SafeString:
-    return _render("_message.html", {"message": message, "user": user})
+    return _render("messages/_message.html", {"message": message, "user": user})
 
 
 def render_question(message: MessageView, user: User) -> SafeString:
-    return _render("_question.html", {"message": message, "user": user})
+    return _render("messages/_question.html", {"message": message, "user": user})
 
 
 def render_fork(session: ChatSession, message: int, fork: Fork | None) -> SafeString:
     """Render where a message is among its siblings."""
     about = {"pk": message, "session": session.pk, "fork": fork}
-    return _render("_fork.html", about)
+    return _render("messages/_fork.html", about)
 
 
 def render_removed(message: int) -> SafeString:
@@ -225,7 +227,7 @@ def render_removed(message: int) -> SafeString:
 
 def render_edit_problem(reason: LazyText) -> SafeString:
     """Render why an edited message wasn't sent; the editor stays open."""
-    return _render("_message_editor.html#problem", {"problem": reason})
+    return _render("messages/_message_editor.html#problem", {"problem": reason})
 
 
 def render_composer(session: ChatSession, **about: str) -> SafeString:
@@ -251,7 +253,7 @@ def _render_composer(
         else "",
         "refused": refused,
     }
-    return _render("_composer.html#state", about)
+    return _render("messages/_composer.html#state", about)
 
 
 def render_people(people: Collection[Person]) -> SafeString:
@@ -260,7 +262,7 @@ def render_people(people: Collection[Person]) -> SafeString:
 
 
 def render_notice(text: str, level: str = "problem") -> SafeString:
-    return _render("_composer.html#notice", {"notice": text, "level": level})
+    return _render("messages/_composer.html#notice", {"notice": text, "level": level})
 
 
 def _render(name: str, context: dict[str, Any]) -> SafeString:

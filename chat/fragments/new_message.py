@@ -59,7 +59,7 @@ def _cached_template(
     run = Run(pk=RUN_PLACEHOLDER, overrides=tuning_overrides(tuning), **about)
     message.run = run
     vars(message).update(view=RunView(run, until=0), may_write=True)
-    html = render_to_string("chat/_message.html", {"message": message, "user": person})
+    html = render_to_string("chat/messages/_message.html", {"message": message, "user": person})
     places = {
         "message": str(MESSAGE_PLACEHOLDER),
         "session": str(SESSION_PLACEHOLDER),

@@ -64,7 +64,11 @@ def upload(request: UserRequest) -> HttpResponse:
 def show(request: UserRequest, pk: int) -> HttpResponse:
     """Display an import: its progress, and what became of each chat."""
     job = _get_job(request, pk)
-    page = "chat/import_job.html#progress" if request.htmx else "chat/import_job.html"
+    page = (
+        "chat/imports/import_job.html#progress"
+        if request.htmx
+        else "chat/imports/import_job.html"
+    )
     response = render(request, page, _job_context(request, job))
     response["Cache-Control"] = "no-store"
     return response
@@ -120,7 +124,7 @@ def _render_form(request: UserRequest, problem: str = "", status: int = 200) -> 
         "imports": ChatImport.objects.for_user(request.user)[:RECENT_IMPORTS],
         "most_mb": settings.IMPORT_MB,
     }
-    return render(request, "chat/import.html", context, status=status)
+    return render(request, "chat/imports/import.html", context, status=status)
 
 
 def _rejection(code: str) -> str:

@@ -120,7 +120,7 @@ def folders(request: UserRequest) -> HttpResponse:
 
 def _render_folders(request: UserRequest, user: User) -> HttpResponse:
     context = {"folders": filing.folders(user), "is_new": "new" in request.GET}
-    response = render(request, "chat/_folder_choice.html", context)
+    response = render(request, "chat/listing/_folder_choice.html", context)
     response["Cache-Control"] = "no-store"
     return response
 
@@ -165,7 +165,7 @@ def delete_folder(request: UserRequest, pk: int) -> HttpResponse:
 
 def render_list(request: UserRequest, user: User) -> HttpResponse:
     context = list_context(request, user)
-    return render(request, "chat/_sessions.html#sessions", context)
+    return render(request, "chat/listing/_sessions.html#sessions", context)
 
 
 def list_context(request: HttpRequest, user: User) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _render_older(request: UserRequest, user: User, cursor: str) -> HttpResponse
     listed = listing.older(user, cursor)
     rows = [listing.session_row(row, listing.live_runs(user)) for row in listed.recent]
     context = {"rows": rows, "cursor": listed.cursor}
-    return render(request, "chat/_sessions.html#older", context)
+    return render(request, "chat/listing/_sessions.html#older", context)
 
 
 def _parameter(request: HttpRequest, name: str) -> str:

@@ -83,7 +83,11 @@ def delete(request: UserRequest, pk: int, message: int) -> HttpResponse:
         else:
             return redirect("chat:session", pk)
     context = {"session": chat, "deletion": deletion, "problem": problem}
-    name = "chat/message_delete.html#panel" if request.htmx else "chat/message_delete.html"
+    name = (
+        "chat/messages/message_delete.html#panel"
+        if request.htmx
+        else "chat/messages/message_delete.html"
+    )
     return render(request, name, context, status=422 if problem else 200)
 
 
@@ -111,4 +115,4 @@ def _render_editor(
     context = {"session": chat, "message": message, "text": text, "problem": problem}
     context |= {"client_id": uuid4().hex, "max_message": submission.MAX_MESSAGE_BYTES}
     status = 422 if problem else 200
-    return render(request, "chat/message_edit.html", context, status=status)
+    return render(request, "chat/messages/message_edit.html", context, status=status)

@@ -123,7 +123,9 @@ def _render_library(request: UserRequest, status: int = 200, **sentences: str) -
         "deleted": _deleted(request),
     }
     part = "#found" if request.htmx else ""
-    return render(request, f"chat/prompts.html{part}", context | sentences, status=status)
+    return render(
+        request, f"chat/prompts/prompts.html{part}", context | sentences, status=status
+    )
 
 
 def _search(rows: QuerySet[Prompt], query: str) -> QuerySet[Prompt]:
@@ -199,7 +201,7 @@ def _render_form(
         and (value != Prompt.Sharing.GROUPS or form.has_groups)
     ]
     context = {"form": form, "prompt": form.prompt, "choices": choices} | (more or {})
-    return render(request, "chat/prompt.html", context, status=status)
+    return render(request, "chat/prompts/prompt.html", context, status=status)
 
 
 @require_POST

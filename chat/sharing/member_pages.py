@@ -79,11 +79,11 @@ def join(request: UserRequest, token: str) -> HttpResponse:
     try:
         link = members.find_invitation(token, request.user)
         if request.method == "GET" and not members.has_access(request.user, link):
-            return _render_uncached(request, "chat/join.html", {"link": link})
+            return _render_uncached(request, "chat/sharing/join.html", {"link": link})
         chat = members.join(token, request.user)
     except members.SharingRejected as reason:
         return _render_uncached(
-            request, "chat/no_way_in.html", {"reason": str(reason)}, status=404
+            request, "chat/sharing/no_way_in.html", {"reason": str(reason)}, status=404
         )
     return redirect("chat:session", chat.pk)
 
@@ -126,8 +126,8 @@ def render_panel(
     }
     # htmx doesn't swap error responses, so the status stays 200.
     if request.htmx:
-        response = render(request, "chat/people.html#panel", context)
+        response = render(request, "chat/sharing/people.html#panel", context)
     else:
-        response = render(request, "chat/people.html", context, status=status)
+        response = render(request, "chat/sharing/people.html", context, status=status)
     response["Cache-Control"] = "no-store"
     return response

@@ -43,7 +43,7 @@ def suggest(request: UserRequest, pk: int) -> HttpResponse:
     if request_rate.is_exceeded("people", request.user.pk, MAX_REQUESTS):
         return HttpResponse(status=429)
     people = find_people(chat, request.GET.get("name", ""))
-    response = render(request, "chat/_people_suggestions.html", {"people": people})
+    response = render(request, "chat/sharing/_people_suggestions.html", {"people": people})
     response["Cache-Control"] = "no-store"
     return response
 

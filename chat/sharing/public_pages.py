@@ -67,15 +67,17 @@ def revoke(request: UserRequest, pk: int, link: int) -> HttpResponse:
 def public_chat(request: HttpRequest, token: str) -> HttpResponse:
     """Display the copy of a chat to anyone who has the link."""
     if request_rate.is_exceeded("public", client_address(request), MAX_VISITS):
-        response = render(request, "chat/public_gone.html", {"is_busy": True}, status=429)
+        response = render(
+            request, "chat/sharing/public_gone.html", {"is_busy": True}, status=429
+        )
         response["Retry-After"] = str(request_rate.WINDOW_SECONDS)
     elif (link := public_links.find(token)) is None:
-        response = render(request, "chat/public_gone.html", status=404)
+        response = render(request, "chat/sharing/public_gone.html", status=404)
     else:
         page = request.GET.get("page", "")
         if not page:
             public_links.record_visit(link, request.user)
-        response = render(request, "chat/public.html", _public_context(link, page))
+        response = render(request, "chat/sharing/public.html", _public_context(link, page))
     for name, value in PRIVATE_HEADERS.items():
         response[name] = value
     return response

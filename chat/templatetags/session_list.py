@@ -60,4 +60,4 @@ def _cached_row(
     row.is_pinned = is_pinned
     row.live = Run(status=status) if status else None
     about = {"row": row, "is_here": is_here, "is_public": is_public and not is_others}
-    return render_to_string("chat/_sessions.html#session_row", about)
+    return render_to_string("chat/listing/_sessions.html#session_row", about)

@@ -28,7 +28,7 @@ def test_the_cached_message_equals_its_template(language, text, chosen, person):
 
     with translation.override(language):
         drawn = new_message.render(message, view)
-        assert drawn == render_to_string("chat/_message.html", context)
+        assert drawn == render_to_string("chat/messages/_message.html", context)
 
     assert 'id="message-3"' in drawn
     assert 'id="run-7"' in drawn

@@ -33,7 +33,7 @@ def test_the_cached_row_equals_its_template(language, status, here, is_shared, i
     with translation.override(language):
         drawn = session_rows([row], here)
         about = {"row": row, "is_here": here == 12}
-        assert drawn == render_to_string("chat/_sessions.html#session_row", about)
+        assert drawn == render_to_string("chat/listing/_sessions.html#session_row", about)
 
 
 def test_shared_chats_are_marked():
