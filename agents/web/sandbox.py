@@ -1,7 +1,8 @@
 """Pages for frames with untrusted content.
 
-They have no origin, no cookies, no storage and no network, even if opened directly: their own
-response says so. Content arrives by `postMessage`, so it is never in a URL or stored here.
+They have no origin, no cookies and no storage, and load nothing, even if opened directly: their
+own response says so. Only browsers that don't know its `webrtc` directive still allow that.
+Content arrives by `postMessage`, so it is never in a URL or stored here.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,8 @@ View = TypeVar("View", bound=Callable[..., HttpResponse])
 # Never allow-same-origin: with scripts it would undo the sandbox.
 COMMON = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+    "connect-src 'none'; webrtc 'block'; form-action 'none'; base-uri 'none'; "
+    "frame-ancestors 'self'"
 )
 SCRIPTS = {
     "diagram": "'self'",  # Mermaid's; a diagram has none of its own

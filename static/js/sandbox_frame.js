@@ -1,4 +1,4 @@
-// Frames with untrusted content: no origin, no network. Messages are the only way in and out.
+// Frames with untrusted content: no origin, no requests. Content goes in and out by messages.
 
 const answers = new WeakMap();
 

@@ -7,7 +7,7 @@ from agents.models import Run
 
 
 @pytest.mark.parametrize("kind", ["diagram", "preview"])
-def test_a_frame_has_no_origin_and_no_network_even_if_opened_directly(kind, db):
+def test_a_frame_has_no_origin_and_loads_nothing_even_if_opened_directly(kind, db):
     answer = Client().get(f"/sandbox/{kind}/")
     policy = dict(
         part.strip().partition(" ")[::2]
@@ -18,6 +18,7 @@ def test_a_frame_has_no_origin_and_no_network_even_if_opened_directly(kind, db):
     assert policy["sandbox"] == "allow-scripts"
     assert policy["default-src"] == policy["connect-src"] == policy["form-action"] == "'none'"
     assert policy["img-src"] == "data:"
+    assert policy["webrtc"] == "'block'"
     assert policy["frame-ancestors"] == "'self'"
     assert "http" not in answer["Content-Security-Policy"]
     assert "X-Frame-Options" not in answer
