@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit, masking
 from agents.db.sanitize import sanitize_text
-from agents.models import Run
+from agents.models import HiddenTopic, Run
 from agents.review.models import MAX_NAME_CHARS, Label, Note, Rating, Review
 from agents.runs import pubsub
 
@@ -56,6 +56,7 @@ class RatingInput:
 def rate(user: User, run: Run, thumb: RatingInput) -> None:
     """Save the rating, replacing an earlier one."""
     _check_finished(run)
+    _check_saved(run)
     with transaction.atomic():
         if thumb.is_good is None:
             Rating.objects.filter(run=run, user=user).delete()
@@ -118,6 +119,7 @@ def normalize_label(text: str) -> str:
 def flag(user: User, run: Run, why: str) -> Review:
     """Request a review; a decided one is reopened, and reasons are added to an open one."""
     why = clean_text(why)
+    _check_saved(run)
     with transaction.atomic():
         review = _lock_review(run)
         if why not in review.why:
@@ -245,6 +247,18 @@ def _check_finished(run: Run) -> None:
     if run.is_live:
         raise FeedbackRejected(
             _("This run is still in progress. Try again when it has finished.")
+        )
+
+
+def is_saved(run: Run) -> bool:
+    """Whether reviewers can see the run, unlike that of a temporary chat."""
+    return not HiddenTopic.objects.filter(topic=run.topic).exists()
+
+
+def _check_saved(run: Run) -> None:
+    if not is_saved(run):
+        raise FeedbackRejected(
+            _("A temporary chat isn't saved, so its answers can't be rated or reviewed.")
         )
 
 

@@ -53,7 +53,8 @@ class CaseView:
         """Whether the user can request a review, again if decided."""
         review = self.review
         is_done = not review or not review.is_open
-        return self.may_review or (is_done and self.run.is_owned_by(self.user))
+        is_asker = is_done and self.run.is_owned_by(self.user)
+        return self.may_review or (is_asker and feedback.is_saved(self.run))
 
     @cached_property
     def view(self) -> RunView:

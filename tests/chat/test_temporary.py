@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from agents import runs
 from agents.models import HiddenTopic, Run, RunEvent
+from agents.review.models import Rating
 from chat import messages
 from chat.listing import search, session_list
 from chat.models import ChatSession, Message
@@ -82,6 +83,20 @@ async def test_anonymous_users_do_not_see_it(person):
 
     assert not await Run.objects.unhidden(AnonymousUser()).aexists()
     assert await Run.objects.unhidden(person).aexists()
+
+
+async def test_its_answers_are_not_rated_but_can_be_exported(person, browser):
+    chat, run = await start(person)
+
+    sent = {"rating": "good"}
+    answer = await browser.post(
+        f"/traces/{run.pk}/rating/", sent, headers={"HX-Request": "true"}
+    )
+
+    assert "temporary chat isn" in answer.content.decode()
+    assert not await Rating.objects.aexists()
+    exported = await browser.get(f"/chat/{chat.pk}/export/md/")
+    assert exported.status_code == 200
 
 
 async def test_it_gets_no_title_and_cannot_be_shared(person, stranger):
