@@ -3,6 +3,7 @@ import os
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models.signals import pre_delete
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine import fault_injection
@@ -20,11 +21,14 @@ class AgentsConfig(AppConfig):
             raise ImproperlyConfigured(error) from error
         # These need the models, which are only loaded now.
         from agents import runs
+        from agents.access import quotas
         from agents.access.audit import signals
+        from agents.models import Run
         from agents.workflows import schedules
 
         runs.on_finished(schedules.launch_due)
         signals.connect_receivers(self)
+        pre_delete.connect(quotas.keep_usage_of_run, sender=Run)
         if log_sinks.is_enabled(settings.ENVIRONMENT):
             from agents.observability import telemetry
 

@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models.signals import pre_delete
 from django.utils.translation import gettext_lazy as _
 
 
@@ -13,6 +14,7 @@ class ChatConfig(AppConfig):
         from chat import messages
         from chat.imports import jobs
         from chat.live import run_news
+        from chat.models import ChatSession
         from chat.people_data import retention
         from chat.sessions import branches, deletion, temporary, titles
 
@@ -25,3 +27,4 @@ class ChatConfig(AppConfig):
         runs.on_finished(temporary.delete_if_due)
         runs.on_finished(titles.name_chat)
         quotas.other_usage.append(titles.tokens_since)
+        pre_delete.connect(titles.keep_usage, sender=ChatSession)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -12,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.engine.errors import AgentError
-from agents.models import Run
+from agents.models import DeletedUsage, Run
 from agents.models.types import AnyUser
 
 # Counts tokens used outside of runs, by user and since when.
@@ -57,9 +58,40 @@ def check_tokens(user: User) -> None:
 
 
 def _tokens_today(user: AnyUser) -> int:
-    # The installation's day, whichever time zone the user's pages are in.
-    now = timezone.localtime(timezone=timezone.get_default_timezone())
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = _midnight()
     runs = Run.objects.filter(user=user.pk, started_at__gte=midnight)
     used = runs.aggregate(sum=Sum(F("prompt_tokens") + F("completion_tokens")))
-    return (used["sum"] or 0) + sum(count(user, midnight) for count in other_usage)
+    deleted = DeletedUsage.objects.filter(user=user.pk, day=midnight.date())
+    counts = [used["sum"] or 0, *deleted.values_list("tokens", flat=True)]
+    return sum(counts) + sum(count(user, midnight) for count in other_usage)
+
+
+def _midnight() -> datetime:
+    """Return when the installation's day began, whichever time zone the user's pages are in."""
+    now = timezone.localtime(timezone=timezone.get_default_timezone())
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def keep_usage_of_run(instance: Run, origin: Any, **_signal: Any) -> None:
+    """Count the tokens of a run that is about to be deleted until the end of the day."""
+    tokens = instance.prompt_tokens + instance.completion_tokens
+    keep_usage(instance.user_id, instance.started_at, tokens, origin)
+
+
+def keep_usage(user: int | None, used_at: datetime, tokens: int, origin: Any) -> None:
+    """Count tokens whose row is about to be deleted, so that deleting doesn't reset the limit.
+
+    `origin` is what the deletion began with: with a user, nothing of theirs remains.
+    """
+    is_needed = settings.PERSON_TOKENS and tokens and used_at >= _midnight()
+    model = getattr(origin, "model", type(origin))
+    if user is None or not is_needed or issubclass(model, get_user_model()):
+        return
+    today = _midnight().date()
+    fresh = {"day": today, "tokens": tokens}
+    _row, is_new = DeletedUsage.objects.get_or_create(fresh, user_id=user)
+    if is_new:
+        return
+    rows = DeletedUsage.objects.filter(user=user)
+    if not rows.filter(day=today).update(tokens=F("tokens") + tokens):
+        rows.update(**fresh)

@@ -14,6 +14,7 @@ from .runs import Run
 from .servers import McpServer, ServerSample
 from .steps import AgentStep
 from .tools import ToolRegistration
+from .usage import DeletedUsage
 from .versions import AgentVersion
 from .workflows import Schedule, Workflow, WorkflowVersion
 
@@ -28,6 +29,7 @@ __all__ = [
     "AuditHead",
     "AuditPerson",
     "Chunk",
+    "DeletedUsage",
     "Document",
     "GuardrailHit",
     "GuardrailPattern",

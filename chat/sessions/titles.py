@@ -8,6 +8,7 @@ import logging
 import re
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -231,3 +232,9 @@ def tokens_since(user: AnyUser, since: datetime) -> int:
     """Return how many tokens a user's titles took, for their quota."""
     named = ChatSession.objects.filter(user=user.pk, created_at__gte=since)
     return named.aggregate(sum=Sum("title_tokens"))["sum"] or 0
+
+
+def keep_usage(instance: ChatSession, origin: Any, **_signal: Any) -> None:
+    """Count the title's tokens of a chat that is about to be deleted until the day ends."""
+    created_at, tokens = instance.created_at, instance.title_tokens
+    quotas.keep_usage(instance.user_id, created_at, tokens, origin)

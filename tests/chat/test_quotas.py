@@ -10,11 +10,12 @@ from django.db import connections
 from django.utils import timezone
 
 from agents import runs
-from agents.models import Run
+from agents.models import DeletedUsage, Run
 from chat import messages
 from chat.errors import MessageRejected
-from chat.messages import session_status
+from chat.messages import message_actions, session_status
 from chat.models import ChatSession, Message
+from chat.sessions import deletion
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -90,6 +91,40 @@ async def test_tokens_are_limited_per_day(person, settings):
     run.started_at -= timedelta(days=1)
     await run.asave()
     assert (await begin(person, "more", "a")).is_new
+
+
+async def test_deleting_resets_no_limit(person, settings):
+    """Limits count what was done, not the rows that are left of it."""
+    settings.PERSON_MESSAGES, settings.PERSON_TOKENS = 1, 1000
+    sent = await begin(person, "one", "a")
+    await runs.stop(sent.run)
+    await Run.objects.aupdate(prompt_tokens=700, completion_tokens=200)
+    await ChatSession.objects.aupdate(title_tokens=100)
+
+    await message_actions.delete(sent.session, person, sent.pk, below=True)
+    assert "message in the last minute" in await rejection(person, "two", "b")
+
+    await deletion.delete(sent.session)
+    settings.PERSON_MESSAGES = 0
+    await ChatSession.objects.aupdate(deleted_at=timezone.now() - timedelta(hours=1))
+    await sync_to_async(deletion.erase_due)()
+    assert not await Run.objects.aexists()
+    assert not await ChatSession.objects.aexists()
+    assert "daily limit of 1,000 tokens" in await rejection(person, "two", "b")
+
+    await DeletedUsage.objects.aupdate(day=timezone.now() - timedelta(days=2))
+    assert (await begin(person, "two", "b")).is_new
+
+
+async def test_a_deleted_user_leaves_no_usage(person, settings):
+    settings.PERSON_TOKENS = 1000
+    sent = await begin(person, "one", "a")
+    await runs.stop(sent.run)
+    await Run.objects.aupdate(prompt_tokens=1000)
+
+    await sync_to_async(person.delete)()
+
+    assert not await DeletedUsage.objects.aexists()
 
 
 async def test_a_queued_message_says_what_it_waits_for(person, settings):
