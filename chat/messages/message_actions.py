@@ -16,7 +16,7 @@ from agents.models import Agent, Run
 from agents.runs import pubsub
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
-from chat.sessions import branches, rights, session_state
+from chat.sessions import branches, deletion, rights, session_state
 
 from . import run_factory, submission
 from .run_options import RunOptions
@@ -29,6 +29,7 @@ class Deletion:
 
     message: Message
     below: int  # messages after it, on all branches
+    may_delete_below: bool  # others' messages only the chat's owner can delete
 
     @property
     def count(self) -> int:
@@ -97,14 +98,11 @@ async def show_branch(session: ChatSession, user: User, pk: int | None) -> bool:
 
 async def delete(session: ChatSession, user: User, pk: int | None, *, below: bool) -> None:
     """Delete a message and its answer, or everything below it too. A live run is stopped."""
-    doomed = await database.run(_doomed, session, user, pk, below)
-    if below:
-        await database.run(_drop_queued, session, doomed)
-    run = await database.run(session_state.live_run, session)
-    if run is not None and await Message.objects.filter(run=run, pk__in=doomed).aexists():
-        await runs.stop(run)
-    await database.run(_remove, session, user, pk, below)
+    run = await database.run(_remove, session, user, pk, below)
     await pubsub.publish(session.topic, "messages.deleted")
+    if run is not None:
+        await runs.stop(run)
+        await submission.answer_next(session)  # which waited for it
 
 
 def find_own(session: ChatSession, user: User, pk: int | None) -> Message:
@@ -118,8 +116,8 @@ def find_own(session: ChatSession, user: User, pk: int | None) -> Message:
 def plan_deletion(session: ChatSession, user: User, pk: int | None) -> Deletion:
     """Return what deleting this message would delete; raise MessageRejected."""
     message = _find_deletable(session, user, pk)
-    tree = branches.read(session.pk)
-    return Deletion(message, sum(1 for _ in tree.descendants(message.pk)))
+    below = set(branches.read(session.pk).descendants(message.pk))
+    return Deletion(message, len(below), bool(below) and _may_delete(session, user, below))
 
 
 def _find(session: ChatSession, pk: int | None) -> Message:
@@ -191,33 +189,30 @@ def _doomed(session: ChatSession, user: User, pk: int | None, below: bool) -> se
     message = _find_deletable(session, user, pk)
     tree = branches.read(session.pk)
     doomed = {message.pk, *(tree.descendants(message.pk) if below else ())}
-    if below and user.pk != session.user_id and _has_others(session, user, doomed):
+    if below and not _may_delete(session, user, doomed):
         raise MessageRejected(
             _("Others wrote below this message. Only the chat's owner can delete that.")
         )
     return doomed
 
 
-def _has_others(session: ChatSession, user: User, pks: set[int]) -> bool:
-    return session.messages.filter(pk__in=pks).exclude(author=user).exists()
+def _may_delete(session: ChatSession, user: User, pks: set[int]) -> bool:
+    """Whether the user owns the chat or wrote all of these."""
+    others = session.messages.filter(pk__in=pks).exclude(author=user)
+    return user.pk == session.user_id or not others.exists()
 
 
-def _drop_queued(session: ChatSession, doomed: set[int]) -> None:
-    """Remove what waits for a deleted message, so that it doesn't start now."""
-    with transaction.atomic():
-        session_state.lock(session)
-        session.messages.queued().filter(parent__in=doomed).delete()
-
-
-def _remove(session: ChatSession, user: User, pk: int | None, below: bool) -> None:
+def _remove(session: ChatSession, user: User, pk: int | None, below: bool) -> Run | None:
+    """Hide the messages, which are erased soon; return their live run."""
     with errors.reraise_as(MessageRejected), transaction.atomic():
         _lock(session, user)
         doomed = _doomed(session, user, pk, below)
-        if Run.objects.live().filter(message__in=doomed).exists():
-            raise MessageRejected(
-                _("Not deleted: its answer is still being written. Stop it and try again.")
-            )
-        branches.remove(session, doomed)
+        live = Run.objects.live().filter(message__in=doomed).defer("history").first()
+        if below:  # what others have queued continues on the branch that they see
+            session.messages.queued().filter(parent__in=doomed, author=user).delete()
+        branches.detach(session, doomed)
+        deletion.discard(session, user, doomed)
+    return live
 
 
 def _lock(session: ChatSession, user: User) -> None:

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from agents.db.compiled_queries import compiled_query
 from agents.models import Run
@@ -206,8 +206,8 @@ def enter(message: Message) -> None:
     _remember(message.session_id, message.author_id, None, message.pk)
 
 
-def remove(session: ChatSession, doomed: set[int]) -> None:
-    """Delete messages with their runs; what follows them is attached to what precedes them.
+def detach(session: ChatSession, doomed: set[int]) -> None:
+    """Prepare a deletion: what follows these messages is attached to what precedes them.
 
     Readers of a deleted branch see the newest one of what is left at its fork.
     """
@@ -223,8 +223,8 @@ def remove(session: ChatSession, doomed: set[int]) -> None:
     )
     for pk, survivor in moved.items():
         BranchPosition.objects.filter(pk=pk).update(leaf=left.newest_leaf(survivor))
-    Run.objects.filter(message__in=doomed).delete()
-    Message.objects.filter(pk__in=doomed).delete()
+    gone = Q(leaf__in=doomed) | Q(branch__in=doomed)
+    BranchPosition.objects.filter(gone, session=session).delete()
 
 
 def reattach_children(doomed: Iterable[int], session: int) -> None:

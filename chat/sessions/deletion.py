@@ -21,7 +21,7 @@ from agents import runs
 from agents.db import database
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
-from chat.models import ChatSession
+from chat.models import ChatSession, Message
 
 from . import batched_delete, rights, server_files, session_state
 
@@ -42,6 +42,19 @@ async def delete(session: ChatSession) -> None:
         await runs.stop(run)
     await pubsub.publish(session.topic, "people.changed")
     await announce_in_background(told)
+
+
+def discard(session: ChatSession, user: User, messages: Collection[int]) -> None:
+    """Move messages with their runs to a deleted chat of their own, which is erased in batches.
+
+    They are invisible at once, and count towards their authors' limits until they are erased.
+    """
+    place = ChatSession.objects.create(
+        user=user, title=session.title, deleted_at=timezone.now()
+    )
+    Run.objects.filter(message__in=messages).update(topic=place.topic)
+    Message.objects.filter(pk__in=messages).update(session=place)
+    _hide_topics(place)
 
 
 def restore(user: User, chats: Collection[int]) -> list[int]:
@@ -83,17 +96,22 @@ def _hide(session: ChatSession) -> set[int]:
         if not session_state.lock(session):
             return set()
         ChatSession.objects.filter(pk=session.pk).update(deleted_at=timezone.now())
-        for topic in topics_of(session):
-            HiddenTopic.objects.update_or_create({"user": None}, topic=topic)
+        _hide_topics(session)
         return watchers(session)
+
+
+def _hide_topics(session: ChatSession) -> None:
+    for topic in topics_of(session):
+        HiddenTopic.objects.update_or_create({"user": None}, topic=topic)
 
 
 def topics_of(session: ChatSession) -> set[str]:
     """Return the topics of the chat and of its runs' reruns, which are erased with it."""
-    found, topics = set(Run.objects.filter(topic=session.topic)), {session.topic}
+    topics = {session.topic}
+    found = set(Run.objects.filter(origin__topic=session.topic).only("topic"))
     while found:
-        found = set(Run.objects.filter(origin__in=found).only("topic"))
         topics |= {run.topic for run in found}
+        found = set(Run.objects.filter(origin__in=found).only("topic"))
     return topics
 
 

@@ -1,18 +1,21 @@
 """Messages are edited, regenerated, corrected and deleted; pages stay on their branch."""
 
+from datetime import timedelta
+
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from agents import runs
-from agents.models import Agent, GuardrailPattern, LanguageModel, Run
+from agents.models import Agent, GuardrailPattern, HiddenTopic, LanguageModel, Run
 from chat import messages
 from chat.errors import MessageRejected
+from chat.listing import search
 from chat.live.page_state import CLEARED
 from chat.messages import message_actions, run_factory
 from chat.models import BranchPosition, ChatSession, Message
-from chat.sessions import branches
+from chat.sessions import batched_delete, branches, deletion
 from chat.sharing import members
 from tests.chat.test_branches import heard, post
 from tests.conftest import frames_until, tab
@@ -206,7 +209,7 @@ async def test_deleting_a_pair_keeps_the_following_messages(chat, talk):
     await message_actions.delete(chat, chat.user, second.pk, below=False)
 
     assert await path(chat) == [first.pk, third.pk]
-    assert not await Run.objects.filter(pk=second.run_id).aexists()
+    assert not await Run.objects.listed().filter(pk=second.run_id).aexists()
     assert await sync_to_async(heard)(chat, third) == ["First", "Third"]
 
 
@@ -219,7 +222,30 @@ async def test_deleting_everything_after_counts_hidden_branches(chat, talk):
 
     assert plan.below == 2
     assert await path(chat) == [first.pk]
+    assert await Run.objects.listed().acount() == 1
+
+
+async def test_deleted_messages_are_hidden_at_once_and_erased_in_batches(
+    chat, talk, client, monkeypatch
+):
+    first, second, third = talk
+    monkeypatch.setattr(batched_delete, "RUN_BATCH", 1)
+
+    await message_actions.delete(chat, chat.user, second.pk, below=True)
+
+    assert (await client.get(f"/traces/{third.run_id}/")).status_code == 404
+    text = await client.get(f"/chat/{chat.pk}/messages/{third.pk}/text/")
+    assert text.status_code == 404
+    assert not await sync_to_async(search.search)(chat.user, "Third")
+    assert await Message.objects.acount() == 3
+    await ChatSession.objects.filter(deleted_at__isnull=False).aupdate(
+        deleted_at=chat.created_at
+    )
+    monkeypatch.setattr(deletion, "ERASE_AFTER", timedelta(0))
+    assert await sync_to_async(deletion.erase_due)() == 1
+    assert [message.pk async for message in Message.objects.all()] == [first.pk]
     assert await Run.objects.acount() == 1
+    assert not await HiddenTopic.objects.aexists()
 
 
 async def test_a_member_cannot_delete_other_members_replies(chat, talk, stranger):
@@ -230,8 +256,31 @@ async def test_a_member_cannot_delete_other_members_replies(chat, talk, stranger
 
     with pytest.raises(MessageRejected, match="Others wrote below"):
         await message_actions.delete(chat, member, second.pk, below=True)
+    page = AsyncClient()
+    await sync_to_async(page.force_login)(member)
+    asked = (await page.get(f"/chat/{chat.pk}/messages/{second.pk}/delete/")).content.decode()
+    assert 'value="below"' not in asked
+    assert "Later messages stay." in asked
 
     assert await path(chat) == [first.pk, second.pk, third.pk]
+
+
+async def test_what_others_have_queued_outlasts_a_deleted_branch(chat, talk, stranger, model):
+    first, second, _third = talk
+    await sync_to_async(members.add_member)(chat, stranger.username, "write")
+    member = await User.objects.aget(pk=stranger.pk)
+    live = await messages.submit(chat, chat.user, "slow", "a")
+    mine = await messages.submit(chat, chat.user, "Mine", "b")
+    theirs = await messages.submit(chat, member, "6 * 7", "c")
+
+    await message_actions.delete(chat, chat.user, second.pk, below=True)
+
+    stopped = await Run.objects.aget(pk=live.run_id)
+    assert stopped.status == Run.Status.STOPPED
+    assert not await Message.objects.filter(client_id=mine.client_id).aexists()
+    sent = await Message.objects.select_related("run").aget(client_id=theirs.client_id)
+    assert sent.parent_id == first.pk
+    await runs.stop(sent.run)
 
 
 async def test_readers_of_a_deleted_branch_see_its_sibling(chat, talk):
