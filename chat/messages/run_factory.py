@@ -26,7 +26,7 @@ from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 from chat.sessions import branches
 
-from . import run_options
+from . import history_screening, run_options
 from .run_options import RunOptions
 
 logger = logging.getLogger(__name__)
@@ -36,17 +36,35 @@ HISTORY_RUNS = 20
 # Only what the history needs: loading whole runs takes three times as long.
 HISTORY_FIELDS = (
     *("query", "answer", "status", "stopped_reason", "detail"),
-    *("marks", "tool_calls", "review__correction"),
+    *("marks", "tool_calls", "road", "agent", "review__correction"),
 )
 
 
-def history(session: ChatSession, path: Sequence[int] | None = None) -> list[HistoryMessage]:
-    """Return the history as a model gets it: of the messages on this or the newest path."""
+def history(
+    session: ChatSession, path: Sequence[int] | None = None, agent: Agent | None = None
+) -> list[HistoryMessage]:
+    """Return the history as a model gets it: of the messages on this or the newest path.
+
+    What no guardrail has checked yet passes those of the agent that answers now.
+    """
     if path is None:
         tree = branches.read(session.pk)
         path = tree.path(tree.newest_leaf())
     runs = _runs_of(session.pk, path)
-    return [message for run in runs for message in _transcript(run)]
+    unchecked = {run.pk for run in runs if _is_unchecked(run)} if agent else set()
+    rules = agent_factory.build_guardrails(agent) if agent and unchecked else None
+    return [
+        message
+        for run in runs
+        for message in history_screening.screen(
+            _transcript(run), rules if run.pk in unchecked else None
+        )
+    ]
+
+
+def _is_unchecked(run: Run) -> bool:
+    """Whether the exchange was imported, or corrected when its agent no longer existed."""
+    return run.is_imported or (vars(run)["corrected"] is not None and run.agent_id is None)
 
 
 def _transcript(run: Run) -> list[HistoryMessage]:
@@ -120,7 +138,7 @@ def prepare(
     with _reject_agent_errors():
         return runs.prepare(
             query=text,
-            history=history(session, path),
+            history=history(session, path, agent),
             topic=session.topic,
             user=user,
             agent=agent,

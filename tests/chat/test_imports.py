@@ -12,13 +12,13 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.access import audit, quotas
-from agents.models import AuditEntry, Run
+from agents.models import AuditEntry, GuardrailPattern, Run
 from agents.review import exports
 from chat.exports import chat_export
 from chat.imports import archive, jobs, rows, storage
 from chat.imports.values import Problem
 from chat.listing import search
-from chat.messages import run_factory
+from chat.messages import history_screening, run_factory
 from chat.models import (
     ChatImport,
     ChatSession,
@@ -378,6 +378,39 @@ def test_an_imported_chat_is_found_and_continued_on_the_visible_branch(person, a
         "12,388 ft.",
     ]
     assert "3.8 km" not in str(history)
+
+
+def test_imported_texts_pass_the_guardrails_of_the_agent_that_answers(person, agent):
+    run_import(person, upload_of("chatgpt.json"))
+    chat = chat_named("Mount Fuji")
+    for pattern, stage, action in (("feet", "input", "block"), ("12,388", "output", "mask")):
+        row = GuardrailPattern.objects.create(
+            name=f"no {stage}", pattern=pattern, stage=stage, action=action
+        )
+        row.agents.add(agent)
+
+    path = branches.visible_path(chat, person)
+    run = run_factory.prepare(chat, person, "6 * 7", agent, path)
+
+    question, answer = (line["content"] for line in run.history[-2:])
+    assert question == history_screening.QUESTION_LEFT_OUT
+    assert "12,388" not in answer
+    assert answer.endswith(" ft.")
+    assert chat.messages.filter(text__contains="And in feet?").exists()
+
+
+def test_a_corrected_imported_message_passes_them_too(person, agent):
+    run_import(person, upload_of("chatgpt.json"))
+    chat = chat_named("Mount Fuji")
+    first = chat.messages.order_by("pk")[0]
+    GuardrailPattern.objects.create(name="t", pattern="tiger", action="mask").agents.add(agent)
+
+    text, now = "Is a tiger there?", timezone.now()
+    chat.messages.filter(pk=first.pk).update(text=text, edited_at=now)
+
+    history = run_factory.history(chat, [first.pk], agent)
+    assert "tiger" not in str(history)
+    assert "there?" in history[0]["content"]
 
 
 def test_our_own_export_comes_back_with_its_branches(person, stranger):
