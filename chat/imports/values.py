@@ -15,6 +15,7 @@ MAX_NOTES = 200  # per answer
 MAX_CHAT_CHARS = 64_000_000
 MAX_CHAT_NOTES = 50_000
 CUT_MARK = "…"
+FIRST_YEAR = 1970  # of a message
 # Powers of ten of seconds, milliseconds, microseconds and nanoseconds since 1970.
 EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (0.0, 1.0))
 
@@ -130,7 +131,9 @@ def parse_time(value: Any) -> datetime | None:
     try:
         if isinstance(value, str):
             found = datetime.fromisoformat(value)
-            return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+            found = found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+            # Pages can't display the year 1 in every time zone.
+            return found if found.year >= FIRST_YEAR else None
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         if not isfinite(value) or value <= 0:

@@ -326,6 +326,7 @@ def test_a_chat_without_messages_or_with_too_many_is_rejected(nodes, problem):
         (10**30, None),
         ("10:05:09 GMT", None),
         ("9999-12-31T23:59:59-14:00", None),
+        ("0001-01-01T00:00:00Z", None),
     ],
 )
 def test_a_time_is_read_in_any_unit_or_not_at_all(value, year):
