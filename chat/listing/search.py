@@ -32,6 +32,7 @@ MAX_FOUND = 50  # chats
 MAX_HITS = 3  # displayed per chat
 PART_SIZE = 500  # chats searched at once
 MAX_ROWS = 400  # messages read per part
+CHUNK_ROWS = 10  # in memory at once: an imported message can have megabytes
 EXCERPT_CHARS = 120
 NEAR_CHARS = 2_000  # read around a match, markup included
 
@@ -48,6 +49,14 @@ class Hit:
     is_answer: bool
     excerpt: SafeString
     href: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """What is left of a matching message once its text was read."""
+
+    hits: tuple[Hit, ...] = ()
+    has_phrase: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,13 +81,14 @@ def search(user: User, query: str) -> list[FoundSession]:
     if not words:
         return []
     titles = dict(ChatSession.objects.for_user(user).saved().values_list("pk", "title"))
-    chats, found = list(titles), dict[int, list[Row]]()
+    chats, found = list(titles), dict[int, list[Match]]()
     for at in range(0, len(chats), PART_SIZE):
         part = chats[at : at + PART_SIZE]
         named = [pk for pk in part if all(_contains(titles[pk], word) for word in words)]
         found |= {pk: [] for pk in named}
-        for row in _matching_messages(part, words):
-            found.setdefault(row["session"], []).append(row)
+        for row in _matching_messages(part, words).iterator(CHUNK_ROWS):
+            matches = found.setdefault(row["session"], [])
+            matches.append(_match(row, words) if len(matches) < MAX_HITS else Match())
         if len(found) >= MAX_FOUND:
             break
     ranked = sorted(
@@ -88,7 +98,7 @@ def search(user: User, query: str) -> list[FoundSession]:
 
 
 def _load(
-    user: User, best: list[int], found: dict[int, list[Row]], words: list[str]
+    user: User, best: list[int], found: dict[int, list[Match]], words: list[str]
 ) -> list[FoundSession]:
     """Return these chats in this order, with what the list shows of them."""
     filed = FilteredRelation("filings", condition=Q(filings__user=user))
@@ -123,31 +133,34 @@ def _text_filter(column: str, word: str) -> Q:
     return condition
 
 
-def _found_session(chat: ChatSession, rows: Sequence[Row], words: list[str]) -> FoundSession:
-    hits = [hit for row in rows[:MAX_HITS] for hit in _hits(chat, row, words)]
+def _found_session(
+    chat: ChatSession, matches: Sequence[Match], words: list[str]
+) -> FoundSession:
+    hits = [hit for match in matches for hit in match.hits]
     return FoundSession(
         row=chat,
         title=mark(chat.title, words),
         is_archived=vars(chat)["archived"] is not None,
         hits=hits[:MAX_HITS],
-        more=len(hits[MAX_HITS:]) + len(rows[MAX_HITS:]),
+        more=len(hits[MAX_HITS:]) + len(matches[MAX_HITS:]),
     )
 
 
-def _hits(chat: ChatSession, row: Row, words: list[str]) -> list[Hit]:
+def _match(row: Row, words: list[str]) -> Match:
     """Return the question and the answer of a message, as far as they match."""
-    found = []
-    for is_answer, text in ((False, row["text"]), (True, row["run__answer"] or "")):
-        if any(_contains(text, word) for word in words):
-            found.append(
-                Hit(
-                    message=row["pk"],
-                    is_answer=is_answer,
-                    excerpt=excerpt(text, words),
-                    href=message_url(chat.pk, row["pk"], words),
-                )
-            )
-    return found
+    texts = ((False, row["text"]), (True, row["run__answer"] or ""))
+    hits = tuple(
+        Hit(
+            message=row["pk"],
+            is_answer=is_answer,
+            excerpt=excerpt(text, words),
+            href=message_url(row["session"], row["pk"], words),
+        )
+        for is_answer, text in texts
+        if any(_contains(text, word) for word in words)
+    )
+    phrase = " ".join(words)
+    return Match(hits=hits, has_phrase=any(_contains(text, phrase) for _is, text in texts))
 
 
 def message_url(session: int, message: int, words: list[str]) -> str:
@@ -156,16 +169,14 @@ def message_url(session: int, message: int, words: list[str]) -> str:
     return f"{reverse('chat:session', args=[session])}?{about}#message-{message}"
 
 
-def _score(title: str, rows: Sequence[Row], words: list[str]) -> int:
+def _score(title: str, matches: Sequence[Match], words: list[str]) -> int:
     """Rank a title above texts, and the whole phrase above its words; then the newest."""
     phrase = " ".join(words)
     if _contains(title, phrase):
         return 4
     if all(_contains(title, word) for word in words):
         return 3
-    newest = rows[:MAX_HITS]
-    texts = (text or "" for row in newest for text in (row["text"], row["run__answer"]))
-    return 2 if any(_contains(text, phrase) for text in texts) else 1
+    return 2 if any(match.has_phrase for match in matches) else 1
 
 
 def excerpt(text: str, words: list[str]) -> SafeString:

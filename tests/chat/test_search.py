@@ -1,5 +1,6 @@
 """Full-text search over a user's chats."""
 
+import tracemalloc
 from datetime import timedelta
 
 import pytest
@@ -139,3 +140,16 @@ def test_the_palette_gets_the_same_results(client, person):
 
     assert (found["id"], found["url"]) == (chat.pk, f"/chat/{chat.pk}/")
     assert "<mark>sencha</mark>" in found["hits"][0]["excerpt_html"]
+
+
+def test_long_messages_are_not_in_memory_all_at_once(person):
+    text = "sencha " + 500_000 * "x"
+    chat = make(person, "Imported", *[(text, "") for _message in range(40)])
+    tracemalloc.start()
+
+    (found,) = search.search(person, "sencha")
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert (found.row, len(found.hits), found.more) == (chat, 3, 37)
+    assert peak < 15_000_000
