@@ -141,6 +141,22 @@ def test_a_link_opens_the_branch_of_its_message(talk: Page):
     expect(questions(talk)).to_have_text(["What is 2 + 3?", "What is 6 * 7?"])
 
 
+def test_a_page_opened_by_a_link_stays_on_its_branch(talk: Page):
+    old = talk.locator(".message").last.get_attribute("id").removeprefix("message-")
+    edit_last(talk, "What is 9 * 9?", "Control+Enter")
+    expect(talk.locator(".fork-count")).to_contain_text("2/2")
+    address = talk.url.split("?")[0].split("#")[0]
+
+    talk.goto(f"{address}?leaf={old}")
+    expect(questions(talk)).to_have_text(["What is 2 + 3?", "What is 6 * 7?"])
+    ask(talk, "What is 3 * 3?")
+
+    expect(questions(talk).last).to_have_text("What is 3 * 3?")
+    expect(last_run(talk)).to_have_attribute("data-status", "completed")
+    talk.goto(address)
+    expect(questions(talk)).to_have_text(["What is 2 + 3?", "What is 6 * 7?", "What is 3 * 3?"])
+
+
 def test_the_message_actions_are_accessible(talk: Page):
     edit_last(talk, "What is 9 * 9?", "Control+Enter")
     expect(talk.locator(".fork-count")).to_contain_text("2/2")
