@@ -11,9 +11,9 @@ from django.utils import timezone, translation
 
 from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
-from chat.messages import queue
 from chat.models import ChatSession, PublicLink
 from chat.people_data import retention
+from chat.sessions import session_state
 from chat.sharing import members, public_links, public_pages
 from tests.audit.rows import create_question
 
@@ -276,7 +276,7 @@ def test_links_of_two_tabs_at_once_are_counted_one_by_one(person, chat, monkeypa
         return session.public_links.create(**about, **times)
 
     monkeypatch.setattr(public_links, "MAX_LINKS", 1)
-    monkeypatch.setattr(queue, "lock", wait)
+    monkeypatch.setattr(session_state, "lock", wait)
 
     with pytest.raises(public_links.PublicLinkRejected, match="already has 1 public"):
         public_links.create(chat, person, "answers", "720")
