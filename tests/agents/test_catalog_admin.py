@@ -18,6 +18,7 @@ from agents.engine.testing import Says
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
 from tests.agents.forms import agent_form
 from tests.conftest import run_question
+from tests.sampling import one_in
 from tests.wire import WireServer
 
 pytestmark = [
@@ -108,42 +109,57 @@ def test_a_definition_can_be_complete_or_only_the_function(root, definition):
 
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
-    [
-        ({"endpoint": ""}, "endpoint", "required"),
-        ({"endpoint": "ftp://weather.example/"}, "endpoint", "start with https://"),
-        ({"endpoint": "javascript:alert(1)"}, "endpoint", "start with https://"),
-        (
-            {"endpoint": "https://weather.example/{town}"},
-            "endpoint",
-            "'town', which isn't a parameter",
-        ),
-        ({"endpoint": "https://a:b@weather.example/"}, "endpoint", "password"),
-        ({"definition": '{\n"name": }'}, "definition", "line 2, column 9"),
-        ({"definition": "[]"}, "definition", "a JSON object"),
-        ({"definition": '{"function": "x"}'}, "definition", "“function” must be"),
-        ({"definition": '{"input_schema": {}}'}, "definition", "Unknown fields: input_schema"),
-        ({"definition": '{"parameters": {"type": "array"}}'}, "definition", "of type object"),
-        ({"definition": '{"type": "array"}'}, "definition", "Parameters must be a JSON Schema"),
-        (
-            {"definition": '{"type": "array", "items": {}}'},
-            "definition",
-            "Parameters must be a JSON Schema",
-        ),
-        (
-            {"definition": '{"properties": {}}'},
-            "definition",
-            "Parameters must be a JSON Schema",
-        ),
-        ({"definition": '{"description": NaN}'}, "definition", "be stored as JSON"),
-        ({"definition": '{"description": "\\ud800"}'}, "definition", "be stored as JSON"),
-        ({"definition": "[" * 100_000}, "definition", "be stored as JSON"),
-        ({"definition": json.dumps(PARAMETERS)}, "description", "Enter a description"),
-        ({"headers": "[1]"}, "headers", "a JSON object with string values"),
-        ({"headers": '{"X": 1}'}, "headers", "a JSON object with string values"),
-        ({"headers": '{"Host": "x"}'}, "headers", "'Host' is set automatically"),
-        ({"name": "two words"}, "name", "letters, numbers"),
-        ({"timeout": "0"}, "timeout", "greater than or equal to 1"),
-    ],
+    one_in(
+        4,
+        [
+            ({"endpoint": ""}, "endpoint", "required"),
+            ({"endpoint": "ftp://weather.example/"}, "endpoint", "start with https://"),
+            ({"endpoint": "javascript:alert(1)"}, "endpoint", "start with https://"),
+            (
+                {"endpoint": "https://weather.example/{town}"},
+                "endpoint",
+                "'town', which isn't a parameter",
+            ),
+            ({"endpoint": "https://a:b@weather.example/"}, "endpoint", "password"),
+            ({"definition": '{\n"name": }'}, "definition", "line 2, column 9"),
+            ({"definition": "[]"}, "definition", "a JSON object"),
+            ({"definition": '{"function": "x"}'}, "definition", "“function” must be"),
+            (
+                {"definition": '{"input_schema": {}}'},
+                "definition",
+                "Unknown fields: input_schema",
+            ),
+            (
+                {"definition": '{"parameters": {"type": "array"}}'},
+                "definition",
+                "of type object",
+            ),
+            (
+                {"definition": '{"type": "array"}'},
+                "definition",
+                "Parameters must be a JSON Schema",
+            ),
+            (
+                {"definition": '{"type": "array", "items": {}}'},
+                "definition",
+                "Parameters must be a JSON Schema",
+            ),
+            (
+                {"definition": '{"properties": {}}'},
+                "definition",
+                "Parameters must be a JSON Schema",
+            ),
+            ({"definition": '{"description": NaN}'}, "definition", "be stored as JSON"),
+            ({"definition": '{"description": "\\ud800"}'}, "definition", "be stored as JSON"),
+            ({"definition": "[" * 100_000}, "definition", "be stored as JSON"),
+            ({"definition": json.dumps(PARAMETERS)}, "description", "Enter a description"),
+            ({"headers": "[1]"}, "headers", "a JSON object with string values"),
+            ({"headers": '{"X": 1}'}, "headers", "a JSON object with string values"),
+            ({"headers": '{"Host": "x"}'}, "headers", "'Host' is set automatically"),
+            ({"name": "two words"}, "name", "letters, numbers"),
+            ({"timeout": "0"}, "timeout", "greater than or equal to 1"),
+        ],
+    ),
 )
 def test_an_invalid_tool_is_not_saved(root, changes, field, words):
     response = root.post(page("add"), tool_fields(**changes))

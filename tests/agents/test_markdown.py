@@ -21,6 +21,7 @@ from agents.web.presentation.markdown import (
 from agents.web.presentation.markdown.rendering import ATTRIBUTES, TAGS
 from tests.examples import many
 from tests.hostile_markdown import hostile_texts, ordinary_text
+from tests.sampling import one_in
 
 ATTACKS = [
     "<script>alert(1)</script>",
@@ -426,14 +427,6 @@ def render_stream(text, flush=FLUSH):
     return growing, sent
 
 
-def some_of(names):
-    """Every third of them for `make test`, the others for `make test-all`."""
-    return [
-        name if at % 3 == 0 else pytest.param(name, marks=pytest.mark.thorough)
-        for at, name in enumerate(names)
-    ]
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", hostile_texts(1))
 def test_rendering_work_grows_linearly_with_the_answer(name):
@@ -447,7 +440,7 @@ def test_rendering_work_grows_linearly_with_the_answer(name):
     assert sent < 40 * len(text)
 
 
-@pytest.mark.parametrize("name", some_of(hostile_texts(1)))
+@pytest.mark.parametrize("name", one_in(3, hostile_texts(1)))
 def test_a_hostile_streamed_answer_equals_the_reloaded_one(name):
     text = hostile_texts(8_000)[name]
     growing, _ = render_stream(text)
@@ -456,7 +449,7 @@ def test_a_hostile_streamed_answer_equals_the_reloaded_one(name):
     assert whole == render_markdown(text)
 
 
-@pytest.mark.parametrize("name", hostile_texts(1))
+@pytest.mark.parametrize("name", one_in(3, hostile_texts(1)))
 def test_hostile_text_becomes_safe_html(name):
     growing, _ = render_stream(hostile_texts(3_000)[name])
 

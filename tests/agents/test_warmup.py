@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.wire import say, serve_in_thread
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +74,7 @@ print(json.dumps(late))
 """
 
 
+@pytest.mark.thorough
 def test_the_first_message_imports_nothing_and_reads_no_certificates(tmp_path):
     with serve_in_thread(lambda request: say("Hello.")) as server:
         told = subprocess.run(

@@ -1,6 +1,5 @@
 from contextlib import contextmanager
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import ask_and_wait, begin, tool_step
@@ -17,7 +16,6 @@ def test_a_disabled_tool_is_missing_from_the_next_run(page: Page):
     expect(tool_step(run).locator(".intent")).to_contain_text("calculator")
 
 
-@pytest.mark.journey
 def test_a_new_pattern_blocks_the_next_run_with_its_message(page: Page):
     sentence = "We do not speak of <b>Macbeth</b> here."
     with a_pattern(page, name="Superstition", pattern="(?i)macbeth", message=sentence):

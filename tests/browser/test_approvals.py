@@ -102,7 +102,6 @@ def test_a_message_during_an_approval_is_queued_with_the_reason(page: Page):
     expect(page.locator(".run")).to_have_count(2)
 
 
-@pytest.mark.journey
 def test_a_call_is_rejected_in_the_inbox_with_the_keyboard(page: Page):
     asks(page, "What is 61 * 7?")
     chat = page.url

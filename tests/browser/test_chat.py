@@ -48,7 +48,6 @@ def test_signing_in_opens_the_chat_and_signing_out_works(visit, server):
     expect(page.get_by_label("Username")).to_be_visible()
 
 
-@pytest.mark.journey
 def test_an_example_fills_the_composer_and_enter_sends_it(page: Page):
     page.goto("/")
     examples = page.locator("[data-example]:visible")
@@ -256,7 +255,6 @@ def test_an_answer_is_copied_as_markdown(page: Page):
     assert "**435**" in page.evaluate("navigator.clipboard.readText()")
 
 
-@pytest.mark.journey
 def test_a_draft_survives_a_reload(page: Page):
     ask_and_wait(page, CALCULATION)
     page.locator("#text").fill("half a thou")

@@ -95,7 +95,6 @@ def test_live_text_is_in_the_language_of_the_page(page: Page):
     assert reloaded == watched
 
 
-@pytest.mark.journey
 def test_dark_and_light_are_chosen_and_remembered(page: Page):
     page.goto("/")
     light = page.evaluate(BACKGROUND)
@@ -193,7 +192,6 @@ def test_the_chat_list_is_a_drawer_on_a_phone(phone: Page):
     expect(drawer).to_be_hidden()
 
 
-@pytest.mark.journey
 def test_everything_is_reachable_by_tab_with_visible_focus(page: Page):
     ask_and_wait(page, CALCULATION)
     page.reload()

@@ -51,7 +51,6 @@ def list_operations(page: Page, api: ShopServer) -> None:
     expect(page.locator("#operation-list")).to_be_visible()
 
 
-@pytest.mark.journey
 def test_openapi_operations_are_selected_imported_and_called(page: Page, api):
     page.goto("/admin/agents/toolregistration/")
     page.get_by_role("link", name="Import from OpenAPI").click()

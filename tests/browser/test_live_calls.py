@@ -60,7 +60,6 @@ def page(visit, registry) -> Page:
     return visit(registry)
 
 
-@pytest.mark.journey
 def test_a_tool_shows_its_progress_while_it_runs(page: Page):
     run = begin(page, "index")
 

@@ -81,7 +81,6 @@ def test_writers_send_messages_and_comments_under_their_name(visit, server, page
     expect(seen.locator(".comment-count")).to_be_hidden()
 
 
-@pytest.mark.journey
 def test_a_link_gives_access_and_a_removed_member_loses_it(visit, server, page, guest, watch):
     watch.expect("404")
     ask_and_wait(page, CALCULATION)

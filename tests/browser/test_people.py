@@ -134,7 +134,6 @@ def test_an_authenticator_app_is_set_up_used_and_replaced_by_a_recovery_code(new
     expect(page.locator("#ask")).to_be_visible()
 
 
-@pytest.mark.journey
 def test_disabling_an_account_closes_its_open_chat(newcomer, outside, page):
     name = f"leaver-{time.monotonic_ns()}"
     place = newcomer(name)

@@ -34,7 +34,6 @@ def open_reviews(page: Page) -> int:
     return int((page.locator("#open-reviews").text_content().split() or ["0"])[0])
 
 
-@pytest.mark.journey
 def test_a_rating_is_saved_and_removed_live_and_reloaded(page: Page):
     run = ask_and_wait(page, "What is 2 + 2?")
     rating = run.locator(".rating")
@@ -95,7 +94,6 @@ def test_a_signed_out_user_is_asked_to_sign_in(page: Page):
     expect(page.locator(".run")).to_have_count(0)
 
 
-@pytest.mark.journey
 def test_a_correction_appears_live_in_the_askers_chat(page: Page, asker: Page):
     run = request_review(asker, "What is 3 + 3?")
     page.goto("/review/")

@@ -15,7 +15,6 @@ The purple trapdoor is this: {ATTACK} <svg onload=alert(4)> <a href="data:text/h
 """
 
 
-@pytest.mark.journey
 def test_markup_in_a_question_is_shown_as_text(page: Page):
     run = begin(page, ATTACK)
     expect(run).not_to_have_attribute("data-live", "")

@@ -41,7 +41,6 @@ def test_a_new_user_sees_an_empty_chat_list(visit, server, newcomer):
     expect(page.locator(".empty")).to_contain_text("No runs yet")
 
 
-@pytest.mark.journey
 def test_a_chat_is_named_after_its_first_question_and_listed_first(page: Page):
     ask_and_wait(page, "What is 101 + 1?")
     older = page.url
@@ -67,7 +66,6 @@ def test_a_new_chat_is_one_click_away(page: Page):
     expect(page.locator(".message")).to_have_count(0)
 
 
-@pytest.mark.journey
 def test_the_list_is_searched_while_typing(page: Page):
     ask_and_wait(page, "What is 7070 + 1?")
     ask_and_wait(page, "What is 8080 + 1?")
@@ -106,7 +104,6 @@ def test_search_results_stay_during_a_run(page: Page):
     expect(rows).to_contain_text(wanted)
 
 
-@pytest.mark.journey
 def test_a_chat_is_renamed_with_the_keyboard(page: Page):
     ask_and_wait(page, "What is 105 + 1?")
     row = page.locator(f"#session-{number_in(page)}")
@@ -139,7 +136,6 @@ def test_escape_keeps_the_title(page: Page):
     expect(row.get_by_role("link")).to_be_focused()
 
 
-@pytest.mark.journey
 def test_deleting_a_chat_needs_confirmation(page: Page, watch):
     ask_and_wait(page, "What is 107 + 1?")
     url, row = page.url, page.locator(f"#session-{number_in(page)}")

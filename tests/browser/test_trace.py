@@ -73,7 +73,6 @@ def trace_of(page: Page, question: str) -> None:
     page.wait_for_load_state()  # before that, the page ignores keys
 
 
-@pytest.mark.journey
 def test_step_details_open_next_to_the_rows(page: Page):
     trace_of(page, CALCULATION)
     panel = page.locator("#panel")

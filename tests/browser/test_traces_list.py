@@ -40,7 +40,6 @@ def filter_list(page: Page, text: str) -> None:
     expect(page.locator("#views [name=q]")).to_have_value(text.strip())
 
 
-@pytest.mark.journey
 def test_typing_filters_the_list_and_updates_the_url(traces: Page):
     expect(rows(traces)).to_have_count(50)
     pages = traces.evaluate("history.length")

@@ -1,6 +1,7 @@
 """A run's page, and the details of a step."""
 
 import json
+from itertools import product
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -62,18 +63,17 @@ async def test_the_request_tab_equals_the_sent_request(scripted):
     assert sent["tools"] == model.requests[0]["tools"]
 
 
-@pytest.mark.parametrize("tab", [*TABS, "nothing"])
-@pytest.mark.parametrize("number", [1, 2, 3])
-async def test_every_tab_of_every_step_can_be_read(tab, number, scripted, person, page):
+async def test_every_tab_of_every_step_can_be_read(scripted, person, page):
     scripted(CALL, Says(answer="42"))
     run = await run_question("What is 6 * 7?", user=person)
-    address = f"/traces/{run.pk}/steps/{number}/?tab={tab}"
 
-    whole, part = await page(address), await page(address, headers={"HX-Request": "true"})
-
-    assert "<html" in whole
-    assert "<html" not in part
-    assert 'aria-current="page"' in part
+    for number, tab in product([1, 2, 3], [*TABS, "nothing"]):
+        address = f"/traces/{run.pk}/steps/{number}/?tab={tab}"
+        part = await page(address, headers={"HX-Request": "true"})
+        assert "<html" not in part, address
+        assert 'aria-current="page"' in part, address
+        if number == 1:
+            assert "<html" in await page(address)
 
 
 async def test_a_guardrail_finding_is_on_its_turn(scripted):

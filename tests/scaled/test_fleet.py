@@ -13,7 +13,8 @@ from tests.scaled.demo import STORY, some_words
 from tests.scaled.fleet import Fleet, FleetTestbed, scaled_mode, start_services
 from tests.services import PostgreSQL, Redis
 
-pytestmark = pytest.mark.both_databases
+# Three or more processes under load: test_workers.py has the short tests of the same code.
+pytestmark = [pytest.mark.both_databases, pytest.mark.thorough]
 
 RECOVERS = 60
 
@@ -47,7 +48,6 @@ async def test_f04_killing_a_web_process_and_a_worker_loses_nothing(testbed):
     assert sum(run["takeovers"] for run in kept["runs"]) > 0
 
 
-@pytest.mark.thorough
 async def test_a_stopping_worker_hands_its_runs_over(testbed):
     fleet = testbed.product
     fleet.restart()
@@ -60,7 +60,6 @@ async def test_a_stopping_worker_hands_its_runs_over(testbed):
     assert fleet.workers[0].wait(20) == 0
 
 
-@pytest.mark.thorough
 async def test_stop_reaches_the_worker_that_drives_the_run(testbed):
     testbed.product.restart()
     async with testbed:
@@ -83,7 +82,6 @@ sharing.add_member(ChatSession.objects.get(pk={chat}), guest.username, "write")
 """
 
 
-@pytest.mark.thorough
 async def test_presence_works_across_two_web_processes(testbed):
     testbed.product.restart()
     one, other = sorted(testbed.people, key=lambda person: len(person["chats"]))[-2:]
