@@ -60,7 +60,8 @@ def test_chats_are_pinned_filed_archived_and_deleted_with_undo(page: Page, serve
     expect(folder.locator(".session")).to_have_count(1)
     row(page, "Oolong three").drag_to(folder)
     expect(folder.locator(".session")).to_have_count(2)
-    folder.locator("summary").click()
+    with page.expect_response("**/chat/folders/*/"):  # saved before the page is read again
+        folder.locator("summary").click()
     page.reload()
     expect(folder).not_to_have_attribute("open", "")
     folder.locator("summary").click()
