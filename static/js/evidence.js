@@ -1,5 +1,6 @@
 // Links from an answer to observations: what is behind one, and where it is.
 
+import { clear, highlight, highlightLater, placeOf } from "./evidence_place.js";
 import { isComposing } from "./keys.js";
 
 const root = document.documentElement;
@@ -45,8 +46,7 @@ function later(next) {
 }
 
 function show(next) {
-  const links = next.closest(".run, article, main")?.querySelector(".evidence-bar template");
-  const found = links?.content.children[Number(next.dataset.evidence) - 1];
+  const found = entry(next);
   hide();
   if (!found || !next.isConnected) return;
   tip ??= box();
@@ -56,6 +56,12 @@ function show(next) {
   shown = next;
   next.setAttribute("aria-describedby", tip.id);
   place(next);
+}
+
+// What the server says about a link.
+function entry(next) {
+  const links = next.closest(".run, article, main")?.querySelector(".evidence-bar template");
+  return links?.content.children[Number(next.dataset.evidence) - 1];
 }
 
 function box() {
@@ -100,7 +106,19 @@ function clicked(event) {
     return;
   }
   hide();
-  if (open(next)) event.preventDefault();
+  const text = entry(next)?.querySelector(".evidence-text");
+  const place = text && placeOf(text);
+  const step = open(next);
+  if (step) event.preventDefault();
+  if (!place) clear();
+  else if (step) highlight(step, place);
+  else reveal(place);
+}
+
+// A run's page loads the step, unless it is already beside the rows.
+function reveal(place) {
+  highlight(document, place);
+  highlightLater(place);
 }
 
 // In a chat the step is on the page, unless it is folded away.
@@ -109,12 +127,12 @@ function open(next) {
   const number = next.hash.replace("#step-", "");
   const step = document.getElementById(run ? `${run.id.replace("run-", "step-")}-${number}` : next.hash.slice(1));
   const details = step?.querySelector("details");
-  if (!details) return false;
+  if (!details) return null;
   for (const closed of [details, step.closest("details")]) if (closed) closed.open = true;
-  if (!step.getClientRects().length) return false;
+  if (!step.getClientRects().length) return null;
   step.scrollIntoView({ block: "center" });
   details.querySelector("summary").focus({ preventScroll: true });
-  return true;
+  return step;
 }
 
 function kept() {

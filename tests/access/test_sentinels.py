@@ -338,7 +338,7 @@ def test_the_search_covered_enough(sweep):
     places = {found.place for found in sweep.everything()}
     statuses = dict(sweep.rows("SELECT status, count(*) FROM agents_run GROUP BY status"))
 
-    assert sweep.failed == 500
+    assert sweep.failed == 503  # a table that is gone is an error of the database
     assert len([place for place in places if "root GET /admin/" in place]) > 100
     assert {"environment server", "environment of plain.py"} <= places
     assert "environment of sql_worker.py" in places

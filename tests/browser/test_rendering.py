@@ -87,6 +87,7 @@ LEAVING = """```html
 ```
 """
 ANSWERS = {"rich": RICH, "broken": BROKEN, "intruder": INTRUDER}
+HIGHLIGHTED = "() => [...(CSS.highlights.get('evidence') ?? [])].map(String)"
 CITED = "12.5% of 3,480 is **435** [1]. Elephants are the largest land animals of Africa."
 
 
@@ -101,7 +102,11 @@ def writer(tmp_path_factory, prepared_data) -> Iterator[Server]:
         if last["content"] == "calculate":
             return wire.call(("calculator", '{"expression": "3480 * 0.125"}'))
         name, _, port = last["content"].partition(" ")
-        text = LEAVING.replace("{port}", port) if name == "leaving" else ANSWERS[name]
+        text = (
+            LEAVING.replace("{port}", port)
+            if name == "leaving"
+            else ANSWERS.get(name, "A title")
+        )
         return wire.say(text)
 
     folder = tmp_path_factory.mktemp("writer")
@@ -255,6 +260,7 @@ def test_an_answer_links_to_its_observations(page: Page):
     run.locator(".answer").get_by_role("link", name="435").click()
     expect(tool_step(run).locator("details")).to_have_attribute("open", "")
     expect(tool_step(run).locator("summary")).to_be_focused()
+    assert page.evaluate(HIGHLIGHTED) == ["435"]
 
     run.get_by_role("button", name="Unsourced statements").click()
     expect(run.locator(".evidence-note")).to_contain_text("not found in any observation")
@@ -269,6 +275,8 @@ def test_an_answer_links_to_its_observations(page: Page):
     last_run(page).get_by_role("link", name="[1]").click()
     expect(page).to_have_url(re.compile(r"/traces/\d+/#step-2$"))
     expect(page.locator("#step-2 summary")).to_have_attribute("aria-current", "true")
+    page.wait_for_function("() => CSS.highlights.get('evidence')?.size")
+    assert "435" in page.evaluate(HIGHLIGHTED)[0]
 
 
 def test_on_a_phone_a_tap_explains_and_a_second_one_opens(visit, writer):
