@@ -1,7 +1,7 @@
 """Pages for frames with untrusted content.
 
 They have no origin, no cookies and no storage, and load nothing, even if opened directly: their
-own response says so. Only browsers that don't know its `webrtc` directive still allow that.
+own response says so. WebRTC is the exception: browsers have no policy for it yet.
 Content arrives by `postMessage`, so it is never in a URL or stored here.
 """
 
@@ -21,7 +21,7 @@ View = TypeVar("View", bound=Callable[..., HttpResponse])
 # Never allow-same-origin: with scripts it would undo the sandbox.
 COMMON = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "connect-src 'none'; webrtc 'block'; form-action 'none'; base-uri 'none'; "
+    "connect-src 'none'; form-action 'none'; base-uri 'none'; "
     "frame-ancestors 'self'"
 )
 SCRIPTS = {

@@ -106,13 +106,13 @@ function clicked(event) {
     return;
   }
   hide();
+  clear();
   const text = entry(next)?.querySelector(".evidence-text");
   const place = text && placeOf(text);
   const step = open(next);
   if (step) event.preventDefault();
-  if (!place) clear();
-  else if (step) highlight(step, place);
-  else reveal(place);
+  if (place && step) highlight(step, place);
+  else if (place) reveal(place);
 }
 
 // A run's page loads the step, unless it is already beside the rows.

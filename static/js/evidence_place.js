@@ -24,7 +24,6 @@ export function highlightLater(place) {
 }
 
 export function highlight(within, place) {
-  clear();
   if (!globalThis.Highlight) return false; // the step is open, which is the main thing
   // What a tool returned comes after what it was called with.
   for (const element of [...within.querySelectorAll(SEEN)].reverse()) {

@@ -18,7 +18,6 @@ def test_a_frame_has_no_origin_and_loads_nothing_even_if_opened_directly(kind, d
     assert policy["sandbox"] == "allow-scripts"
     assert policy["default-src"] == policy["connect-src"] == policy["form-action"] == "'none'"
     assert policy["img-src"] == "data:"
-    assert policy["webrtc"] == "'block'"
     assert policy["frame-ancestors"] == "'self'"
     assert "http" not in answer["Content-Security-Policy"]
     assert "X-Frame-Options" not in answer
