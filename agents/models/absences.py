@@ -1,4 +1,4 @@
-"""When nobody watched a run."""
+"""Periods in which a user's page was disconnected."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

@@ -72,8 +72,6 @@ def _scope_filter(user: AnyUser) -> models.Q | None:
 
 # `Run.step_count` and `Run.active` for queries.
 STEP_COUNT = Case(When(tasks__gt=0, then=F("tasks")), default=F("turns"))
-
-
 ACTIVE_SECONDS = F("seconds") - F("waited")
 
 

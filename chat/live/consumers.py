@@ -85,7 +85,8 @@ class ChatConsumer(LiveConsumer):
     async def send_initial(self) -> None:
         """Bring the page up to date; identical pages share the rendered frames."""
         if (linked := _parse_pk(self.query_params.get("leaf", [""])[0])) is not None:
-            await message_actions.show_branch(self.session, self.scope["user"], linked)
+            async with self.turn:  # a message sent meanwhile belongs to this branch
+                await message_actions.show_branch(self.session, self.scope["user"], linked)
         about = (
             self.conversation.last,
             self.conversation.shown,

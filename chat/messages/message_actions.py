@@ -100,9 +100,11 @@ async def delete(session: ChatSession, user: User, pk: int | None, *, below: boo
     """Delete a message and its answer, or everything below it too. A live run is stopped."""
     run = await database.run(_remove, session, user, pk, below)
     await pubsub.publish(session.topic, "messages.deleted")
+    if below:  # members on other branches see the queue, too
+        await pubsub.publish(session.topic, "queue.changed")
     if run is not None:
         await runs.stop(run)
-        await submission.answer_next(session)  # which waited for it
+        await submission.answer_next(session)  # queued messages waited for this run
 
 
 def find_own(session: ChatSession, user: User, pk: int | None) -> Message:

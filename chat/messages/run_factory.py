@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 AGENT_DEFAULTS = RunOptions()
 HISTORY_RUNS = 20
+# Of exchanges that no guardrail has checked, newest first: the database's thread does it.
+MAX_SCREENED_CHARS = 400_000
 # Only what the history needs: loading whole runs takes three times as long.
 HISTORY_FIELDS = (
     *("query", "answer", "status", "stopped_reason", "detail"),
@@ -51,15 +53,28 @@ def history(
         tree = branches.read(session.pk)
         path = tree.path(tree.newest_leaf())
     runs = _runs_of(session.pk, path)
-    unchecked = {run.pk for run in runs if _is_unchecked(run)} if agent else set()
+    unchecked = [run for run in runs if _is_unchecked(run)] if agent else []
     rules = agent_factory.build_guardrails(agent) if agent and unchecked else None
+    checked, dropped = _within_budget(unchecked) if rules else (set(), set())
     return [
         message
         for run in runs
+        if run.pk not in dropped
         for message in history_screening.screen(
-            _transcript(run), rules if run.pk in unchecked else None
+            _transcript(run), rules if run.pk in checked else None
         )
     ]
+
+
+def _within_budget(runs: Sequence[Run]) -> tuple[set[int], set[int]]:
+    """Return the newest of these runs that can be checked in time, and the others."""
+    room = MAX_SCREENED_CHARS
+    checked: set[int] = set()
+    dropped: set[int] = set()
+    for run in reversed(runs):
+        room -= len(run.query) + len(run.answer)
+        (checked if room >= 0 else dropped).add(run.pk)
+    return checked, dropped
 
 
 def _is_unchecked(run: Run) -> bool:

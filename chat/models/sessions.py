@@ -284,7 +284,7 @@ class Message(models.Model):
         on_delete=models.CASCADE,
         related_name="messages",
     )
-    # Before a message is deleted, its children are attached to its parent (chat.branches).
+    # Before a message is deleted, chat.sessions.branches attaches its children to its parent.
     parent = models.ForeignKey(
         "self",
         verbose_name=_("previous message"),

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from agents.access import audit
 from agents.db import database
-from agents.models import AuditEntry, AuditPerson, Run, Upkeep
+from agents.models import AuditEntry, AuditPerson, DeletedUsage, Run, Upkeep
 from agents.review.models import Example, Review
 from chat.imports import jobs
 from chat.models import ChatSession, Message
@@ -63,6 +63,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
     )
     if not dry_run:
         server_files.delete_unowned()
+        DeletedUsage.objects.filter(day__lt=timezone.localdate() - timedelta(days=1)).delete()
         public_links.delete_expired()
         jobs.delete_old(now)
         _save_result(done, now)

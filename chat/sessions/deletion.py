@@ -49,9 +49,12 @@ def discard(session: ChatSession, user: User, messages: Collection[int]) -> None
 
     They are invisible at once, and count towards their authors' limits until they are erased.
     """
-    place = ChatSession.objects.create(
-        user=user, title=session.title, deleted_at=timezone.now()
-    )
+    # So long ago that it can't be restored.
+    deleted_at = timezone.now() - UNDO_LIMIT
+    place = ChatSession.objects.create(user=user, title=session.title, deleted_at=deleted_at)
+    # Continuations that stay have their own events, and would be erased with their origin.
+    stays = Run.objects.filter(origin__message__in=messages, message__isnull=False)
+    stays.exclude(message__in=messages).update(origin=None, origin_step=None)
     Run.objects.filter(message__in=messages).update(topic=place.topic)
     Message.objects.filter(pk__in=messages).update(session=place)
     _hide_topics(place)
@@ -107,11 +110,12 @@ def _hide_topics(session: ChatSession) -> None:
 
 def topics_of(session: ChatSession) -> set[str]:
     """Return the topics of the chat and of its runs' reruns, which are erased with it."""
-    topics = {session.topic}
-    found = set(Run.objects.filter(origin__topic=session.topic).only("topic"))
+    # A continuation has a message, and so the topic of the chat it is in.
+    reruns = Run.objects.filter(message=None).only("topic")
+    topics, found = {session.topic}, set(reruns.filter(origin__topic=session.topic))
     while found:
         topics |= {run.topic for run in found}
-        found = set(Run.objects.filter(origin__in=found).only("topic"))
+        found = set(reruns.filter(origin__in=found))
     return topics
 
 

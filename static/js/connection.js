@@ -9,7 +9,7 @@ const ENDS = { [SHOWN_OUT]: "out", 4429: "crowded" };
 const page = Math.random().toString(36).slice(2);
 let leaving = false;
 let lost = 0; // time of the loss
-let opened = false;
+let opened = false; // and brought up to date: a refused socket never is
 let losses = 0; // since it was last steady
 let steady;
 let socket;
@@ -17,7 +17,7 @@ let socket;
 export function watch() {
   htmx.createWebSocket = connect;
   htmx.config.wsReconnectDelay = wait;
-  document.addEventListener("htmx:wsOpen", () => (opened = true));
+  document.addEventListener("htmx:wsAfterMessage", () => (opened = true), { once: true });
   document.addEventListener("htmx:wsOpen", back);
   document.addEventListener("htmx:wsOpen", settle);
   addEventListener("offline", away);

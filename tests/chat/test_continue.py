@@ -8,9 +8,11 @@ from asgiref.sync import sync_to_async
 from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
-from agents.models import Run
+from agents.models import HiddenTopic, Run
 from agents.workflows import versions
 from chat import messages
+from chat.messages import message_actions
+from chat.sessions import deletion
 from tests.conftest import TIMEOUT_SECONDS, verify_run
 
 pytestmark = [
@@ -88,3 +90,36 @@ async def test_continue_after_another_message_is_an_ordinary_question(calculator
 
     assert asked.run.origin_id is None
     await runs.wait(asked.run)
+
+
+async def test_a_continuation_outlasts_its_deleted_origin(calculator, person):
+    """The chat stays visible, and the continuation isn't erased with the message."""
+    message, _run = await stop_a_run(person)
+    again = await submit_message(message.session, person, "Continue where you left off.", 2)
+    await runs.wait(again.run)
+
+    await message_actions.delete(message.session, person, message.pk, below=False)
+
+    hidden = {topic async for topic in HiddenTopic.objects.values_list("topic", flat=True)}
+    assert message.session.topic not in hidden
+    place = (await Run.objects.aget(pk=message.run.pk)).topic
+    assert hidden == {place}
+    await Run.objects.filter(topic=place).adelete()
+    assert await Run.objects.filter(pk=again.run.pk).aexists()
+
+
+async def test_a_deleted_continuation_stays_hidden_when_its_chat_is_restored(
+    calculator, person
+):
+    message, _run = await stop_a_run(person)
+    again = await submit_message(message.session, person, "Continue where you left off.", 2)
+    await runs.wait(again.run)
+    await message_actions.delete(message.session, person, again.pk, below=False)
+    place = (await Run.objects.aget(pk=again.run.pk)).topic
+
+    await deletion.delete(message.session)
+    await sync_to_async(deletion.restore)(person, [message.session.pk])
+    restored = await sync_to_async(deletion.restore)(person, [int(place.split(".")[1])])
+
+    assert restored == []  # messages can't be
+    assert await HiddenTopic.objects.filter(topic=place).aexists()

@@ -399,6 +399,19 @@ def test_imported_texts_pass_the_guardrails_of_the_agent_that_answers(person, ag
     assert chat.messages.filter(text__contains="And in feet?").exists()
 
 
+def test_only_the_newest_imported_texts_are_checked_and_sent(person, agent, monkeypatch):
+    run_import(person, upload_of("chatgpt.json"))
+    chat = chat_named("Mount Fuji")
+    path = branches.visible_path(chat, person)
+    whole = run_factory.history(chat, path, agent)
+    monkeypatch.setattr(run_factory, "MAX_SCREENED_CHARS", 60)
+
+    shortened = run_factory.history(chat, path, agent)
+
+    assert 0 < len(shortened) < len(whole)
+    assert shortened == whole[-len(shortened) :]
+
+
 def test_a_corrected_imported_message_passes_them_too(person, agent):
     run_import(person, upload_of("chatgpt.json"))
     chat = chat_named("Mount Fuji")

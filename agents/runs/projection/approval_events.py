@@ -11,7 +11,7 @@ from agents.models import AgentStep, Approval
 from .json_values import decode_json
 from .rows import ProjectedRows, step_columns
 
-# A question without an answer is withdrawn, whoever closed it.
+# A question without an answer is withdrawn, no matter who closed it.
 VERDICT_BY_ACTION = {
     "accept": Approval.Verdict.APPROVED,
     "decline": Approval.Verdict.REJECTED,
