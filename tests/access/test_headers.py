@@ -89,6 +89,7 @@ async def test_exports_are_served_as_files(world):
         assert answer.headers["Content-Disposition"].startswith("attachment;"), route
 
 
+@pytest.mark.thorough
 async def test_every_page_of_the_console_has_a_policy_and_nothing_inline(world):
     client = world.clients["root"]
     for model in admin.site._registry:

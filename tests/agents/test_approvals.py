@@ -20,7 +20,6 @@ from agents.web.presentation.markdown import render_exact
 from tests.conftest import run_question, verify_run
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

@@ -63,7 +63,6 @@ def loaded(page: Page, images) -> None:
     assert images.evaluate(NATURAL_WIDTH) == 640
 
 
-@pytest.mark.journey
 def test_an_image_of_an_mcp_tool_is_in_the_step_and_sent_to_the_model(visit, watch, gallery):
     watch.expect("Applying inline style")  # the browser's own, on the page of an image
     page = visit(gallery)

@@ -79,7 +79,6 @@ def test_chats_are_pinned_filed_archived_and_deleted_with_undo(page: Page, serve
     expect(row(page, "Oolong three")).to_have_count(1)
 
 
-@pytest.mark.journey
 def test_a_search_result_opens_its_message_in_a_long_chat(page: Page, server):
     seed(server, "Gyokuro notes", count=70)
     page.goto("/")

@@ -64,7 +64,6 @@ CONTRASTS = """() => {
 }"""
 
 
-@pytest.mark.journey
 def test_the_language_can_be_changed_and_stays(page: Page):
     page.goto("/")
     page.get_by_role("button", name="日本語").click()

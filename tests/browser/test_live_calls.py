@@ -73,7 +73,6 @@ def test_a_tool_shows_its_progress_while_it_runs(page: Page):
     expect(tool_step(run).locator(".notes")).to_have_text("Last progress: 100%, Counted")
 
 
-@pytest.mark.journey
 def test_a_tool_asks_the_user_with_a_form(page: Page):
     run = begin(page, "register")
     form = run.locator(".elicitation[data-verdict=waiting]")

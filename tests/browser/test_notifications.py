@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import CALCULATION, ask_and_wait
@@ -26,7 +25,6 @@ def turn_on(page: Page) -> None:
     expect(page.get_by_label("A run fails")).to_be_checked()
 
 
-@pytest.mark.journey
 def test_a_run_that_ends_in_another_chat_is_notified(visit, slow_server):
     page = visit(slow_server)
     page.add_init_script(STUB)

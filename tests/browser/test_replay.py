@@ -4,7 +4,6 @@ import re
 import sqlite3
 from datetime import datetime, timedelta
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conversation import CALCULATION, LOOKUP, SEVERAL, ask_and_wait, begin, html
@@ -42,7 +41,6 @@ def move(page: Page, key: str) -> int:
     return place(page)
 
 
-@pytest.mark.journey
 def test_a_run_replayed_to_its_end_equals_the_live_run(page: Page):
     watched = bare(ask_and_wait(page, SEVERAL))
     stage = replay(page)

@@ -1,7 +1,6 @@
 import re
 from random import randrange
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import (
@@ -182,7 +181,6 @@ def test_a_chat_can_be_deleted_during_a_run(slow_page: Page):
     expect(row).to_have_count(0)
 
 
-@pytest.mark.journey
 def test_earlier_messages_load_without_moving_the_visible_text(page: Page, server):
     server.manage("shell", "-v0", "-c", MANY_MESSAGES)
     page.goto("/")

@@ -38,7 +38,6 @@ def open_elsewhere(visit, server: Server, link: str, **options) -> Page:
     return reader
 
 
-@pytest.mark.journey
 def test_a_visitor_without_an_account_reads_a_shared_run(visit, server, page, run):
     reader = open_elsewhere(visit, server, make(page, run))
 

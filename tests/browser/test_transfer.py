@@ -48,7 +48,6 @@ def test_a_chat_is_published_and_revoked(visit, server: Server, page: Page, watc
     assert reader.goto(url).status == 404
 
 
-@pytest.mark.journey
 def test_an_export_of_another_product_is_counted_and_imported(page: Page):
     page.goto("/chats/import/")
     page.locator("#import-files").set_input_files(EXPORTS / "chatgpt.json")

@@ -27,7 +27,6 @@ from chat.sessions import branches, deletion, titles
 from tests.conftest import frames_until, tab, until, verify_run
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

@@ -21,7 +21,6 @@ from chat.sharing import members
 from tests.conftest import tab
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

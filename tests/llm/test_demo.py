@@ -56,7 +56,7 @@ async def run_summary(agent, question):
 
 
 @pytest.mark.parametrize(
-    "asked", one_in(3, QUESTIONS), ids=lambda a: f"{a['agent']}: {a['question'][:40]}"
+    "asked", one_in(5, QUESTIONS), ids=lambda a: f"{a['agent']}: {a['question'][:40]}"
 )
 async def test_every_listed_question_is_answered(asked, shop):
     dialect = "react" if len(asked["question"]) % 2 else "native"

@@ -81,7 +81,7 @@ def marks(requests):
     return seen
 
 
-@pytest.mark.parametrize("prefix", one_in(4, sorted(PROVIDERS_BY_PREFIX)))
+@pytest.mark.parametrize("prefix", one_in(8, sorted(PROVIDERS_BY_PREFIX)))
 async def test_a_custom_url_gets_no_secret_from_the_environment(prefix, sent):
     error = await ask(LiteLLMModel(base_url="http://typed.invalid/v1"), f"{prefix}/some-model")
 
@@ -90,7 +90,7 @@ async def test_a_custom_url_gets_no_secret_from_the_environment(prefix, sent):
         assert {request.url.host for request in sent} == {"typed.invalid"}, error
 
 
-@pytest.mark.parametrize("prefix", one_in(4, sorted(PROVIDERS_BY_PREFIX)))
+@pytest.mark.parametrize("prefix", one_in(8, sorted(PROVIDERS_BY_PREFIX)))
 async def test_a_provider_url_gets_only_that_providers_key(prefix, sent):
     await ask(LiteLLMModel(), f"{prefix}/some-model")
 

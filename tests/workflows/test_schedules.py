@@ -10,7 +10,6 @@ from agents.workflows import acceptance, schedules, versions
 from tests.conftest import verify_run
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]
