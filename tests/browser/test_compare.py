@@ -51,7 +51,6 @@ def test_a_rerun_streams_next_to_its_origin(slow_page: Page):
     expect(page.locator(".pair-row .tag")).to_have_text(["replayed", "replayed"])
 
 
-@pytest.mark.journey
 def test_a_run_is_rerun_from_its_page_and_compared(page: Page):
     run = run_number(page, CALCULATION)
     page.set_viewport_size({"width": 1500, "height": 900})

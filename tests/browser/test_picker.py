@@ -18,7 +18,6 @@ def open_list(page: Page):
     return panel
 
 
-@pytest.mark.journey
 def test_an_agent_is_found_by_typing_and_chosen_with_enter(page: Page):
     page.goto("/")
     page.locator("#agent-button").focus()

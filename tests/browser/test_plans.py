@@ -41,7 +41,6 @@ def pending_plan(page: Page) -> Locator:
     return approval
 
 
-@pytest.mark.journey
 def test_a_plan_graph_is_live_and_its_nodes_link_to_their_steps(page: Page):
     run = start_plan(page)
     plan = run.locator(".plan")

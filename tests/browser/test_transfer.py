@@ -30,7 +30,6 @@ def publish(page: Page) -> str:
     return page.locator("#public-url").inner_text()
 
 
-@pytest.mark.journey
 def test_a_chat_is_published_and_revoked(visit, server: Server, page: Page, watch):
     watch.expect("404")  # the revoked link
     ask_and_wait(page, QUESTION)
