@@ -6,6 +6,7 @@ import hypothesis
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
+from django import conf
 from django.core.signals import request_finished
 from django.db import connections
 from django.dispatch import receiver
@@ -35,7 +36,8 @@ ORIGIN = (b"origin", b"http://testserver")
 def _default_language():
     """A request in another language leaves it active in the test's thread."""
     yield
-    translation.deactivate()
+    if conf.settings.configured:  # `make test-quick` does without
+        translation.deactivate()
 
 
 @pytest.fixture(scope="session")
