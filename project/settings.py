@@ -112,6 +112,16 @@ IMPORT_MB = ENVIRONMENT.import_mb
 SUGGEST_PEOPLE = ENVIRONMENT.suggest_people
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},  # not used
+    # Uploaded files, by their digest.
+    "files": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": DATA_DIR / "files", "base_url": None},
+    },
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
 CSRF_FAILURE_VIEW = "agents.web.error_pages.csrf_failure"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat:new"

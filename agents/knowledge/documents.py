@@ -9,10 +9,11 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
+from django.utils import timezone
 
 from agents.db import database
 from agents.engine import fault_injection
-from agents.models import Chunk, Document
+from agents.models import Chunk, Collection, Document
 from agents.tools.search import Passage
 
 from . import fts5, tsvector
@@ -22,6 +23,7 @@ from .readers import UnreadableDocument, read_file
 from .tokenizer import detect_language, is_japanese, query_terms
 
 INDEXES: dict[str, Index] = {"sqlite": fts5, "postgresql": tsvector}
+DEFAULT_COLLECTION = "Documents"
 LANGUAGE_BOOST = 1.5  # factor for passages in the question's language
 
 Outcome = Literal["added", "updated", "unchanged"]
@@ -46,14 +48,29 @@ def ingest(path: Path) -> IngestResult:
 def ingest_text(text: str, *, source: str, title: str) -> IngestResult:
     """Ingest a text; `title` is used if it has no main heading."""
     digest = sha256(text.encode()).hexdigest()
-    if known := Document.objects.filter(source=source, digest=digest).first():
+    collection = default_collection()
+    if known := collection.documents.filter(source=source, digest=digest).first():
         return IngestResult(document=known, outcome="unchanged")
 
     title, sections = split_document(text, title=title)
     if not sections:
         raise UnreadableDocument(f"{source!r} contains no text.")
-    fields = {"title": title[:200], "digest": digest, "language": detect_language(text)}
-    return _save_document(source, fields, sections)
+    fields = {
+        "title": title[:200],
+        "digest": digest,
+        "language": detect_language(text),
+        "status": Document.Status.READY,
+        "indexed_at": timezone.now(),
+    }
+    return _save_document(collection, source, fields, sections)
+
+
+def default_collection() -> Collection:
+    """Return the installation's first collection, which is open to everyone."""
+    found, _ = Collection.objects.get_or_create(
+        name=DEFAULT_COLLECTION, owner=None, topic="", defaults={"is_open": True}
+    )
+    return found
 
 
 def search(query: str, top_k: int = 5) -> list[Passage]:
@@ -72,9 +89,9 @@ async def asearch(query: str, top_k: int = 5) -> list[Passage]:
 
 @transaction.atomic
 def _save_document(
-    source: str, fields: dict[str, str], sections: list[Section]
+    collection: Collection, source: str, fields: dict[str, Any], sections: list[Section]
 ) -> IngestResult:
-    document, is_new = Document.objects.update_or_create(source=source, defaults=fields)
+    document, is_new = collection.documents.update_or_create(source=source, defaults=fields)
     document.chunks.all().delete()
     chunks = Chunk.objects.bulk_create(
         Chunk(document=document, ordinal=at, heading=section.heading, text=section.text)

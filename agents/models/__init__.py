@@ -5,9 +5,18 @@ from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent, AgentTool
 from .events import RunEvent
+from .files import StoredFile
 from .grants import ToolGrant
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailVerdict
-from .knowledge import Chunk, Document
+from .knowledge import (
+    Chunk,
+    ChunkVector,
+    Collection,
+    CollectionShare,
+    Document,
+    DocumentPart,
+    EmbeddingIndex,
+)
 from .llms import LanguageModel
 from .processes import ServerProcess
 from .runs import Run
@@ -29,8 +38,13 @@ __all__ = [
     "AuditHead",
     "AuditPerson",
     "Chunk",
+    "ChunkVector",
+    "Collection",
+    "CollectionShare",
     "DeletedUsage",
     "Document",
+    "DocumentPart",
+    "EmbeddingIndex",
     "GuardrailHit",
     "GuardrailPattern",
     "GuardrailVerdict",
@@ -45,6 +59,7 @@ __all__ = [
     "Schedule",
     "ServerProcess",
     "ServerSample",
+    "StoredFile",
     "ToolGrant",
     "ToolRegistration",
     "Upkeep",
