@@ -14,18 +14,26 @@ from .files import StoredFile
 from .types import AnyUser
 
 
+# Who has it manages the collections of the installation.
+MANAGE_PERMISSION = "agents.change_collection"
+OF_INSTALLATION = models.Q(owner=None, topic="")
+
+
 class CollectionQuerySet(models.QuerySet["Collection"]):
     def for_user(self, user: AnyUser) -> Self:
         """Return what this user can search, and whose documents they can open."""
         if not user.pk or not user.is_active:
             return self.none()
-        return self.filter(
+        may = (
             models.Q(owner=user.pk)
             | models.Q(is_open=True)
             | models.Q(groups__in=Group.objects.filter(user=user.pk).order_by().values("pk"))
             | models.Q(shares__user=user.pk)
             | models.Q(topic__in=Membership.objects.filter(user=user.pk).values("topic"))
-        ).distinct()
+        )
+        if user.has_perm(MANAGE_PERMISSION):
+            may |= OF_INSTALLATION
+        return self.filter(may, deleted_at=None).distinct()
 
     def editable_by(self, user: AnyUser) -> Self:
         """Return collections to which this user can add documents."""
@@ -34,9 +42,18 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         may = models.Q(owner=user.pk) | models.Q(shares__user=user.pk, shares__may_edit=True)
         writable = Membership.objects.filter(user=user.pk, may_write=True)
         may |= models.Q(topic__in=writable.values("topic"))
-        if user.has_perm("agents.change_collection"):
-            may |= models.Q(owner=None)
-        return self.filter(may).distinct()
+        if user.has_perm(MANAGE_PERMISSION):
+            may |= OF_INSTALLATION
+        return self.filter(may, deleted_at=None).distinct()
+
+    def managed_by(self, user: AnyUser) -> Self:
+        """Return collections that this user can rename, share and delete."""
+        if not user.pk or not user.is_active:
+            return self.none()
+        may = models.Q(owner=user.pk, topic="")
+        if user.has_perm(MANAGE_PERMISSION):
+            may |= OF_INSTALLATION
+        return self.filter(may, deleted_at=None)
 
     def library(self) -> Self:
         """Return collections that belong to no chat or project."""
@@ -80,6 +97,23 @@ class Collection(models.Model):
         help_text=_("Members of these groups can search it and open its documents."),
     )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    deleted_at = models.DateTimeField(
+        _("deleted"),
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("Invisible since then; it can be restored for a moment."),
+    )
+    deleted_from = models.ForeignKey(
+        "self",
+        verbose_name=_("deleted from"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="removals",
+        help_text=_("The collection from which these documents were deleted together."),
+    )
 
     objects = CollectionQuerySet.as_manager()
 
@@ -95,7 +129,7 @@ class Collection(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["name"],
-                condition=models.Q(topic="", owner=None),
+                condition=models.Q(topic="", owner=None, deleted_at=None),
                 name="one_collection_a_name",
                 violation_error_message=_("A collection with this name already exists."),
             ),
