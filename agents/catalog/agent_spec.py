@@ -83,8 +83,8 @@ def restore(
     if "tools" in values:
         resolved.agent.set_tools(resolved.links)
     for name, rows in resolved.many.items():
-        # Without any group it would be for everyone, so the current groups stay.
-        if rows or not values[name] or name != "groups":
+        # Without any it would be for everyone, or search everything, so the current ones stay.
+        if rows or not values[name] or name not in {"groups", "collections"}:
             getattr(resolved.agent, name).set(rows)
     agent.refresh_from_db()
     return troubles + resolved.missing
@@ -121,9 +121,9 @@ def _set_field(agent: Agent, field: models.Field, value: Any, missing: list[str]
     setattr(agent, field.name, value)
 
 
-def _related_rows(field: models.Field) -> models.QuerySet[Any]:
+def _related_rows(field: Any) -> models.QuerySet[Any]:
     related: Any = field.related_model
-    return related._default_manager.all()
+    return related._default_manager.complex_filter(field.get_limit_choices_to())
 
 
 def _find_by_name(

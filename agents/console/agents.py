@@ -220,6 +220,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
             },
         ),
         (_("Tools"), {"fields": ["given", "auto_execute_tools", "allows_sampling"]}),
+        (_("Documents"), {"fields": ["collections"]}),
         (_("Handoffs"), {"fields": ["handoffs"]}),
         (_("Experts"), {"fields": ["experts", "asker_approves_questions"]}),
         (

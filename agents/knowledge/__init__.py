@@ -1,24 +1,39 @@
 """Documents: reading, chunking and search."""
 
-from .chunking import CHUNK_SIZE, Section, split_document
-from .documents import IngestResult, asearch, ingest, ingest_text, search
+from .chunking import CHUNK_SIZE, Section, split_parts
+from .documents import (
+    IngestResult,
+    asearch,
+    default_collection,
+    index_document,
+    ingest,
+    ingest_text,
+    search,
+)
+from .parsed import ParsedPart
 from .readers import MAX_BYTES, UnreadableDocument, decode, find_files, read_file
-from .tokenizer import MAX_TERMS, query_terms
+from .retrieval import SearchResult, find
+from .retrieval.tokenizer import MAX_TERMS, query_terms
 
 __all__ = [
     "CHUNK_SIZE",
     "MAX_BYTES",
     "MAX_TERMS",
     "IngestResult",
+    "ParsedPart",
+    "SearchResult",
     "Section",
     "UnreadableDocument",
-    "ingest_text",
     "asearch",
     "decode",
+    "default_collection",
+    "find",
     "find_files",
+    "index_document",
     "ingest",
+    "ingest_text",
+    "query_terms",
     "read_file",
     "search",
-    "split_document",
-    "query_terms",
+    "split_parts",
 ]

@@ -1,71 +1,168 @@
-"""Splits text into passages at headings and paragraphs."""
+"""Splits the parts of a document into passages at headings, paragraphs and table rows."""
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
 
+from agents.models import DocumentPart
+
+from .parsed import ParsedPart
+
 CHUNK_SIZE = 1_200
+MAX_HEADING = 500
+MAX_TABLE_HEADER = 400
 
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 PIECE_PATTERN = re.compile(
     rf"(?s:.{{1,{CHUNK_SIZE}}})(?:(?<=[\n。！？])|(?<=[.!?]\s)|\Z)|(?s:.{{1,{CHUNK_SIZE}}})"
 )
+ROW_PATTERN = re.compile(rf"[^\n]{{1,{CHUNK_SIZE}}}\n?|\n")
+# Only blocks are needed, and the inline rules take most of the time.
+BLOCKS = MarkdownIt().enable("table").disable("inline")
+INLINE = MarkdownIt()
+# A heading on one page is the heading of the next, but not of the next sheet.
+CONTINUED_KINDS = {DocumentPart.Kind.TEXT, DocumentPart.Kind.PAGE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A passage of a document and its headings."""
+    """A passage, its headings, and its place: part and characters in the part's text."""
 
     heading: str
     text: str
+    part: int = 1
+    start: int = 0
+    end: int = 0
 
 
-def split_document(text: str, *, title: str) -> tuple[str, list[Section]]:
-    """Return the title, `title` by default, and the passages."""
-    blocks = list(_blocks(FRONT_MATTER.sub("", text)))
-    title = next((block for level, block in blocks if level == 1), title)
-    path: dict[int, str] = {}
-    sections: list[tuple[str, list[str]]] = [("", [])]
-    for level, block in blocks:
-        if level:
-            path = {key: above for key, above in path.items() if key < level} | {level: block}
-            names = [name for key, name in path.items() if (key, name) != (1, title)]
-            sections.append((" › ".join(names)[:500], []))
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A heading with its level, or text with level 0."""
+
+    level: int
+    start: int
+    end: int
+    heading: str = ""
+    is_table: bool = False
+
+
+@dataclass(slots=True)
+class HeadingPath:
+    """The headings above a passage; the document's title isn't repeated."""
+
+    title: str
+    names: dict[int, str] = field(default_factory=dict)
+
+    def enter(self, level: int, heading: str) -> None:
+        above = {key: name for key, name in self.names.items() if key < level}
+        self.names = above | {level: heading}
+
+    def __str__(self) -> str:
+        names = [name for name in self.names.values() if name and name != self.title]
+        return " › ".join(names)[:MAX_HEADING]
+
+
+def split_parts(parts: Iterable[ParsedPart], *, title: str) -> list[Section]:
+    """Return the passages of a document, in order."""
+    path = HeadingPath(title)
+    found: list[Section] = []
+    for part in parts:
+        if part.kind not in CONTINUED_KINDS:
+            path = HeadingPath(title, {0: part.label})
+        found += _split_part(part, path)
+    return found
+
+
+def find_title(text: str) -> str:
+    """Return the first main heading, or an empty string."""
+    return next((block.heading for block in _blocks(text) if block.level == 1), "")
+
+
+def _split_part(part: ParsedPart, path: HeadingPath) -> Iterator[Section]:
+    blocks: list[Block] = []
+    for block in _blocks(part.text):
+        if block.level:
+            yield from _pack(blocks, part, str(path))
+            blocks = []
+            path.enter(block.level, block.heading)
         else:
-            sections[-1][1].append(block)
-    return title, [
-        Section(heading=heading, text=text)
-        for heading, paragraphs in sections
-        for text in _pack_paragraphs(paragraphs)
-    ]
+            blocks.append(block)
+    yield from _pack(blocks, part, str(path))
 
 
-def _blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Yield headings with their level, and everything between them with level 0."""
-    lines = text.split("\n")
-    tokens = MarkdownIt().parse(text)
+def _pack(blocks: Iterable[Block], part: ParsedPart, heading: str) -> Iterator[Section]:
+    """Fill passages with whole pieces; the place of a passage is from its first to its last."""
+    start = end = 0
+    header = ""  # of the table that the passage begins in
+    for at, to, table in _pieces(blocks, part.text):
+        if end > start and to - start + len(header) > CHUNK_SIZE:
+            yield _section(part, heading, start, end, header)
+            start, header = at, table
+        elif end <= start:
+            start, header = at, ""
+        end = to
+    if end > start:
+        yield _section(part, heading, start, end, header)
+
+
+def _section(part: ParsedPart, heading: str, start: int, end: int, header: str) -> Section:
+    text = part.text[start:end]
+    start += len(text) - len(text.lstrip())
+    end -= len(text) - len(text.rstrip())
+    return Section(
+        heading=heading, text=header + text.strip(), part=part.number, start=start, end=end
+    )
+
+
+def _pieces(blocks: Iterable[Block], text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of sentences and rows, with the header of the table they are in."""
+    for block in blocks:
+        body = text[block.start : block.end]
+        pattern = ROW_PATTERN if block.is_table else PIECE_PATTERN
+        header = _table_header(body) if block.is_table else ""
+        for piece in pattern.finditer(body):
+            if piece[0].strip():
+                yield block.start + piece.start(), block.start + piece.end(), header
+
+
+def _table_header(table: str) -> str:
+    """Return a table's first two lines, which make the rest readable, unless they are long."""
+    lines = table.split("\n", 2)[:2]
+    header = "".join(f"{line}\n" for line in lines)
+    return header if len(header) <= MAX_TABLE_HEADER else ""
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    """Yield headings, and everything between them."""
+    skipped = len(found[0]) if (found := FRONT_MATTER.match(text)) else 0
+    text = text[skipped:]
+    offsets = _line_offsets(text, skipped)
+    tokens = BLOCKS.parse(text)
     starts = [(at, t.map[0]) for at, t in enumerate(tokens) if t.level == 0 and t.map]
-    for (at, start), (_, end) in pairwise([*starts, (len(tokens), len(lines))]):
-        if tokens[at].type == "heading_open":
-            yield int(tokens[at].tag[1]), _inline_text(tokens[at + 1])
+    for (at, first), (_, last) in pairwise([*starts, (len(tokens), len(offsets) - 1)]):
+        token = tokens[at]
+        start, end = offsets[first], offsets[last]
+        if token.type == "heading_open":
+            yield Block(int(token.tag[1]), start, end, _plain(tokens[at + 1].content))
         else:
-            yield 0, "\n".join(lines[start:end]).strip()
+            yield Block(0, start, end, is_table=token.type == "table_open")
 
 
-def _inline_text(token: Any) -> str:
-    return "".join(child.content or " " for child in token.children).strip()
+def _line_offsets(text: str, skipped: int) -> list[int]:
+    """Return where each line begins, and the end."""
+    offsets = [skipped]
+    for line in text.split("\n"):
+        offsets.append(offsets[-1] + len(line) + 1)
+    offsets[-1] -= 1  # the last line has no line end
+    return offsets
 
 
-def _pack_paragraphs(paragraphs: Iterable[str]) -> Iterator[str]:
-    passage = ""
-    for piece in (piece for text in paragraphs for piece in PIECE_PATTERN.findall(text)):
-        if passage and len(passage) + len(piece) > CHUNK_SIZE:
-            yield passage
-            passage = ""
-        passage = f"{passage}\n\n{piece.strip()}".strip()
-    if passage:
-        yield passage
+def _plain(markdown: str) -> str:
+    tokens: list[Any] = INLINE.parseInline(markdown)
+    return "".join(
+        child.content or " " for token in tokens for child in token.children or ()
+    ).strip()

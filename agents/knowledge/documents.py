@@ -1,30 +1,29 @@
-"""Ingests documents into rows and an index, and searches their passages."""
+"""Saves documents as parts and passages with an index, and searches them."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from django.conf import settings
-from django.db import connection, transaction
-from django.db.models.signals import post_delete
-from django.dispatch import receiver
+from django.db import transaction
 from django.utils import timezone
 
 from agents.db import database
 from agents.engine import fault_injection
-from agents.models import Chunk, Collection, Document
+from agents.models import Chunk, Collection, Document, DocumentPart
 from agents.tools.search import Passage
 
-from . import fts5, tsvector
-from .chunking import Section, split_document
-from .index import Index, Scores
+from . import scope as scopes
+from .chunking import Section, find_title, split_parts
+from .parsed import ParsedPart
 from .readers import UnreadableDocument, read_file
-from .tokenizer import detect_language, is_japanese, query_terms
+from .retrieval import find, full_text
+from .retrieval.tokenizer import detect_language
+from .scope import Scope
 
-INDEXES: dict[str, Index] = {"sqlite": fts5, "postgresql": tsvector}
 DEFAULT_COLLECTION = "Documents"
-LANGUAGE_BOOST = 1.5  # factor for passages in the question's language
 
 Outcome = Literal["added", "updated", "unchanged"]
 
@@ -37,32 +36,43 @@ class IngestResult:
     outcome: Outcome
 
 
-def ingest(path: Path) -> IngestResult:
+def index_document(document: Document, parts: Sequence[ParsedPart]) -> int:
+    """Replace a document's parts, passages and index entries; return how many passages it has.
+
+    Until this is done, searches find the previous ones. The document is saved as ready.
+    """
+    parts = [replace(part, text=_clean(part.text)) for part in parts]
+    sections = split_parts(parts, title=document.title)
+    if not sections:
+        raise UnreadableDocument(f"{document.name!r} contains no text.")
+    _replace(document, parts, sections)
+    return len(sections)
+
+
+def ingest(path: Path, collection: Collection | None = None) -> IngestResult:
     """Ingest a Markdown or text file, again if it changed."""
     path = path.resolve()
     inside = path.is_relative_to(settings.BASE_DIR)
     source = path.relative_to(settings.BASE_DIR) if inside else path
-    return ingest_text(read_file(path), source=source.as_posix(), title=path.stem)
+    text = read_file(path)
+    return ingest_text(text, source=source.as_posix(), title=path.stem, collection=collection)
 
 
-def ingest_text(text: str, *, source: str, title: str) -> IngestResult:
+def ingest_text(
+    text: str, *, source: str, title: str, collection: Collection | None = None
+) -> IngestResult:
     """Ingest a text; `title` is used if it has no main heading."""
     digest = sha256(text.encode()).hexdigest()
-    collection = default_collection()
-    if known := collection.documents.filter(source=source, digest=digest).first():
+    collection = collection or default_collection()
+    known = collection.documents.filter(source=source).first()
+    if known and known.digest == digest:
         return IngestResult(document=known, outcome="unchanged")
-
-    title, sections = split_document(text, title=title)
-    if not sections:
-        raise UnreadableDocument(f"{source!r} contains no text.")
-    fields = {
-        "title": title[:200],
-        "digest": digest,
-        "language": detect_language(text),
-        "status": Document.Status.READY,
-        "indexed_at": timezone.now(),
-    }
-    return _save_document(collection, source, fields, sections)
+    document = known or Document(collection=collection, source=source)
+    document.title = (find_title(text) or title)[:200]
+    document.digest = digest
+    document.language = detect_language(text)
+    index_document(document, [ParsedPart(text=text)])
+    return IngestResult(document=document, outcome="updated" if known else "added")
 
 
 def default_collection() -> Collection:
@@ -73,57 +83,65 @@ def default_collection() -> Collection:
     return found
 
 
-def search(query: str, top_k: int = 5) -> list[Passage]:
-    """Return the most relevant passages, those with all terms first."""
-    terms = query_terms(query)
-    if not terms or top_k < 1:
-        return []
-    every, some = _index().search(terms, top_k * 4)
-    language = "ja" if is_japanese(query) else "en"
-    return [*_rank_passages(every, language), *_rank_passages(some, language)][:top_k]
+def search(
+    query: str,
+    top_k: int = 5,
+    *,
+    scope: Scope | None = None,
+    queries: Sequence[str] = (),
+) -> list[Passage]:
+    """Return the most relevant passages in scope, by default in open collections."""
+    scope = scopes.open_to_everyone() if scope is None else scope
+    return find(query, top_k, scope=scope, queries=queries).passages
 
 
-async def asearch(query: str, top_k: int = 5) -> list[Passage]:
-    return await database.run(search, query, top_k)
+async def asearch(
+    query: str,
+    top_k: int = 5,
+    *,
+    scope: Scope | None = None,
+    queries: Sequence[str] = (),
+) -> list[Passage]:
+    return await database.run(search, query, top_k, scope=scope, queries=queries)
 
 
 @transaction.atomic
-def _save_document(
-    collection: Collection, source: str, fields: dict[str, Any], sections: list[Section]
-) -> IngestResult:
-    document, is_new = collection.documents.update_or_create(source=source, defaults=fields)
+def _replace(
+    document: Document, parts: Sequence[ParsedPart], sections: Sequence[Section]
+) -> None:
+    document.status = Document.Status.READY
+    document.indexed_at = timezone.now()
+    document.save()
+    document.parts.all().delete()
     document.chunks.all().delete()
+    DocumentPart.objects.bulk_create(_part_row(document, part) for part in parts)
     chunks = Chunk.objects.bulk_create(
-        Chunk(document=document, ordinal=at, heading=section.heading, text=section.text)
+        Chunk(
+            document=document,
+            ordinal=at,
+            heading=section.heading,
+            text=section.text,
+            part=section.part,
+            start=section.start,
+            end=section.end,
+        )
         for at, section in enumerate(sections, start=1)
     )
     fault_injection.point("before_document_index")
-    _index().upsert(chunks)
-    return IngestResult(document=document, outcome="added" if is_new else "updated")
+    full_text.upsert(chunks)
 
 
-@receiver(post_delete, sender=Chunk)
-def _remove_from_index(instance: Chunk, **kwargs: Any) -> None:
-    _index().delete(instance.pk)
+def _part_row(document: Document, part: ParsedPart) -> DocumentPart:
+    return DocumentPart(
+        document=document,
+        number=part.number,
+        kind=part.kind,
+        label=part.label[:200],
+        text=part.text,
+        is_recognized=part.is_recognized,
+    )
 
 
-def _index() -> Index:
-    return INDEXES[connection.vendor]
-
-
-def _rank_passages(scores: Scores, language: str) -> list[Passage]:
-    chunks = Chunk.objects.select_related("document").in_bulk(scores)
-    found = [
-        Passage(
-            document=chunk.document.title,
-            source=chunk.document.name,
-            heading=chunk.heading,
-            chunk=chunk.ordinal,
-            text=chunk.text,
-            score=score * (LANGUAGE_BOOST if chunk.document.language == language else 1),
-            lang=chunk.document.language,
-        )
-        for pk, score in scores.items()
-        if (chunk := chunks.get(pk))
-    ]
-    return sorted(found, key=lambda passage: -passage.score)
+def _clean(text: str) -> str:
+    """Return text with plain line ends; PostgreSQL can't save a NUL."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")

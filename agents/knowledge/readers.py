@@ -4,7 +4,7 @@ import codecs
 import re
 from pathlib import Path
 
-from .tokenizer import KANA
+from .retrieval.tokenizer import KANA
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".md", ".markdown", ".txt")

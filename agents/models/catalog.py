@@ -169,6 +169,17 @@ class Agent(Restricted):
             "the user."
         ),
     )
+    collections = models.ManyToManyField(
+        "agents.Collection",
+        verbose_name=_("collections it can search"),
+        blank=True,
+        related_name="agents",
+        limit_choices_to={"owner": None, "topic": ""},
+        help_text=_(
+            "Documents this agent searches, as far as the user can open them. If none is "
+            "selected, it searches everything the user can open."
+        ),
+    )
     asker_approves_questions = models.BooleanField(
         _("user approves questions to experts"),
         default=True,

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from difflib import SequenceMatcher
 
-from agents.knowledge.tokenizer import CJK, normalize
+from agents.knowledge.retrieval.tokenizer import CJK, normalize
 
 WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:[.,][^\W{CJK}]+)*")
 # Beyond this, order is ignored, because it would take too long.

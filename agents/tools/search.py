@@ -19,6 +19,12 @@ class Passage:
     text: str
     score: float = 0.0
     lang: str = ""
+    document_id: int = 0
+    chunk_id: int = 0
+    collection_id: int = 0
+    part: int = 1  # number of the document's part: its page, slide or sheet
+    start: int | None = None  # characters in the part's text
+    end: int | None = None
 
     @property
     def citation(self) -> str:

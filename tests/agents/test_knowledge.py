@@ -8,6 +8,7 @@ from django.db import connection
 from agents import knowledge
 from agents.catalog import sample_data
 from agents.engine import fault_injection
+from agents.knowledge.chunking import find_title
 from agents.models import Chunk, Document
 from agents.tools.search import SearchTool, format_passages
 
@@ -312,9 +313,13 @@ def test_a_file_that_is_not_a_document_is_rejected_with_a_message(tmp_path, cont
         knowledge.ingest(file)
 
 
+def split(text, title=""):
+    return knowledge.split_parts([knowledge.ParsedPart(text=text)], title=title)
+
+
 def test_a_long_section_is_split_between_paragraphs():
     paragraphs = [f"Paragraph {n}. " + "word " * 100 for n in range(6)]
-    _, sections = knowledge.split_document("# Title\n\n" + "\n\n".join(paragraphs), title="")
+    sections = split("# Title\n\n" + "\n\n".join(paragraphs), title="Title")
 
     assert [section.text.count("Paragraph") for section in sections] == [2, 2, 2]
     assert all(section.text.startswith("Paragraph") for section in sections)
@@ -322,7 +327,7 @@ def test_a_long_section_is_split_between_paragraphs():
 
 @pytest.mark.parametrize("text", ["これは文です。" * 900, "x" * 5_000, "word\n" * 2_000])
 def test_an_endless_paragraph_is_split(text):
-    _, sections = knowledge.split_document(text, title="")
+    sections = split(text)
 
     assert max(len(section.text) for section in sections) <= knowledge.CHUNK_SIZE
     assert "".join(re.sub(r"\s", "", s.text) for s in sections) == re.sub(r"\s", "", text)
@@ -330,10 +335,67 @@ def test_an_endless_paragraph_is_split(text):
 
 def test_a_comment_in_a_code_block_is_not_a_heading():
     text = "---\ntags: x\n---\n# Set-up\n\n```\n# not a heading\nmake run\n```\n"
-    title, [section] = knowledge.split_document(text, title="file")
+    title = find_title(text)
+    [section] = split(text, title=title)
 
     assert (title, section.heading) == ("Set-up", "")
     assert "# not a heading" in section.text
+
+
+TABLE = "| Item | Price |\n|---|---|\n" + "".join(
+    f"| Bowl {n} | {n}.00 |\n" for n in range(200)
+)
+
+
+def test_a_passage_knows_its_place_in_the_part():
+    text = (
+        f"---\nx: y\n---\n# Title\n\nFirst. {'word ' * 300}\n\n## Next\n\nLast one.\n\n{TABLE}"
+    )
+
+    sections = split(text, title="Title")
+
+    assert all(one.text.endswith(text[one.start : one.end]) for one in sections)
+    assert {one.heading for one in sections} == {"", "Next"}
+
+
+def test_rows_of_a_long_table_have_its_header():
+    sections = split(TABLE)
+
+    assert len(sections) > 2
+    assert all(one.text.startswith("| Item | Price |\n|---|---|\n| Bowl") for one in sections)
+
+
+def test_pages_continue_a_section_and_sheets_begin_one():
+    part = knowledge.ParsedPart
+    pages = [
+        part(kind="page", number=1, text="## Rent\n\nDue monthly."),
+        part(kind="page", number=2, text="Late fees apply."),
+        part(kind="sheet", number=3, label="Fees", text="| a |\n|---|\n| 1 |"),
+    ]
+
+    sections = knowledge.split_parts(pages, title="Lease")
+
+    assert [(one.part, one.heading) for one in sections] == [
+        (1, "Rent"),
+        (2, "Rent"),
+        (3, "Fees"),
+    ]
+
+
+def test_the_parts_of_a_document_are_replaced_with_its_passages():
+    done = knowledge.ingest_text("# A\n\nOne heron.", source="a.md", title="A")
+    pages = [
+        knowledge.ParsedPart(kind="page", number=n, text=f"Page {n}\r\n\0") for n in (1, 2)
+    ]
+
+    assert knowledge.index_document(done.document, pages) == 2
+
+    assert [row.text for row in done.document.parts.all()] == [
+        "Page 1\n\ufffd",
+        "Page 2\n\ufffd",
+    ]
+    assert knowledge.search("heron") == []
+    assert [found.part for found in knowledge.search("page 2")][:1] == [2]
 
 
 def test_the_command_ingests_files_and_folders(tmp_path, capsys):

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 
 from agents.access import permissions
 from agents.db.compiled_queries import compiled_query
+from agents.knowledge import scope
 from agents.models import Agent, AgentTool, Run, ToolRegistration
 
 from .. import agent_spec
@@ -56,6 +57,14 @@ def expert_groups(run: Run, agent: Agent) -> tuple[str, ...]:
         return tuple(group.name for group in resolve_draft(run).many.get("experts", ()))
     groups = Group.objects.filter(agents_that_ask=agent.pk).order_by("name")
     return tuple(groups.values_list("name", flat=True))
+
+
+def search_scope(run: Run, agent: Agent, topics: Iterable[str] = ()) -> scope.Scope:
+    """Return the documents the agent can search in this run; `topics` are of its project."""
+    chosen = None
+    if run.is_draft_run and agent.pk == run.agent_id:
+        chosen = {row.pk for row in resolve_draft(run).many.get("collections", ())}
+    return scope.for_run(run.user_id, run.topic, agent, topics=topics, chosen=chosen)
 
 
 @compiled_query

@@ -90,7 +90,8 @@ class ConfigColumn:
         return [not_found_message(kind, name) for name in names if name not in known]
 
     def _related_rows(self, names: Collection[str]) -> models.QuerySet[Any]:
-        return self.field.related_model._default_manager.filter(name__in=names)
+        rows = self.field.related_model._default_manager.filter(name__in=names)
+        return rows.complex_filter(self.field.get_limit_choices_to())
 
 
 def editable_columns(

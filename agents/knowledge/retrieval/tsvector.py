@@ -7,7 +7,7 @@ once. A word missing there occurs once.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
 
 from django.db import connection
@@ -42,6 +42,9 @@ WITH asked AS (
     SELECT at, rowid, length,
         greatest(8 * ts_rank_cd('{0.125, 0, 0.25, 1}', telling, term), 1)::float AS said
     FROM asked JOIN agents_chunk_index ON words @@ term
+    JOIN agents_chunk AS chunk ON chunk.id = rowid
+    JOIN agents_document AS document ON document.id = chunk.document_id
+    WHERE document.collection_id = ANY(%s)
 ), shelf AS (
     SELECT count(*) AS passages, avg(length) AS usual FROM agents_chunk_index
 ), rarity AS (
@@ -51,9 +54,8 @@ WITH asked AS (
     SELECT rowid, count(*) = %s AS has_every,
         sum(rarity * said * 2.2 / (said + 1.2 * (0.25 + 0.75 * length / usual))) AS score
     FROM hits JOIN rarity USING (at), shelf GROUP BY rowid
-    ORDER BY has_every DESC, score DESC, rowid
 )
-SELECT rowid, score, has_every FROM found JOIN agents_chunk ON id = rowid
+SELECT rowid, score, has_every FROM found
 ORDER BY has_every DESC, score DESC, rowid LIMIT %s
 """
 
@@ -64,19 +66,21 @@ def upsert(chunks: Sequence[Chunk]) -> None:
         cursor.executemany(UPSERT_SQL, [_index_row(chunk, stems) for chunk in chunks])
 
 
-def delete(chunk: int) -> None:
+def delete(chunks: Sequence[int]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM agents_chunk_index WHERE rowid = %s", [chunk])
+        cursor.execute("DELETE FROM agents_chunk_index WHERE rowid = ANY(%s)", [[*chunks]])
 
 
-def search(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
+def search(
+    terms: Sequence[str], limit: int, collections: Collection[int]
+) -> tuple[Scores, Scores]:
     phrases = {term: WORD.findall(to_phrase(term)) for term in terms}
     stems = _stems(word for words in phrases.values() for word in words)
     tsqueries = [
         _to_tsquery([stems[w] for w in words], term) for term, words in phrases.items()
     ]
     with connection.cursor() as cursor:
-        cursor.execute(SEARCH_SQL, [tsqueries, len(tsqueries), limit])
+        cursor.execute(SEARCH_SQL, [tsqueries, [*collections], len(tsqueries), limit])
         found = cursor.fetchall()
     every = {chunk: score for chunk, score, has_every in found if has_every}
     return every, {chunk: score for chunk, score, has_every in found if not has_every}

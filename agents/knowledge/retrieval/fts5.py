@@ -1,6 +1,7 @@
 """The index on SQLite: FTS5, which stems Latin words itself."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 
 from django.db import connection
 
@@ -29,15 +30,19 @@ def upsert(chunks: Sequence[Chunk]) -> None:
         )
 
 
-def delete(chunk: int) -> None:
+def delete(chunks: Sequence[int]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM agents_chunk_index WHERE rowid = %s", [chunk])
+        cursor.executemany(
+            "DELETE FROM agents_chunk_index WHERE rowid = %s", [[chunk] for chunk in chunks]
+        )
 
 
-def search(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
+def search(
+    terms: Sequence[str], limit: int, collections: Collection[int]
+) -> tuple[Scores, Scores]:
     phrases = [_quote_term(term) for term in terms]
-    every = _matches(" AND ".join(phrases), limit)
-    some = _matches(" OR ".join(phrases), limit)
+    every = _matches(" AND ".join(phrases), limit, collections)
+    some = _matches(" OR ".join(phrases), limit, collections)
     return every, {chunk: score for chunk, score in some.items() if chunk not in every}
 
 
@@ -49,13 +54,15 @@ def _quote_term(term: str) -> str:
     return f'"{to_phrase(term)}"{" *" if is_single_cjk(term) else ""}'
 
 
-def _matches(expression: str, limit: int) -> Scores:
+def _matches(expression: str, limit: int, collections: Collection[int]) -> Scores:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT agents_chunk.id, -rank FROM agents_chunk_index"
-            " JOIN agents_chunk ON agents_chunk.id = agents_chunk_index.rowid"
+            "SELECT chunk.id, -rank FROM agents_chunk_index"
+            " JOIN agents_chunk AS chunk ON chunk.id = agents_chunk_index.rowid"
+            " JOIN agents_document AS document ON document.id = chunk.document_id"
             " WHERE agents_chunk_index MATCH %s AND rank MATCH 'bm25(2.0, 8.0, 1.0)'"
+            " AND document.collection_id IN (SELECT value FROM json_each(%s))"
             " ORDER BY rank LIMIT %s",
-            [expression, limit],
+            [expression, json.dumps([*collections]), limit],
         )
         return dict(cursor.fetchall())

@@ -1,0 +1,123 @@
+"""Who can find what: a search reads only the collections that the server computed."""
+
+import pytest
+from django.contrib.auth.models import Group, User
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agents import knowledge
+from agents.knowledge import scope
+from agents.models import Agent, Collection, CollectionShare, Membership
+
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
+
+PEOPLE = 3
+
+
+def add_collection(name, text="The heron nests.", **fields):
+    collection = Collection.objects.create(name=name, **fields)
+    knowledge.ingest_text(text, source=f"{name}.md", title=name, collection=collection)
+    return collection
+
+
+def found_by(user, agent=None, topic="", **more):
+    where = scope.for_run(user and user.pk, topic, agent, **more)
+    return {passage.source for passage in knowledge.search("heron", 50, scope=where)}
+
+
+rights = st.fixed_dictionaries(
+    {
+        "owner": st.none() | st.integers(0, PEOPLE - 1),
+        "is_open": st.booleans(),
+        "groups": st.sets(st.integers(0, 1)),
+        "shares": st.sets(st.integers(0, PEOPLE - 1)),
+    }
+)
+
+
+def may_read(right, person, memberships):
+    return (
+        right["owner"] == person
+        or right["is_open"]
+        or person in right["shares"]
+        or bool(right["groups"] & memberships[person])
+    )
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    given_rights=st.lists(rights, min_size=1, max_size=4),
+    memberships=st.lists(st.sets(st.integers(0, 1)), min_size=PEOPLE, max_size=PEOPLE),
+)
+def test_nobody_finds_a_passage_they_cannot_open(db, given_rights, memberships):
+    Collection.objects.all().delete()
+    User.objects.all().delete()
+    Group.objects.all().delete()
+    groups = [Group.objects.create(name=f"group {n}") for n in range(2)]
+    people = [User.objects.create(username=f"person {n}") for n in range(PEOPLE)]
+    for person, chosen in zip(people, memberships, strict=True):
+        person.groups.set([groups[n] for n in chosen])
+    for n, right in enumerate(given_rights):
+        owner = None if right["owner"] is None else people[right["owner"]]
+        one = add_collection(f"c{n}", owner=owner, is_open=right["is_open"])
+        one.groups.set([groups[n] for n in right["groups"]])
+        for share in right["shares"]:
+            CollectionShare.objects.create(collection=one, user=people[share])
+
+    for at, person in enumerate(people):
+        allowed = {
+            f"c{n}.md"
+            for n, right in enumerate(given_rights)
+            if may_read(right, at, memberships)
+        }
+        assert found_by(person) == allowed
+    assert found_by(None) == {f"c{n}.md" for n, r in enumerate(given_rights) if r["is_open"]}
+
+
+def test_a_run_searches_the_documents_of_its_own_chat_only(django_user_model):
+    user = django_user_model.objects.create(username="ann")
+    for topic in ("chat.1", "chat.2", "project.1"):
+        add_collection(topic, topic=topic)
+        Membership.objects.create(topic=topic, user=user)
+
+    assert found_by(user, topic="chat.1") == {"chat.1.md"}
+    assert found_by(user, topic="chat.1", topics=["project.1"]) == {"chat.1.md", "project.1.md"}
+    assert found_by(user) == set()
+
+
+def test_an_agent_searches_its_own_collections_and_no_more_than_the_user_can_open(
+    django_user_model,
+):
+    user = django_user_model.objects.create(username="ann")
+    hidden = add_collection("hidden")
+    handbook = add_collection("handbook", is_open=True)
+    add_collection("prices", is_open=True)
+    agent = Agent.objects.create(name="helper")
+
+    assert found_by(user, agent) == {"handbook.md", "prices.md"}
+    agent.collections.set([hidden, handbook])
+    assert found_by(user, agent) == {"handbook.md"}
+    assert found_by(user, agent, chosen={hidden.pk}) == set()
+
+
+def test_a_deactivated_user_finds_only_what_the_chat_has(django_user_model):
+    user = django_user_model.objects.create(username="gone", is_active=False)
+    add_collection("handbook", is_open=True)
+
+    assert found_by(user) == set()
+
+
+def test_named_collections_are_only_ever_intersected_with_the_scope():
+    mine = scope.Scope(frozenset({1, 2}))
+
+    assert mine.limited_to([2, 3]) == scope.Scope(frozenset({2}))
+    assert not mine.limited_to([3])
+
+
+def test_a_search_without_a_scope_reads_open_collections():
+    add_collection("closed")
+    add_collection("open", is_open=True)
+
+    assert {passage.source for passage in knowledge.search("heron")} == {"open.md"}
