@@ -31,7 +31,7 @@ LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 WORKER_SETTINGS = ("secret_key", "database_url", "redis_url")
 SECRET_NAMES = {
     *("ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"),
-    *("ASHIATO_OTLP_HEADERS", "ASHIATO_METRICS_TOKEN"),
+    *("ASHIATO_OTLP_HEADERS", "ASHIATO_METRICS_TOKEN", "ASHIATO_S3_SECRET"),
 }
 MIN_TOKEN_CHARS = 16
 HEADER_PATTERN = re.compile(r"[\w-]+\s*=[ -~]*", re.ASCII)
@@ -121,6 +121,7 @@ class Environment(BaseSettings):
     person_runs: int | None = Field(default=None, ge=1, le=10_000)
     person_messages: int | None = Field(default=None, ge=1, le=10_000)
     person_tokens: int | None = Field(default=None, ge=1, le=10**12)
+    person_files_mb: int = Field(default=2_000, ge=0, le=10**9)
     person_sockets: int = Field(default=20, ge=1, le=100_000)
     keep_runs_days: int | None = Field(default=None, ge=1, le=36_500)
     keep_audit_days: int | None = Field(default=None, ge=1, le=36_500)
@@ -129,6 +130,12 @@ class Environment(BaseSettings):
     import_mb: int = Field(default=500, ge=1, le=10_000)
     generated_titles: bool = True
     suggest_people: bool = False
+    s3_bucket: str = ""
+    s3_endpoint: str = ""
+    s3_region: str = ""
+    s3_prefix: str = "files"
+    s3_key_id: str = ""
+    s3_secret: SecretStr | None = None
 
     @field_validator("database_url")
     @classmethod
@@ -219,6 +226,13 @@ class Environment(BaseSettings):
             raise ValueError("a full URL such as http://127.0.0.1:4318")
         if value and not can_send_spans():
             raise ValueError("empty until OpenTelemetry is installed (make otlp)")
+        return value
+
+    @field_validator("s3_bucket")
+    @classmethod
+    def _check_s3_bucket(cls, value: str) -> str:
+        if value and find_spec("storages") is None:
+            raise ValueError("empty until django-storages is installed (make s3)")
         return value
 
     @field_validator("otlp_headers")

@@ -1,4 +1,4 @@
-"""The database and channel layer: for this process alone, or for many."""
+"""The database, channel layer and file storage: for this process alone, or for many."""
 
 import sys
 from typing import Any
@@ -31,6 +31,35 @@ def channel_layer(environment: Environment) -> dict[str, Any]:
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {"hosts": [host], "prefix": "ashiato"},
     }
+
+
+def file_storage(environment: Environment) -> dict[str, Any]:
+    """Return where uploaded files are: the data folder, or a bucket."""
+    if environment.s3_bucket:
+        return _s3(environment)
+    options = {
+        "location": environment.data / "files",
+        "base_url": None,
+        "file_permissions_mode": 0o600,
+        "directory_permissions_mode": 0o700,
+    }
+    return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": options}
+
+
+def _s3(environment: Environment) -> dict[str, Any]:
+    secret = environment.s3_secret
+    options = {
+        "bucket_name": environment.s3_bucket,
+        "endpoint_url": environment.s3_endpoint or None,
+        "region_name": environment.s3_region or None,
+        "location": environment.s3_prefix,
+        # Without a key, boto3 finds the machine's own role.
+        "access_key": environment.s3_key_id or None,
+        "secret_key": secret.get_secret_value() if secret else None,
+        "default_acl": "private",
+        "file_overwrite": True,
+    }
+    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}
 
 
 def _sqlite(environment: Environment) -> dict[str, Any]:

@@ -95,6 +95,8 @@ TOOL_MODULES = environment.split_list(ENVIRONMENT.tools)
 PERSON_RUNS = ENVIRONMENT.person_runs
 PERSON_MESSAGES = ENVIRONMENT.person_messages
 PERSON_TOKENS = ENVIRONMENT.person_tokens
+# Size of a user's uploaded files; 0 means no limit.
+PERSON_FILES_MB = ENVIRONMENT.person_files_mb
 # Open sockets per user and process: about one per tab.
 PERSON_SOCKETS = ENVIRONMENT.person_sockets
 # How long messages and audit entries are stored; None means forever.
@@ -115,10 +117,7 @@ SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},  # not used
     # Uploaded files, by their digest.
-    "files": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": DATA_DIR / "files", "base_url": None},
-    },
+    "files": services.file_storage(ENVIRONMENT),
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 

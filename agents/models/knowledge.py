@@ -13,7 +13,6 @@ from .access import Membership
 from .files import StoredFile
 from .types import AnyUser
 
-
 # Who has it manages the collections of the installation.
 MANAGE_PERMISSION = "agents.change_collection"
 OF_INSTALLATION = models.Q(owner=None, topic="")

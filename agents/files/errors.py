@@ -1,0 +1,2 @@
+class FileRefused(Exception):
+    """A file isn't saved; the message is a sentence for the user."""

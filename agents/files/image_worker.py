@@ -1,0 +1,95 @@
+"""Decodes one image in its own confined process, killed when it is late.
+
+Started by path with an empty environment: `image_worker.py SOURCE IMAGE THUMBNAIL`. It writes
+an image that models and browsers can take (turned as it was taken, without its metadata), and
+a thumbnail; an empty name leaves one out. The reply is one JSON object on standard output.
+"""
+
+import json
+import resource
+import sys
+from typing import Any
+
+from PIL import Image, ImageOps
+
+MAX_SIDE = 2_000
+# Providers limit an image to 5 MB in base64.
+MAX_BYTES = 3_700_000
+MAX_PIXELS = 100_000_000
+THUMBNAIL_SIDE = 480
+MEMORY_BYTES = 1_500 * 2**20
+CPU_SECONDS = 25
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+QUALITIES = (90, 80, 65, 50)
+
+
+def main(source: str, target: str, thumbnail: str) -> dict[str, Any]:
+    _limit_resources()
+    Image.MAX_IMAGE_PIXELS = MAX_PIXELS
+    with Image.open(source, formats=FORMATS) as opened:
+        if opened.width * opened.height > MAX_PIXELS:
+            return {"problem": "pixels"}
+        # A JPEG is decoded at a fraction of its size, if that is enough.
+        if target == "":
+            opened.draft("RGB", (THUMBNAIL_SIDE * 2, THUMBNAIL_SIDE * 2))
+        name = opened.format or "PNG"
+        image = ImageOps.exif_transpose(opened)
+        image.load()
+    if thumbnail:
+        _save_thumbnail(image, thumbnail)
+    return _save_image(image, name, target) if target else {}
+
+
+def _save_image(image: Image.Image, name: str, target: str) -> dict[str, Any]:
+    image.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
+    has_alpha = image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info
+    kind = {"JPEG": "JPEG", "WEBP": "WEBP"}.get(name, "PNG")
+    if kind == "PNG":
+        image.convert("RGBA" if has_alpha else "RGB").save(target, "PNG")
+        if _size(target) > MAX_BYTES:
+            kind = "WEBP" if has_alpha else "JPEG"
+    for quality in () if kind == "PNG" else QUALITIES:
+        image.convert("RGBA" if kind == "WEBP" and has_alpha else "RGB").save(
+            target, kind, quality=quality
+        )
+        if _size(target) <= MAX_BYTES:
+            break
+    return {"width": image.width, "height": image.height, "type": f"image/{kind.lower()}"}
+
+
+def _save_thumbnail(image: Image.Image, target: str) -> None:
+    small = image.copy()
+    small.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
+    small.convert("RGBA").save(target, "WEBP", quality=75)
+
+
+def _size(path: str) -> int:
+    with open(path, "rb") as file:
+        return file.seek(0, 2)
+
+
+def _limit_resources() -> None:
+    limits = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: 32,
+        resource.RLIMIT_CPU: CPU_SECONDS,
+        resource.RLIMIT_FSIZE: 200_000_000,
+    }
+    if sys.platform == "linux":
+        limits[resource.RLIMIT_AS] = MEMORY_BYTES
+    for kind, limit in limits.items():
+        _, most = resource.getrlimit(kind)
+        limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
+        resource.setrlimit(kind, (limit, limit))
+
+
+if __name__ == "__main__":
+    try:
+        reply = main(*sys.argv[1:])
+    except Image.DecompressionBombError:
+        reply = {"problem": "pixels"}
+    except MemoryError:
+        reply = {"problem": "memory"}
+    except Exception:  # a damaged image can raise anything
+        reply = {"problem": "damaged"}
+    sys.stdout.write(json.dumps(reply))

@@ -1,0 +1,269 @@
+"""Saves each content once, by its digest, and deletes it when no row refers to it.
+
+Bytes are in place before their row is committed, and a row is locked while its bytes are
+deleted, so a row always has its bytes. Call `save` in the transaction that creates the row
+which refers to the file; otherwise it can be released in between.
+"""
+
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from django.conf import settings
+from django.core.files.base import File
+from django.core.files.storage import FileSystemStorage, Storage, storages
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet, Sum
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents.models import Document, StoredFile
+from agents.models.types import AnyUser
+
+from .errors import FileRefused
+from .sizes import format_megabytes
+from .sniffing import sniff
+
+Content: TypeAlias = "UploadedFile[Any] | bytes | Iterable[bytes]"
+
+CHUNK_BYTES = 256 * 1024
+MAX_FILE_BYTES = 50_000_000
+ORPHAN_AGE = timedelta(days=1)
+DRAFTS = "incoming"
+THUMBNAILS = "thumbnails"
+
+# Each returns the ids of the files that a user uploaded for one purpose.
+uploads: list[Callable[[int], QuerySet[Any, int | None]]] = [
+    lambda user: Document.objects.filter(owner=user, file__isnull=False).values_list(
+        "file_id", flat=True
+    )
+]
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A received file that no row knows yet."""
+
+    path: Path
+    digest: str
+    size: int
+    mime_type: str
+
+
+class _Placed(File):  # type: ignore[type-arg]  # only generic in its stubs
+    """A file that Django's storage moves instead of copying."""
+
+    def temporary_file_path(self) -> str:
+        return str(self.name)
+
+
+def save(
+    content: Content, *, name: str, owner: AnyUser | None, max_bytes: int = MAX_FILE_BYTES
+) -> StoredFile:
+    """Save a file of this user and return its row; raise FileRefused.
+
+    Without an owner, no quota applies.
+    """
+    with stage(content, name=name, max_bytes=max_bytes) as staged:
+        return commit(staged, owner=owner)
+
+
+@contextmanager
+def stage(
+    content: Content, *, name: str, max_bytes: int = MAX_FILE_BYTES
+) -> Iterator[StagedFile]:
+    """Receive a file: nothing remains of it unless it is committed."""
+    path = _draft()
+    try:
+        with path.open("r+b") as file:
+            digest, size = _receive(file, _chunks(content), name, max_bytes)
+            mime_type = sniff(file)
+            os.fsync(file.fileno())
+        yield StagedFile(path, digest, size, mime_type)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def commit(staged: StagedFile, *, owner: AnyUser | None) -> StoredFile:
+    """Move the bytes into place and return their row; raise FileRefused."""
+    with transaction.atomic():
+        row = _lock_row(staged)
+        if owner is not None:
+            check_quota(owner, row)
+        _place(staged, row.path)
+    return row
+
+
+def _lock_row(staged: StagedFile) -> StoredFile:
+    rows = StoredFile.objects.select_for_update()
+    about = {"size": staged.size, "mime_type": staged.mime_type}
+    for _attempt in range(3):
+        if found := rows.filter(digest=staged.digest).first():
+            return found
+        try:
+            with transaction.atomic():
+                return StoredFile.objects.create(digest=staged.digest, **about)
+        except IntegrityError:
+            continue  # another process has just saved it
+    return rows.get(digest=staged.digest)
+
+
+def _place(staged: StagedFile, path: str) -> None:
+    storage = storages["files"]
+    if storage.exists(path):
+        return
+    with staged.path.open("rb") as file:
+        content = _Placed(file, name=str(staged.path))
+        saved = storage.save(path, content)
+    if saved != path:
+        storage.delete(saved)  # another process was faster
+
+
+def _receive(
+    file: BinaryIO, chunks: Iterable[bytes], name: str, max_bytes: int
+) -> tuple[str, int]:
+    digest, size = sha256(), 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > max_bytes:
+            limit = format_megabytes(max_bytes)
+            raise FileRefused(
+                _("%(name)s is larger than %(limit)s.") % {"name": name, "limit": limit}
+            )
+        digest.update(chunk)
+        file.write(chunk)
+    if not size:
+        raise FileRefused(_("%(name)s is empty.") % {"name": name})
+    file.flush()
+    return digest.hexdigest(), size
+
+
+def _chunks(content: Content) -> Iterable[bytes]:
+    if isinstance(content, UploadedFile):
+        return content.chunks(CHUNK_BYTES)
+    return [content] if isinstance(content, bytes) else content
+
+
+def _draft() -> Path:
+    """Create an empty file that only we can read, where a rename suffices if possible."""
+    storage, folder = storages["files"], None
+    if isinstance(storage, FileSystemStorage):
+        folder = Path(storage.location, DRAFTS)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, path = tempfile.mkstemp(dir=folder, prefix="upload-")
+    os.close(descriptor)
+    return Path(path)
+
+
+def used_bytes(user: AnyUser) -> int:
+    """Return the size of what this user uploaded, each content once."""
+    return _uploaded(user).aggregate(sum=Sum("size"))["sum"] or 0
+
+
+def _uploaded(user: AnyUser) -> QuerySet[StoredFile]:
+    theirs = Q(pk__in=[])
+    for find in uploads:
+        theirs |= Q(pk__in=find(user.pk or 0))
+    return StoredFile.objects.filter(theirs)
+
+
+def check_quota(user: AnyUser, file: StoredFile) -> None:
+    """Raise FileRefused if this file is more than the user can store."""
+    limit = settings.PERSON_FILES_MB and settings.PERSON_FILES_MB * 1_000_000
+    if not limit:
+        return
+    used = _uploaded(user).exclude(pk=file.pk).aggregate(sum=Sum("size"))["sum"] or 0
+    if used + file.size > limit:
+        sentence = _(
+            "Your files use %(used)s of %(limit)s, and this one has %(size)s. "
+            "Delete files or chats you no longer need."
+        )
+        sizes = {"used": used, "limit": limit, "size": file.size}
+        raise FileRefused(sentence % {key: format_megabytes(sizes[key]) for key in sizes})
+
+
+def release(files: Iterable[int | None]) -> int:
+    """Delete those of these files that no row refers to, and return how many."""
+    ids = {pk for pk in files if pk is not None}
+    return sum(_delete(pk) for pk in sorted(ids)) if ids else 0
+
+
+def _delete(pk: int) -> bool:
+    with transaction.atomic():
+        row = StoredFile.objects.select_for_update().filter(pk=pk).first()
+        if row is None or is_used(row):
+            return False
+        row.delete()
+        _delete_bytes(row)
+    return True
+
+
+def is_used(file: StoredFile) -> bool:
+    """Whether any row of any table refers to the file."""
+    return any(
+        relation.related_model._base_manager.filter(**{relation.field.name: file.pk}).exists()
+        for relation in StoredFile._meta.related_objects
+    )
+
+
+def thumbnail_path(file: StoredFile) -> str:
+    return f"{THUMBNAILS}/{file.path}.webp"
+
+
+def _delete_bytes(row: StoredFile) -> None:
+    storage = storages["files"]
+    for path in (row.path, thumbnail_path(row)):
+        storage.delete(path)
+
+
+def sweep() -> int:
+    """Delete what a crash left behind a day ago: unused rows, bytes without a row, drafts."""
+    before = timezone.now() - ORPHAN_AGE
+    unused = StoredFile.objects.filter(created_at__lt=before)
+    for relation in StoredFile._meta.related_objects:
+        users = relation.related_model._base_manager.filter(
+            **{f"{relation.field.name}__isnull": False}
+        )
+        unused = unused.exclude(pk__in=users.values(relation.field.name))
+    count = release(unused.values_list("pk", flat=True))
+    return count + _delete_orphans(storages["files"], before.timestamp())
+
+
+def _delete_orphans(storage: Storage, before: float) -> int:
+    count = 0
+    for folder in _folders(storage, ""):
+        names = _old_files(storage, folder, before)
+        known = set(
+            StoredFile.objects.filter(digest__in=names).values_list("digest", flat=True)
+        )
+        for name in names:
+            if name not in known:
+                storage.delete(f"{folder}/{name}")
+                count += 1
+    return count
+
+
+def _folders(storage: Storage, place: str) -> list[str]:
+    try:
+        folders, _files = storage.listdir(place)
+    except FileNotFoundError:
+        return []
+    return [folder for folder in folders if len(folder) == 2 or folder == DRAFTS]
+
+
+def _old_files(storage: Storage, folder: str, before: float) -> list[str]:
+    _folders, files = storage.listdir(folder)
+    return [
+        name
+        for name in files
+        if storage.get_modified_time(f"{folder}/{name}").timestamp() < before
+    ]
