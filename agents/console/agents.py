@@ -234,6 +234,16 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
                 ]
             },
         ),
+        (
+            _("Memory"),
+            {
+                "fields": [
+                    ("max_history_turns", "max_history_tokens"),
+                    ("summarizes_history", "summary_threshold"),
+                    "uses_memory",
+                ]
+            },
+        ),
         (_("Personal data"), {"fields": ["personal_data", "accepts_custom_instructions"]}),
         (_("Structured output"), {"fields": ["output_schema"]}),
         (_("Access"), {"fields": ["groups"]}),

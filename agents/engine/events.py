@@ -46,10 +46,11 @@ DELTA_TYPES = (EventType.DELTA, EventType.THOUGHT_DELTA)
 class StatusKind(StrEnum):
     """Kinds of `status` events, each with the data that it has besides its step."""
 
-    COMPACTION = "compaction"  # dropped, shortened: messages
+    COMPACTION = "compaction"  # dropped, shortened: messages; see also `compaction_note`
     DEGRADED = "degraded"  # tool
     FINISHED_ANYWAY = "finished_anyway"  # Stop came too late
     LIMITED = "limited"  # limit, most, model
+    MEMORY = "memory"  # saved, used: memories
     MODEL_FALLBACK = "model_fallback"  # from, to, message
     REPLAYED = "replayed"
     RESUMED = "resumed"

@@ -45,6 +45,10 @@ class AgentState:
                 self._messages[at] = {**message, "content": replace_surrogates(instead)}
                 return
 
+    def replace_first(self, count: int, messages: Sequence[Message]) -> None:
+        """Replace the oldest messages, e.g. by their summary."""
+        self._messages[:count] = messages
+
     def add_step(self, step: AgentStep) -> None:
         self._steps.append(step)
 
@@ -103,6 +107,10 @@ def question_indexes(messages: Sequence[Message]) -> list[int]:
         if message["role"] == "user"
         and not str(message["content"]).startswith(OBSERVATION_PREFIX)
     ]
+
+
+def message_chars(messages: Sequence[Message]) -> int:
+    return sum(len(message["content"] or "") for message in messages)
 
 
 def repair_history(messages: Sequence[Message], missing: str = INTERRUPTED) -> list[Message]:

@@ -18,7 +18,9 @@ from .knowledge import (
     EmbeddingIndex,
 )
 from .llms import LanguageModel
+from .memory import HistorySummary, Memory, MemoryExclusion
 from .processes import ServerProcess
+from .projects import Project, ProjectMember
 from .runs import Run
 from .servers import McpServer, ServerSample
 from .steps import AgentStep
@@ -49,9 +51,14 @@ __all__ = [
     "GuardrailPattern",
     "GuardrailVerdict",
     "HiddenTopic",
+    "HistorySummary",
     "LanguageModel",
     "McpServer",
     "Membership",
+    "Memory",
+    "MemoryExclusion",
+    "Project",
+    "ProjectMember",
     "ReviewScope",
     "Run",
     "RunAttachment",

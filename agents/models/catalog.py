@@ -291,6 +291,42 @@ class Agent(Restricted):
         db_default=True,
         help_text=_("When off, what users say about themselves in their profile isn't sent."),
     )
+    uses_memory = models.BooleanField(
+        _("uses long-term memory"),
+        default=True,
+        db_default=True,
+        help_text=_("When off, it neither reads nor saves what is remembered about users."),
+    )
+    max_history_turns = models.PositiveIntegerField(
+        _("max past turns"),
+        default=20,
+        db_default=20,
+        validators=[MaxValueValidator(200)],
+        help_text=_("Earlier questions and answers of a chat that the model gets. 0 is none."),
+    )
+    max_history_tokens = models.PositiveIntegerField(
+        _("max history tokens"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(100)],
+        help_text=_("Leave empty to use what the model's context window allows."),
+    )
+    summarizes_history = models.BooleanField(
+        _("summarize older turns"),
+        default=True,
+        db_default=True,
+        help_text=_(
+            "When a chat exceeds these limits, the model summarizes older turns. When off, "
+            "they are left out."
+        ),
+    )
+    summary_threshold = models.PositiveSmallIntegerField(
+        _("summarize at (%)"),
+        default=80,
+        db_default=80,
+        validators=[MinValueValidator(10), MaxValueValidator(100)],
+        help_text=_("How full the history's tokens can be before older turns are summarized."),
+    )
     is_default = models.BooleanField(
         _("default"), default=False, help_text=_("Answers when no agent is selected.")
     )

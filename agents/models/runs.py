@@ -15,6 +15,7 @@ from agents.engine.loop import StopReason
 
 from .access import HiddenTopic, Membership, ReviewScope
 from .catalog import Agent
+from .projects import Project
 from .types import AnyUser
 from .workflows import WorkflowVersion
 
@@ -180,6 +181,16 @@ class Run(models.Model):
         blank=True,
         db_default=models.Value({}, models.JSONField()),
         help_text=_("Values the workflow was started with."),
+    )
+    project = models.ForeignKey(
+        Project,
+        verbose_name=_("project"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        db_index=False,  # only read by the run itself; an index would cost every run
+        related_name="+",
+        help_text=_("The project of its chat when it started."),
     )
     max_steps = models.PositiveIntegerField(_("max steps"), default=10)
     turns = models.PositiveIntegerField(_("turns"), default=0)

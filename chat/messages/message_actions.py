@@ -12,7 +12,7 @@ from agents import runs
 from agents.access import masking
 from agents.catalog import agent_factory
 from agents.db import database, errors
-from agents.models import Agent, Run
+from agents.models import Agent, HistorySummary, Run
 from agents.runs import pubsub
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
@@ -174,7 +174,13 @@ def _save_correction(session: ChatSession, user: User, pk: int | None, text: str
         if text != message.text:
             message.text, message.edited_at = text, timezone.now()
             message.save(update_fields=["text", "edited_at"])
+            _forget_summaries(session)
     return message
+
+
+def _forget_summaries(session: ChatSession) -> None:
+    """Have older turns summarized again, because a summary may have what was changed."""
+    HistorySummary.objects.filter(run__message__session=session).delete()
 
 
 def _screen(agent: Agent, text: str) -> str:
@@ -212,6 +218,7 @@ def _remove(session: ChatSession, user: User, pk: int | None, below: bool) -> Ru
         live = Run.objects.live().filter(message__in=doomed).defer("history").first()
         if below:  # what others have queued continues on the branch that they see
             session.messages.queued().filter(parent__in=doomed, author=user).delete()
+        _forget_summaries(session)
         branches.detach(session, doomed)
         deletion.discard(session, user, doomed)
     return live

@@ -1,7 +1,7 @@
 """Creates the run that answers a message: its agent, its history, its workflow."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
@@ -17,6 +17,7 @@ from agents.catalog import agent_factory, planner_factory
 from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
+from agents.engine.history_summary import summary_messages
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
 from agents.runs import event_store
@@ -39,6 +40,7 @@ MAX_SCREENED_CHARS = 400_000
 HISTORY_FIELDS = (
     *("query", "answer", "status", "stopped_reason", "detail"),
     *("marks", "tool_calls", "road", "agent", "review__correction"),
+    *("summary__text", "summary__kept"),
 )
 
 
@@ -52,11 +54,14 @@ def history(
     if path is None:
         tree = branches.read(session.pk)
         path = tree.path(tree.newest_leaf())
-    runs = _runs_of(session.pk, path)
+    most, summarizes = _history_limits(agent)
+    # With some more than the agent's limit, the run can summarize them.
+    runs = _runs_of(session.pk, path, most + most // 2 + 2 if summarizes else most)
+    summary, runs = _from_summary(runs) if summarizes else ([], runs)
     unchecked = [run for run in runs if _is_unchecked(run)] if agent else []
     rules = agent_factory.build_guardrails(agent) if agent and unchecked else None
     checked, dropped = _within_budget(unchecked) if rules else (set(), set())
-    return [
+    return summary + [
         message
         for run in runs
         if run.pk not in dropped
@@ -64,6 +69,22 @@ def history(
             _transcript(run), rules if run.pk in checked else None
         )
     ]
+
+
+def _history_limits(agent: Agent | None) -> tuple[int, bool]:
+    """Return how many turns the agent gets, and whether it summarizes older ones."""
+    if agent is None:
+        return HISTORY_RUNS, False
+    is_able = agent.mode == Agent.Mode.REACT and agent.max_history_turns > 0
+    return agent.max_history_turns, agent.summarizes_history and is_able
+
+
+def _from_summary(runs: list[Run]) -> tuple[list[HistoryMessage], list[Run]]:
+    """Return the newest summary of these runs, and the runs that it doesn't include."""
+    for at, run in reversed(list(enumerate(runs))):
+        if (summary := getattr(run, "summary", None)) is not None:
+            return summary_messages(summary.text), runs[max(0, at - summary.kept) :]
+    return [], runs
 
 
 def _within_budget(runs: Sequence[Run]) -> tuple[set[int], set[int]]:
@@ -90,23 +111,29 @@ def _transcript(run: Run) -> list[HistoryMessage]:
     return [{**messages[0], "content": corrected}, *messages[1:]]
 
 
-def _runs_of(session: int, path: Sequence[int]) -> list[Run]:
+def _runs_of(session: int, path: Sequence[int], most: int) -> list[Run]:
     """Return the last runs of a path, the oldest first."""
-    newest = _recent_runs(session) if path else []
+    newest = _recent_runs(most)(session) if path and most else []
     if {vars(run)["message_pk"] for run in newest} <= set(path):
         return newest[::-1]  # as usual: nothing in the chat is newer than the path
     on_path = _history_runs().filter(message__in=path, message__session=session)
-    return list(on_path.order_by("-message__pk")[:HISTORY_RUNS])[::-1]
+    return list(on_path.order_by("-message__pk")[:most])[::-1]
 
 
-@compiled_query
-def _recent_runs(session: int) -> QuerySet[Run]:
-    runs = _history_runs().filter(message__session=session)
-    return runs.order_by("-message__pk")[:HISTORY_RUNS]
+@cache
+def _recent_runs(most: int) -> Callable[[int], list[Run]]:
+    """Return a compiled query: its limit is a part of the SQL."""
+
+    @compiled_query
+    def recent(session: int) -> QuerySet[Run]:
+        runs = _history_runs().filter(message__session=session)
+        return runs.order_by("-message__pk")[:most]
+
+    return recent
 
 
 def _history_runs() -> QuerySet[Run]:
-    runs = Run.objects.select_related("review").only(*HISTORY_FIELDS)
+    runs = Run.objects.select_related("review", "summary").only(*HISTORY_FIELDS)
     corrected = When(message__edited_at__isnull=False, then="message__text")
     return runs.annotate(message_pk=F("message__pk"), corrected=Case(corrected))
 

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from agents.models import Membership, Run
+from agents.models import Membership, Project, Run
 
 # Compiled queries only have the user's id.
 UserOrPk: TypeAlias = User | int
@@ -119,6 +119,15 @@ class ChatSession(models.Model):
         blank=True,
         db_default=models.Value({}, models.JSONField()),
         help_text=_("Model, effort and temperature, where they differ from the agent's."),
+    )
+
+    project = models.ForeignKey(
+        Project,
+        verbose_name=_("project"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="chats",
     )
 
     objects = ChatSessionQuerySet.as_manager()

@@ -45,6 +45,7 @@ class AgentConfig:
     is_rerun: bool
     experts: tuple[str, ...] = ()  # groups of people it can ask
     limits: dict[str, int] = field(default_factory=dict)  # max calls per tool
+    notes: tuple[dict[str, Any], ...] = ()  # about what the instructions contain
 
 
 def load_team(run: Run) -> list[AgentConfig]:

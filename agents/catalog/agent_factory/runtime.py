@@ -14,6 +14,7 @@ from agents.engine.loop import (
     FallbackStrategy,
     GrantCheck,
     Handoff,
+    HistoryLimits,
     OutputSchema,
     standard_policy,
 )
@@ -140,7 +141,21 @@ def _build_runtime(
         attachments=attachments,
         allows_sampling=agent.allows_sampling,
         grants=grants,
+        history_limits=_history_limits(agent),
+        notes=parts.notes,
         name=name,
+    )
+
+
+def _history_limits(agent: Agent) -> HistoryLimits | None:
+    """Return the limits of the history; plans and panels get it as it is."""
+    if agent.mode != Agent.Mode.REACT:
+        return None
+    return HistoryLimits(
+        turns=agent.max_history_turns,
+        tokens=agent.max_history_tokens,
+        summarizes=agent.summarizes_history,
+        threshold=agent.summary_threshold / 100,
     )
 
 

@@ -12,6 +12,8 @@ from .. import attachment_store
 from .personal_data import apply_redaction
 from .runtime import RegistryLoader, build
 
+# The agent's own limits are narrower: they count turns and tokens.
+MAX_MESSAGES = 400
 STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}
 
 
@@ -71,7 +73,7 @@ def _is_stop_event(event: Event) -> bool:
 
 
 def _build_state(history: list[Message]) -> AgentState:
-    state = AgentState()
+    state = AgentState(max(MAX_MESSAGES, 2 * len(history)))
     for message in history:
         more = {k: v for k, v in message.items() if k not in {"role", "content"}}
         state.add_message(message["role"], message["content"], **more)

@@ -8,6 +8,7 @@ from .approval import (
     fingerprint,
 )
 from .cancellation import CallOutcome, record_outcomes
+from .compaction import HistoryLimits
 from .function_tool import FunctionTool
 from .handoff import HANDOFF_PREFIX, UNFINISHED, Handoff
 from .output_schema import INSTRUCTIONS, OutputSchema, is_number, table_columns
@@ -30,6 +31,7 @@ __all__ = [
     "FunctionTool",
     "HANDOFF_PREFIX",
     "Handoff",
+    "HistoryLimits",
     "INSTRUCTIONS",
     "OutputSchema",
     "PlainReply",

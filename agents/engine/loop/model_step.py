@@ -11,7 +11,7 @@ from agents.engine.errors import PlanParseError
 from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.planner.model_request import ModelRequest
 from agents.engine.planner.react_planner import ReActPlanner
-from agents.engine.state import OBSERVATION_PREFIX, Message
+from agents.engine.state import OBSERVATION_PREFIX, Message, message_chars
 from agents.engine.tool import Tool
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
@@ -49,15 +49,17 @@ class ModelStep:
         self.tools = tools
         self.is_aloud = is_aloud
         self.plan: PlanResult | None = None
+        self.has_usage = False  # whether the step has used the model before its own request
 
     async def events(self) -> Events:
         # Counting the tokens of a long history takes a while.
         request = await run_in_thread_if_large(
-            _message_chars(self.run_state.state.get_messages()),
+            message_chars(self.run_state.state.get_messages()),
             self._request,
             self.call.planner,
         )
         started = request_events(self.run_state, request, self.call)
+        self.has_usage = any(event.type is EventType.USAGE for event in started)
         for event in started:
             yield event
         try:
@@ -86,7 +88,8 @@ class ModelStep:
         is_thought = bool(plan.calls) or self.is_aloud
         words = plan.final_answer if is_thought else None
         thought = "\n\n".join(filter(None, (plan.thought, words)))
-        events = [emit(EventType.USAGE, step=step, model=call.planner.model, **turn)]
+        more = {"is_added": True} if self.has_usage else {}
+        events = [emit(EventType.USAGE, step=step, model=call.planner.model, **turn, **more)]
         if is_thought:
             events.append(emit(EventType.THOUGHT, step=step, content=thought))
         ended = emit(
@@ -144,7 +147,8 @@ def request_events(
         **more,
         request=_record_request(run_state, request, call.planner),
     )
-    unsent = [
+    unsent = _note_events(run_state, call.step)
+    unsent += [
         run_state.emit(
             EventType.STATUS,
             kind=StatusKind.UNSENT_ATTACHMENTS,
@@ -161,6 +165,18 @@ def request_events(
         EventType.STATUS, kind=StatusKind.COMPACTION, **left_out, step=call.step
     )
     return [started, compaction, *unsent]
+
+
+def _note_events(run_state: RunState, step: int) -> list[Event]:
+    """Return the notes about what the request contains, and what they have used."""
+    notes, run_state.notes = run_state.notes, []
+    events = list[Event]()
+    for note in notes:
+        about = {name: value for name, value in note.items() if name != "usage"}
+        events.append(run_state.emit(EventType.STATUS, **about, step=step))
+        if usage := note.get("usage"):
+            events.append(run_state.emit(EventType.USAGE, step=step, is_added=True, **usage))
+    return events
 
 
 def _record_request(
@@ -184,10 +200,6 @@ def _record_request(
         "parameters": dict(request.parameters),
         **({"replaced": replaced} if replaced else {}),
     }
-
-
-def _message_chars(messages: Sequence[Message]) -> int:
-    return sum(len(message["content"] or "") for message in messages)
 
 
 def _call_record(call: ToolCall, effects: Mapping[str, str]) -> dict[str, Any]:

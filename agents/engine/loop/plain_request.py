@@ -1,9 +1,10 @@
 """A single model request outside of a run, under the same limits and guardrails."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from agents.engine.errors import AgentError
 from agents.engine.events import EventFactory
@@ -25,6 +26,7 @@ class PlainReply:
 
     text: str
     tokens: int
+    usage: Mapping[str, Any] = field(default_factory=dict)
 
 
 async def ask_once(
@@ -61,7 +63,8 @@ async def ask_once(
     sent = call.request.messages if call.request else request.messages
     usage = turn_usage(call.plan, sent, guardrails.count_tokens)
     text = "" if call.finding else call.plan.final_answer or ""
-    return PlainReply(text=text, tokens=usage["total_tokens"])
+    about = {**usage, "model": call.planner.model}
+    return PlainReply(text=text, tokens=usage["total_tokens"], usage=about)
 
 
 def _request(planner: ReActPlanner, messages: list[Message], max_tokens: int) -> ModelRequest:

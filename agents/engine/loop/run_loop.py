@@ -12,13 +12,14 @@ from agents.engine.errors import (
     MaxStepsExceeded,
     error_class,
 )
-from agents.engine.events import Event, EventFactory, EventType
+from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.guardrails.checks import GuardrailResult, Guardrails
 from agents.engine.planner.react_planner import ReActPlanner
-from agents.engine.state import AgentState, AgentStep
+from agents.engine.state import AgentState, AgentStep, Message, message_chars
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
 from .approval import ELICITATION
+from .compaction import Compaction, HistoryCompactor
 from .lifecycle_events import (
     error_event,
     finish_event,
@@ -31,7 +32,7 @@ from .model_step import ModelStep
 from .output_schema import OutputSchema
 from .output_step import OutputStep, ThoughtModelCall
 from .recovery import close_interrupted_calls, last_plan, mark_uncertain_calls
-from .run_state import Data, RunState
+from .run_state import Data, RunState, compact
 from .sampling import Sampler
 from .termination import (
     ERRORS,
@@ -107,6 +108,7 @@ class RunLoop:
                 yield event
             for event in await self._first_events():
                 yield event
+            await self._prepare_history()
             while not self.run_state.is_over:
                 step, self.next_step = self.next_step or self._choose_step(), None
                 async with aclosing(step.events()) as events:
@@ -173,6 +175,42 @@ class RunLoop:
         elif is_masked:
             self.run_state.replace_query(inspected.text)
         return events
+
+    async def _prepare_history(self) -> None:
+        """Before the first turn, note what the request contains and shorten the history."""
+        run_state, limits = self.run_state, self.agent.history_limits
+        if run_state.turn or run_state.is_over or run_state.emit.parent is not None:
+            return
+        if not run_state.recorded_events:
+            run_state.notes += self.agent.notes
+        if limits is None or len(history := self.state.get_messages()[:-1]) < 2:
+            return
+        compactor = HistoryCompactor(
+            limits, self._planners(), self.agent.guardrails, self.agent.circuits
+        )
+        tools = self.tool_runner.available_tools()
+        chars = message_chars(history)
+        found = await run_in_thread_if_large(chars, compactor.choose, history, tools)
+        if found is not None:
+            await self._compact(compactor, history, found)
+
+    async def _compact(
+        self, compactor: HistoryCompactor, history: list[Message], found: Compaction
+    ) -> None:
+        """Replace the oldest turns by a summary; if there is none, leave them out."""
+        about = {"kind": StatusKind.COMPACTION, "replaced": found.replaced, "kept": found.kept}
+        note: dict[str, Any] = {**about, "dropped": found.turns, "shortened": 0}
+        if compactor.limits.summarizes:
+            try:
+                reply = await compactor.summarize(history[: found.replaced])
+            except AgentError as error:
+                note["message"] = str(error)
+            else:
+                self.run_state.progress.used.add(dict(reply.usage))
+                more = {"summary": reply.text, "turns": found.turns, "usage": reply.usage}
+                note = {**note, "dropped": 0, **more}
+        compact(self.run_state, note)
+        self.run_state.notes.append(note)
 
     def _resume_error(self, error: Data) -> Event:
         return finish_event(

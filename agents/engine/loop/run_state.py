@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from agents.engine.attachments import AttachmentRef, refs_of
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
+from agents.engine.history_summary import summary_messages
 from agents.engine.state import AgentState, Message
 from agents.engine.turn.assembly import ToolCall
 
@@ -27,10 +28,10 @@ class RunState:
     ones have an approval request (each with its step), `pending` ones have no decision yet,
     `unsure` ones may or may not have been made, and `barred` ones are blocked by a guardrail.
     `shared` are questions the user allowed to go to others, and `questions` those that a
-    running call has asked. `sent` is the last request to the
-    model, and `replaced` what it wasn't sent, by alias. `path` are the agents a task was handed
-    through, `budgets` theirs. `past` are the events it was rebuilt from, and `cut` what was
-    running at their end.
+    running call has asked. `notes`, and what they used, belong to the next request. `sent` is
+    the last request to the model, and `replaced` what it wasn't sent, by alias. `path` are the
+    agents a task was handed through, `budgets` theirs. `past` are the events it was rebuilt
+    from, and `cut` what was running at their end.
     """
 
     emit: EventFactory
@@ -59,6 +60,7 @@ class RunState:
     is_degraded: bool = False
     is_over: bool = False
     cut: "Interruption" = field(default_factory=lambda: Interruption())
+    notes: list[Data] = field(default_factory=list)
     budgets: tuple[BudgetPolicy, ...] = ()
     path: tuple[str, ...] = ()
     recorded_events: Sequence[Event] = ()
@@ -125,7 +127,7 @@ def rebuild(
         if event.type is EventType.STEP_STARTED:
             # For all agents, because agents that work for each other share their aliases.
             run_state.replaced |= event.data["request"].get("replaced", {})
-        if event.is_replayed and event.type in _ORIGIN_ONLY:
+        if event.is_replayed and event.type in _ORIGIN_ONLY and not is_compaction(event.data):
             continue
         if event.type is EventType.USAGE:
             run_state.progress.used.add(dict(event.data))
@@ -273,6 +275,19 @@ def _on_status(run_state: RunState, data: Data) -> None:
             run_state.out_of_order.add(data["tool"])
         case StatusKind.MODEL_FALLBACK:
             run_state.model = data["to"]
+        case StatusKind.COMPACTION if is_compaction(data):
+            compact(run_state, data)
+
+
+def is_compaction(data: Data) -> bool:
+    """Whether older turns were replaced, and not just left out of one request."""
+    return data.get("kind") == StatusKind.COMPACTION and "replaced" in data
+
+
+def compact(run_state: RunState, data: Data) -> None:
+    """Replace the oldest messages as this note says."""
+    text = data.get("summary", "")
+    run_state.state.replace_first(data["replaced"], summary_messages(text) if text else [])
 
 
 def _tool_call(data: Data) -> ToolCall:

@@ -1,9 +1,9 @@
 """The agent runtime: think, act and observe until there is an answer, as an event stream."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from agents.engine import errors
 from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
@@ -17,6 +17,7 @@ from agents.engine.state import AgentState, AgentStep
 from agents.engine.tool import ToolRegistry
 
 from .approval import ApprovalPolicy, GrantCheck
+from .compaction import HistoryLimits
 from .error_filter import ErrorFilter
 from .output_schema import OutputSchema
 from .run_loop import Events, RunLoop
@@ -68,8 +69,11 @@ class AgentRuntime:
         attachments: AttachmentStore | None = None,
         allows_sampling: bool = False,
         grants: GrantCheck | None = None,
+        history_limits: HistoryLimits | None = None,
+        notes: Sequence[Mapping[str, Any]] = (),
         name: str = "agent",
     ) -> None:
+        """`notes` are about the first request, e.g. what the instructions contain and why."""
         self.planner = planner
         self.tools = tool_registry
         self.guardrails = guardrails
@@ -83,6 +87,8 @@ class AgentRuntime:
         self.circuits = circuits
         self.attachments = attachments or MemoryAttachmentStore()
         self.allows_sampling = allows_sampling
+        self.history_limits = history_limits
+        self.notes = tuple(notes)
         self.name = name
 
     async def run(

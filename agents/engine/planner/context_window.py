@@ -34,7 +34,7 @@ def fit(
     ]
     if most_tokens is None:
         return FittedMessages(messages=history)
-    sizes = [_token_count(message, count) for message in history]
+    sizes = [count_message_tokens(message, count) for message in history]
     start = _first_fitting(history, sizes, most_tokens)
     kept, size = history[start:], sum(sizes[start:])
     if size <= most_tokens:
@@ -105,7 +105,7 @@ def _is_empty(message: Message) -> bool:
     )
 
 
-def _token_count(message: Message, count: Callable[[str], int]) -> int:
+def count_message_tokens(message: Message, count: Callable[[str], int]) -> int:
     """Return the message's tokens, including calls, reasoning and attachments."""
     more = {name: value for name, value in message.items() if name not in _UNCOUNTED_FIELDS}
     others = count(json.dumps(more, ensure_ascii=False)) if more else 0

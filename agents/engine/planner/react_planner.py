@@ -155,6 +155,11 @@ class ReActPlanner:
             unsent=unsent,
         )
 
+    def history_tokens(self, available_tools: Sequence[str | Tool]) -> int | None:
+        """Return how many tokens of history fit besides the rest; None if it is unknown."""
+        tools = [_tool_specification(tool) for tool in available_tools]
+        return self._history_tokens(_system_messages(*self._system_instructions()), tools)
+
     def pseudonymize(self, messages: list[Message]) -> list[Message]:
         """Return the messages with personal data replaced."""
         return (

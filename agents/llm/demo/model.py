@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from agents.engine.loop import HANDOFF_PREFIX
 from agents.engine.plans import EVALUATION_SCHEMA, PLAN_SCHEMA
 
-from . import conversation, forms, panel, planner, plans, results
+from . import conversation, forms, panel, planner, plans, results, summary
 from .conversation import Situation
 from .steps import REFERENCE, DemoPlan, DemoStep, Findings
 
@@ -75,6 +75,8 @@ class DemoModel:
     def _turn(
         self, messages: list[Any], situation: Situation, form: forms.FormRequest | None
     ) -> DemoTurn:
+        if (summarized := summary.write(messages)) is not None:
+            return DemoTurn(answer=summarized)
         today, (schema, before) = self.today(), form or ({}, messages)
         fields = [*(schema.get("properties") or ())]
         if fields == [*PLAN_SCHEMA["properties"]]:

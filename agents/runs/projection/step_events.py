@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from agents.engine.events import Event, StatusKind
-from agents.models import AgentStep, GuardrailHit
+from agents.models import AgentStep, GuardrailHit, HistorySummary
 
 from .json_values import decode_json
 from .rows import ProjectedRows, step_columns
@@ -58,6 +58,9 @@ def on_status(rows: ProjectedRows, run: int, event: Event) -> None:
     """Add a note to a step; a retry is also recorded in the row itself."""
     note = {name: value for name, value in event.data.items() if name not in {"step", "parent"}}
     is_progress = note["kind"] == StatusKind.TOOL_PROGRESS
+    if note.get("summary") and not event.is_replayed and "parent" not in event.data:
+        columns = {"text": note["summary"], "kept": note["kept"]}
+        HistorySummary.objects.update_or_create(columns, run_id=run)
     for step in rows.steps(run, event):
         # Only the last progress matters; all of it is in the events.
         kept = [n for n in step.notes if not (is_progress and n["kind"] == note["kind"])]

@@ -96,6 +96,10 @@ def note_sentence(facts: dict[str, Any]) -> str:
             return _("Replayed from the original run up to here (no cost). Live from here on.")
         case StatusKind.FINISHED_ANYWAY:
             return _("Too late to stop: the call had already finished. This is its result.")
+        case StatusKind.COMPACTION if facts.get("summary"):
+            return summary_sentence(facts)
+        case StatusKind.COMPACTION if "replaced" in facts:
+            return _left_out_sentence(facts)
         case StatusKind.COMPACTION:
             return _compaction_sentence(facts["dropped"], facts["shortened"])
         case StatusKind.UNSENT_ATTACHMENTS:
@@ -135,6 +139,26 @@ def _limit_sentence(facts: dict[str, Any]) -> str:
 
 def _short_seconds(facts: dict[str, Any]) -> dict[str, Any]:
     return facts | {"seconds": f"{facts['seconds']:g}"}
+
+
+def summary_sentence(facts: dict[str, Any]) -> str:
+    """Return that older turns were replaced by a summary."""
+    return ngettext(
+        "%(count)d earlier turn was summarized (%(count)d → 1).",
+        "%(count)d earlier turns were summarized (%(count)d → 1).",
+        facts["turns"],
+    ) % {"count": facts["turns"]}
+
+
+def _left_out_sentence(facts: dict[str, Any]) -> str:
+    left_out = ngettext(
+        "%(count)d earlier turn was left out, because of the agent's history limit.",
+        "%(count)d earlier turns were left out, because of the agent's history limit.",
+        facts["dropped"],
+    ) % {"count": facts["dropped"]}
+    if not facts["message"]:
+        return left_out
+    return f"{left_out} {_('No summary: %(reason)s') % {'reason': facts['message']}}"
 
 
 def _compaction_sentence(dropped: int, shortened: int) -> str:

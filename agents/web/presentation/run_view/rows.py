@@ -17,6 +17,7 @@ from agents.runs import event_store
 from .. import panel_view
 from ..approvals import ApprovalView
 from ..comments import MAX_BRIEF_CHARS, MAX_COMMENTS_CHARS, CommentThread, threads_by_step
+from ..context_lines import ContextLine, context_lines
 from ..effects import EffectsView, effects_view
 from ..formatting import MAX_SHOWN_CHARS
 from ..markdown import StreamingMarkdown
@@ -227,6 +228,11 @@ class RunRows:
         if self.place != "chat" or self.run.is_live:
             return None
         return effects_view(self.run, self.steps, self.folded_count, self._plan_view)
+
+    @cached_property
+    def context_lines(self) -> list[ContextLine]:
+        """What a chat says about the context of an answer."""
+        return context_lines(self.steps) if self.place == "chat" else []
 
     @cached_property
     def questions(self) -> list[Approval]:

@@ -1,0 +1,29 @@
+"""Summarizes the earlier turns of a chat: the beginning of each question and answer."""
+
+import re
+from typing import Any
+
+from agents.engine.history_summary import OPENING, PREAMBLE
+
+MAX_LINES = 12
+MAX_CHARS = 120
+ASKED = re.compile(rf"write the summary that replaces.*{OPENING}", re.DOTALL)
+LINE = re.compile(
+    r"^(User|Assistant): (.+?)(?=^(?:User|Assistant|Tool result): |\Z)", re.M | re.S
+)
+
+
+def write(messages: list[Any]) -> str | None:
+    """Return a summary if one is asked for."""
+    first = messages[0] if messages else {}
+    if first.get("role") != "system" or not ASKED.search(str(first.get("content"))):
+        return None
+    text = str(messages[-1].get("content", "")).replace(PREAMBLE, "")
+    said = [_line(*found.groups()) for found in LINE.finditer(text)]
+    return "\n".join(line for line in said[-MAX_LINES:] if line) or "…"
+
+
+def _line(speaker: str, words: str) -> str:
+    text = " ".join(re.sub(r"</?earlier_conversation>", " ", words).split())
+    short = text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}…"
+    return f"- {speaker}: {short}" if short else ""

@@ -1,0 +1,30 @@
+"""Quiet lines above an answer: what the model got besides the question."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agents.engine.events import StatusKind
+
+from . import status_text
+from .step_view import StepView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextLine:
+    """A sentence, and the step that has the details."""
+
+    sentence: str
+    href: str
+
+
+def context_lines(steps: Sequence[StepView]) -> list[ContextLine]:
+    """Return the lines of a run, as its steps have noted them."""
+    return [line for step in steps if step.step.notes for line in _lines(step)]
+
+
+def _lines(step: StepView) -> Iterator[ContextLine]:
+    if step.step.parent is not None:
+        return
+    for note in step.step.notes:
+        if note["kind"] == StatusKind.COMPACTION and "replaced" in note:
+            yield ContextLine(sentence=status_text.note_sentence(note), href=step.detail_href)
