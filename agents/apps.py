@@ -23,11 +23,13 @@ class AgentsConfig(AppConfig):
         from agents import runs
         from agents.access import quotas
         from agents.access.audit import signals
+        from agents.files import store
         from agents.models import Run
         from agents.workflows import schedules
 
         runs.on_finished(schedules.launch_due)
         signals.connect_receivers(self)
+        store.release_on_delete()
         pre_delete.connect(quotas.keep_usage_of_run, sender=Run)
         if log_sinks.is_enabled(settings.ENVIRONMENT):
             from agents.observability import telemetry

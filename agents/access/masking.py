@@ -23,6 +23,7 @@ MASKED_COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
         "query",
         "parameters",
         "history",
+        "files",
         "answer",
         "output",
         "detail",
@@ -135,7 +136,7 @@ def mask_row(row: Row) -> Row:
 def _mask_column(row: models.Model, name: str, value: Any) -> Any:
     if name == "observation" and row.__dict__.get("found_size", 0) > len(value):
         return StreamingMasker().feed(value)  # may be cut in the middle of personal data
-    if name == "attachments":
+    if name in {"attachments", "files"}:
         return [_mask_attachment(ref) for ref in value]
     if isinstance(row, RunEvent) and row.type in DELTA_TYPES:
         return {**value, "content": HIDDEN}  # a single delta doesn't show what it is part of

@@ -1,4 +1,4 @@
-"""Saves the attachments of a run in the database."""
+"""Saves the attachments of a run: rows in the database, bytes once by their digest."""
 
 import logging
 import secrets
@@ -19,10 +19,12 @@ from agents.engine.attachments import (
 )
 from agents.engine.events import Event
 from agents.engine.tool import Attachment
+from agents.files import FileRefused, store
 from agents.models import Run, RunAttachment
 
 UNKEPT = "not saved: this agent stores no personal data, and files can't be masked"
 NOT_SAVED = "not saved: the database didn't respond"
+NO_STORAGE = "not saved: the file storage didn't respond"
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +49,9 @@ class RunAttachmentStore:
         except DatabaseError as error:
             logger.warning("Can't save an attachment of run %s: %s", self.run, error)
             raise AttachmentRefused(NOT_SAVED) from error
+        except (OSError, FileRefused) as error:
+            logger.warning("Can't store a file of run %s: %s", self.run, error)
+            raise AttachmentRefused(NO_STORAGE) from error
         return ref
 
     async def load(self, digest: str) -> bytes | None:
@@ -54,7 +59,7 @@ class RunAttachmentStore:
 
     def _save(self, attachment: Attachment, ref: AttachmentRef) -> None:
         rows = RunAttachment.objects.filter(run=self.run)
-        with transaction.atomic():
+        with store.stage(attachment.data, name=ref["name"]) as staged, transaction.atomic():
             if rows.filter(digest=ref["digest"]).exists():
                 return
             check_run_size(rows.aggregate(total=Sum("size"))["total"] or 0, ref["size"])
@@ -64,13 +69,20 @@ class RunAttachmentStore:
                 mime_type=ref["mime_type"],
                 name=ref["name"],
                 size=ref["size"],
-                data=attachment.data,
+                file=store.commit(staged, owner=None),
             )
 
     def _load(self, digest: str) -> bytes | None:
         rows = RunAttachment.objects.filter(run=self.run, digest=digest)
-        data = rows.values_list("data", flat=True).first()
-        return None if data is None else bytes(data)
+        row = rows.select_related("file").first()
+        if row is None:
+            return None
+        try:
+            with row.open() as content:
+                return bytes(content.read())
+        except OSError as error:
+            logger.warning("Can't read attachment %s: %s", row.pk, error)
+            return None
 
 
 class UnkeptAttachmentStore(MemoryAttachmentStore):
@@ -89,7 +101,7 @@ def copy_attachments(origin: int, run: int, events: Iterable[Event]) -> None:
     missing = digests and digests - set(
         RunAttachment.objects.filter(run=run).values_list("digest", flat=True)
     )
-    for digest in missing or ():  # one by one, because together they may be large
+    for digest in missing or ():
         for row in RunAttachment.objects.filter(run=origin, digest=digest):
             row.pk, row.run_id = None, run
             row.save(force_insert=True)

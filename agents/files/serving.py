@@ -2,17 +2,23 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import IO, Any
 from urllib.parse import quote
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.core.files.storage import storages
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from agents.engine.attachments import OTHER_TYPE
 from agents.engine.tool import AUDIO_TYPES, IMAGE_TYPES
 from agents.models import StoredFile
+from agents.models.attachments import EXTENSIONS
+
+from .store import thumbnail_path
 
 CHUNK_BYTES = 256 * 1024
 # More than this is streamed.
@@ -31,6 +37,10 @@ SAFE_HEADERS = {
 }
 # Rights are checked again for every request; 304 then saves the bytes.
 REVALIDATED = {"Cache-Control": "private, no-cache"}
+PLAIN_ENDINGS = {
+    *(".csv", ".docx", ".eml", ".epub", ".json", ".m4a", ".md", ".mov", ".mp4", ".pdf"),
+    *(".pptx", ".tsv", ".txt", ".webm", ".xlsx", ".zip"),
+}
 SINGLE_RANGE = re.compile(r"bytes=(\d{0,12})-(\d{0,12})")
 
 
@@ -49,14 +59,53 @@ def serve(
     Only harmless types are displayed, everything else is downloaded.
     """
     kind = mime_type or file.mime_type
-    etag = f'"{file.digest}"'
+    is_inline = kind in inline_types and not is_download
+    content = Content(file.open, file.size, file.digest, kind, name, is_inline)
+    return respond(request, content, headers)
+
+
+def serve_thumbnail(
+    request: HttpRequest, file: StoredFile, *, headers: Mapping[str, str] = REVALIDATED
+) -> HttpResponseBase:
+    """Return the thumbnail of an image that has one."""
+    storage, path = storages["files"], thumbnail_path(file)
+    content = Content(
+        partial(storage.open, path, "rb"),
+        storage.size(path),
+        f"{file.digest}-thumbnail",
+        "image/webp",
+        "thumbnail.webp",
+        is_inline=True,
+    )
+    return respond(request, content, headers)
+
+
+@dataclass(frozen=True)
+class Content:
+    """Bytes to send: how to open them, and as what."""
+
+    open: Callable[[], IO[Any]]
+    size: int
+    digest: str
+    mime_type: str
+    name: str
+    is_inline: bool
+
+
+def respond(
+    request: HttpRequest, content: Content, headers: Mapping[str, str]
+) -> HttpResponseBase:
+    """Return the content, a part of it, or that the browser has it already."""
+    etag = f'"{content.digest}"'
     if request.headers.get("If-None-Match") == etag:
-        response: HttpResponseBase = HttpResponse(status=304)
-    else:
-        is_inline = kind in inline_types and not is_download
-        response = stream(request, file.open(), file.size)
-        response["Content-Type"] = kind if is_inline else OTHER_TYPE
-        response["Content-Disposition"] = disposition(name, file.digest, is_inline)
+        return with_headers(HttpResponse(status=304), {**headers, "ETag": etag})
+    try:
+        opened = content.open()
+    except OSError:
+        raise Http404("The file isn't there.") from None
+    response = _stream(request, opened, content.size)
+    response["Content-Type"] = content.mime_type if content.is_inline else OTHER_TYPE
+    response["Content-Disposition"] = _disposition(content)
     return with_headers(response, {**headers, "ETag": etag})
 
 
@@ -66,9 +115,9 @@ def with_headers(response: HttpResponseBase, headers: Mapping[str, str]) -> Http
     return response
 
 
-def stream(request: HttpRequest, content: IO[Any], size: int) -> HttpResponseBase:
+def _stream(request: HttpRequest, content: IO[Any], size: int) -> HttpResponseBase:
     """Return the requested part; Safari plays sounds only if it can ask for parts."""
-    part = requested_range(request.headers.get("Range", ""), size)
+    part = _requested_range(request.headers.get("Range", ""), size)
     if part is not None and not part:
         content.close()
         response: HttpResponseBase = HttpResponse(status=416)
@@ -98,7 +147,7 @@ async def _pieces(content: IO[Any], part: range) -> AsyncIterator[bytes]:
             yield piece
 
 
-def requested_range(header: str, size: int) -> range | None:
+def _requested_range(header: str, size: int) -> range | None:
     """Return the requested bytes: None for all of them, empty if there are none."""
     found = SINGLE_RANGE.fullmatch(header.strip())
     if found is None or not any(found.groups()):
@@ -109,14 +158,17 @@ def requested_range(header: str, size: int) -> range | None:
     return range(int(first), min(size, int(last or size) + 1))
 
 
-def disposition(name: str, digest: str, is_inline: bool) -> str:
-    plain = f"file-{digest[:12]}{_plain_ending(name)}"
-    clean = "".join(c for c in name.replace("/", "_").replace("\\", "_") if c.isprintable())
-    way = "inline" if is_inline else "attachment"
-    full = quote(clean.strip(". ") or plain, safe="")
+def _disposition(content: Content) -> str:
+    plain = f"attachment-{content.digest[:12]}{_plain_ending(content)}"
+    name = "".join(c for c in re.sub(r"[/\\\\]", "_", content.name) if c.isprintable())
+    way = "inline" if content.is_inline else "attachment"
+    full = quote(name.strip(". ") or plain, safe="")
     return f"{way}; filename=\"{plain}\"; filename*=UTF-8''{full}"
 
 
-def _plain_ending(name: str) -> str:
-    ending = PurePath(name).suffix
-    return ending if re.fullmatch(r"\.[A-Za-z0-9]{1,8}", ending) else ""
+def _plain_ending(content: Content) -> str:
+    """Return an ending that fits the type: a page's name can't make a file a program."""
+    if content.is_inline and content.mime_type in EXTENSIONS:
+        return f".{EXTENSIONS[content.mime_type]}"
+    ending = PurePath(content.name).suffix.lower()
+    return ending if ending in PLAIN_ENDINGS else ".bin"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -21,7 +22,8 @@ from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Model, Q, QuerySet, Sum
+from django.db.models.signals import post_delete
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -195,6 +197,23 @@ def release(files: Iterable[int | None]) -> int:
     """Delete those of these files that no row refers to, and return how many."""
     ids = {pk for pk in files if pk is not None}
     return sum(_delete(pk) for pk in sorted(ids)) if ids else 0
+
+
+def release_on_delete() -> None:
+    """Release a file when any row that refers to one is deleted, once that is committed."""
+    for relation in StoredFile._meta.related_objects:
+        field = relation.field.attname
+        post_delete.connect(
+            partial(_release_of, field),
+            sender=relation.related_model,
+            weak=False,
+            dispatch_uid=f"release {field}",
+        )
+
+
+def _release_of(field: str, instance: Model, using: str, **_signal: Any) -> None:
+    if (file := getattr(instance, field)) is not None:
+        transaction.on_commit(partial(release, [file]), using=using, robust=True)
 
 
 def _delete(pk: int) -> bool:

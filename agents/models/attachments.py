@@ -1,8 +1,14 @@
-"""Files that tools returned in runs."""
+"""Files that tools returned in runs, and images that users attached to the question."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import IO, Any
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from .files import StoredFile
 from .runs import Run
 
 EXTENSIONS = {
@@ -18,9 +24,9 @@ EXTENSIONS = {
 
 
 class RunAttachment(models.Model):
-    """The bytes of an image, a sound or a file; steps and events refer to it by its digest.
+    """An image, a sound or a file of a run; steps and events refer to it by its digest.
 
-    It belongs to one run and is deleted with it. A rerun has its own copy.
+    It belongs to one run and is deleted with it. A rerun has its own row with the same file.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attachments")
@@ -28,7 +34,27 @@ class RunAttachment(models.Model):
     mime_type = models.CharField(_("type"), max_length=130)
     name = models.CharField(_("name"), max_length=100, blank=True)
     size = models.PositiveIntegerField(_("size (bytes)"))
-    data = models.BinaryField(_("content"))
+    file = models.ForeignKey(
+        StoredFile,
+        verbose_name=_("file"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="run_attachments",
+    )
+    text = models.TextField(
+        _("text"),
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What was read in the image or heard in the recording, if anything was."),
+    )
+    data = models.BinaryField(
+        _("content"),
+        null=True,
+        blank=True,
+        help_text=_("Empty once the file is stored by its digest."),
+    )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
@@ -41,6 +67,12 @@ class RunAttachment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.name or self.digest[:12]}"
+
+    @contextmanager
+    def open(self) -> Iterator[IO[Any]]:
+        """Open its bytes for reading."""
+        with BytesIO(self.data or b"") if self.file is None else self.file.open() as content:
+            yield content
 
     @property
     def extension(self) -> str:

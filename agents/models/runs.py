@@ -126,6 +126,13 @@ class Run(models.Model):
         blank=True,
         help_text=_("Saved as sent to the model, so the run can resume after a pause."),
     )
+    files = models.JSONField(
+        _("files"),
+        default=list,
+        blank=True,
+        db_default=models.Value([], models.JSONField()),
+        help_text=_("References to the files that the user attached to the question."),
+    )
     answer = models.TextField(_("answer"), blank=True)
     output = models.JSONField(_("structured output"), null=True, blank=True)
     status = models.CharField(

@@ -338,6 +338,12 @@ class Message(models.Model):
         db_default=False,
         help_text=_("Whether the agent was asked once with @, instead of the chat's agent."),
     )
+    has_files = models.BooleanField(
+        _("files"),
+        default=False,
+        db_default=False,
+        help_text=_("Whether files are attached; most messages have none."),
+    )
     place = models.IntegerField(
         _("queue position"),
         null=True,

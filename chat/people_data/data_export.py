@@ -6,8 +6,9 @@ Of what others wrote it has only what the user can see.
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any
+from typing import IO, Any
 
 from django.contrib.auth.models import User
 from django.db.models import Model, Q, QuerySet
@@ -32,6 +33,7 @@ from chat.exports.zip_stream import File
 from chat.models import ChatImport, ChatSession, Filing, Folder, Prompt, PublicLink
 
 PAGE_SIZE = 100
+PIECE_BYTES = 256 * 1024
 SCHEMA = "ashiato.person/1"
 PROFILE_COLUMNS = (
     *("display_name", "language", "time_zone", "date_format", "clock"),
@@ -64,10 +66,19 @@ def files(user: User) -> Iterator[File]:
 
 def _attachments(run: Run) -> Iterator[File]:
     """Yield a run's files by their digest, with the ending of their name."""
-    for row in run.attachments.defer("data").order_by("pk"):
+    for row in run.attachments.defer("data").select_related("file").order_by("pk"):
         ending = re.search(r"\.[A-Za-z0-9]{1,8}$", row.name) or [f".{row.extension}"]
         name = f"runs/{run.pk}-attachments/{row.digest}{ending[0]}"
-        yield name, iter([bytes(row.data)])
+        yield name, _pieces(row.open())
+
+
+def _pieces(opening: AbstractContextManager[IO[Any]]) -> Iterator[bytes]:
+    try:
+        with opening as content:
+            while piece := content.read(PIECE_BYTES):
+                yield piece
+    except OSError:
+        yield b""  # the bytes are gone; the export goes on
 
 
 def _contents() -> dict[str, str]:

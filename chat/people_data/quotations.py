@@ -36,7 +36,7 @@ from agents.models import (
     WorkflowVersion,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat.models import ChatSession, Message, Prompt, PublicLink
+from chat.models import Attachment, ChatSession, Message, Prompt, PublicLink
 
 REDACTED = "‹…›"
 # Shorter text may be anyone's; longer text isn't repeated by chance.
@@ -50,11 +50,13 @@ MASK_PATTERN = re.compile(r"‹[^›]*›")
 # All columns that contain users' text.
 TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Message: ("text",),
+    Attachment: ("name",),
     ChatSession: ("title",),
     PublicLink: ("snapshot",),
     Run: (
         "query",
         "history",
+        "files",
         "answer",
         "output",
         "detail",

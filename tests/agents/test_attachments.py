@@ -44,6 +44,11 @@ def drawing(monkeypatch):
     monkeypatch.setattr(tool_factory, "build_tools", build)
 
 
+def content_of(row):
+    with row.open() as content:
+        return content.read()
+
+
 @pytest.fixture
 def seeing(monkeypatch):
     """Let every model see images."""
@@ -59,7 +64,7 @@ async def test_an_image_is_saved_with_the_run_and_sent_to_the_model(
     run = await verify_run(await run_question("Draw", user=person))
 
     saved, step = await run.attachments.aget(), await run.steps.aget(kind="tool")
-    assert (bytes(saved.data), saved.size, saved.mime_type) == (
+    assert (await sync_to_async(content_of)(saved), saved.size, saved.mime_type) == (
         png(),
         len(png()),
         "image/png",

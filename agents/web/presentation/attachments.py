@@ -12,6 +12,8 @@ from agents.runs.engine_messages import translate
 from .markdown import reveal_invisible
 
 MAX_THUMBNAIL_HEIGHT = 240
+# Smaller images are their own thumbnails.
+MIN_SCALED_BYTES = 100_000
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,16 @@ class AttachmentView:
         """The path below the run's page; empty if it can't be opened."""
         digest = "" if self.problem else self.ref.get("digest", "")
         return f"attachments/{digest}/" if digest else ""
+
+    @property
+    def thumbnail_path(self) -> str:
+        """The path of the small version that the page displays."""
+        is_large = int(self.ref.get("size", 0)) >= MIN_SCALED_BYTES
+        return f"{self.path}?size=thumbnail" if self.path and is_large else self.path
+
+    @property
+    def short_digest(self) -> str:
+        return str(self.ref.get("digest", ""))[:12] if self.path else ""
 
     @property
     def thumbnail_size(self) -> tuple[int, int] | None:
