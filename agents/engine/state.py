@@ -30,6 +30,8 @@ class AgentState:
 
     def __init__(self, max_history: int = 50) -> None:
         self.max_history = max_history
+        # What comes with the question: `material` (text of files) and `attachments`.
+        self.question: Message = {}
         self._messages: list[Message] = []
         self._steps: list[AgentStep] = []
 
@@ -37,6 +39,10 @@ class AgentState:
         words = None if content is None else replace_surrogates(content)
         self._messages.append({"role": role, "content": words, **more})
         self._trim()
+
+    def add_question(self, query: str) -> None:
+        """Add the user's question with the files that come with it."""
+        self.add_message("user", query, **self.question)
 
     def replace_message(self, role: str, content: str, instead: str) -> None:
         """Replace the last message with this content."""

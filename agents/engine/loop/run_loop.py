@@ -143,7 +143,7 @@ class RunLoop:
         """Check the query, or continue with the decision made before an interruption."""
         run_state, cut = self.run_state, self.run_state.cut
         if not run_state.recorded_events:
-            self.state.add_message("user", run_state.query)
+            self.state.add_question(run_state.query)
         if not cut.is_checked:
             return await self._check_input()
         if run_state.open and cut.is_decided:

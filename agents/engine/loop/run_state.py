@@ -151,7 +151,7 @@ def _ends_pause(event: Event) -> bool:
 
 def _on_run_started(run_state: RunState, data: Data) -> None:
     run_state.query = data["query"]
-    run_state.state.add_message("user", run_state.query)
+    run_state.state.add_question(run_state.query)
 
 
 def _on_step_started(run_state: RunState, data: Data) -> None:

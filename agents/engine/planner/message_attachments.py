@@ -51,6 +51,15 @@ class _Budget:
         return True
 
 
+def add_material(message: Message) -> Message:
+    """Put the text of the user's files before the question they came with."""
+    if "material" not in message:
+        return message
+    others = {name: value for name, value in message.items() if name != "material"}
+    content = f"{message['material']}\n\n{message['content']}".strip()
+    return {**others, "content": content}
+
+
 def has_attachments(messages: Iterable[Message]) -> bool:
     """Whether any message has some: most histories don't, and are used as they are."""
     return any("attachments" in message for message in messages)
@@ -61,7 +70,7 @@ def select(
 ) -> tuple[list[Message], dict[str, int]]:
     """Keep the newest references that the model can be sent; the text says why not others.
 
-    Also return how many of the latest results weren't, by reason.
+    Also return how many of the question's or the latest results' weren't, by reason.
     """
     if not has_attachments(history):
         return list(history), {}
@@ -69,10 +78,11 @@ def select(
     unsent: Counter[str] = Counter()
     is_latest = True
     for message in reversed(history):
-        is_latest = is_latest and message["role"] == "tool"
         if "attachments" in message:
+            is_last = is_latest and message["role"] in {"tool", "user"}
             message, reasons = _select(message, senses, hides_data, budget)
-            unsent.update(reasons if is_latest else ())
+            unsent.update(reasons if is_last else ())
+        is_latest = is_latest and message["role"] == "tool"
         selected.append(message)
     return selected[::-1], dict(unsent)
 
@@ -137,6 +147,9 @@ def add_user_messages(history: Sequence[Message]) -> list[Message]:
             messages.append(_user_message(waiting))
             waiting = []
         calls.note(message)
+        if message["role"] == "user":  # a user's own files stay with the question
+            messages.append(message)
+            continue
         waiting += [(calls.title(message), ref) for ref in refs_of(message)]
         messages.append(_with_refs(message, ()))
     return [*messages, _user_message(waiting)] if waiting else messages

@@ -140,7 +140,9 @@ class ReActPlanner:
         system = _system_messages(*self._system_instructions(), form if is_react else "")
         # An image can't be masked, so it isn't sent where text would be.
         history, unsent = message_attachments.select(
-            history, self.senses, hides_data=self.pseudonymizer is not None
+            list(map(message_attachments.add_material, history)),
+            self.senses,
+            hides_data=self.pseudonymizer is not None,
         )
         fitted = fit(
             self.pseudonymize(history), self._history_tokens(system, tools), self.count_tokens
