@@ -1,0 +1,13 @@
+"""Reads files of many formats as Markdown, in a confined child process."""
+
+from .parsers.values import ParsedDocument, ParsedPart, UnreadableDocument
+from .process import DEADLINE_SECONDS, MAX_FILE_BYTES, parse
+
+__all__ = [
+    "DEADLINE_SECONDS",
+    "MAX_FILE_BYTES",
+    "ParsedDocument",
+    "ParsedPart",
+    "UnreadableDocument",
+    "parse",
+]

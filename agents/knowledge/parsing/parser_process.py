@@ -1,0 +1,93 @@
+"""The child process: parses one file and writes the result to standard output, line by line.
+
+It is started by path, isolated and with an empty environment. It imports only the parsers, has
+limits of memory, time and output, and no network.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+OUT_OF_MEMORY = "This file needs too much memory to be read."
+
+
+def main() -> None:
+    request = json.loads(sys.stdin.buffer.readline())
+    # Whatever a library prints must not end up between the lines of the result.
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    _limit(request["limits"])
+    _leave_network()
+
+    def send(**message: Any) -> None:
+        output.write(json.dumps(message).encode() + b"\n")
+        output.flush()
+
+    try:
+        _parse(request, send)
+    except MemoryError:
+        send(error=OUT_OF_MEMORY)
+
+
+def _parse(request: dict[str, Any], send: Any) -> None:
+    sys.path.insert(0, str(Path(__file__).parent))
+    import parsers  # type: ignore[import-not-found]
+
+    sys.setrecursionlimit(5_000)
+    source = parsers.Source(
+        data=Path(request["path"]).read_bytes(),
+        name=request["name"],
+        mime_type=request["mime_type"],
+        progress=lambda done, total: send(progress=[done, total]),
+    )
+    try:
+        document = parsers.parse(source)
+    except parsers.UnreadableDocument as error:
+        send(error=str(error))
+        return
+    for part in document.parts:
+        send(part={name: getattr(part, name) for name in part.__slots__})
+    about = ("title", "pages", "language", "notes")
+    send(done={name: getattr(document, name) for name in about})
+
+
+def _limit(limits: dict[str, int]) -> None:
+    os.nice(limits["nice"])
+    fixed = {
+        resource.RLIMIT_CPU: limits["cpu"],
+        resource.RLIMIT_NOFILE: 256,
+        resource.RLIMIT_FSIZE: 0,  # it writes to pipes only
+        resource.RLIMIT_CORE: 0,
+    }
+    for kind, limit in fixed.items():
+        _set(kind, limit, limit)
+    if sys.platform == "linux":
+        # The higher limit is only for the models that read images.
+        _set(resource.RLIMIT_AS, limits["memory"], limits["memory_with_models"])
+
+
+def _set(kind: int, soft: int, hard: int) -> None:
+    _, most = resource.getrlimit(kind)
+    if most != resource.RLIM_INFINITY:
+        soft, hard = min(soft, most), min(hard, most)
+    resource.setrlimit(kind, (soft, hard))
+
+
+def _leave_network() -> None:
+    """Move to a network without connections, where the system allows that."""
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(CLONE_NEWNET) != 0:
+            libc.unshare(CLONE_NEWUSER | CLONE_NEWNET)
+
+
+if __name__ == "__main__":
+    main()

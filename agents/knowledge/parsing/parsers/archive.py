@@ -1,0 +1,116 @@
+"""Reads ZIP containers and the XML in them, within limits."""
+
+from io import BytesIO
+from posixpath import dirname, join, normpath
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+from zipfile import BadZipFile, ZipFile
+from zlib import error as ZlibError
+
+from .sniffing import PROTECTED
+from .values import UnreadableDocument
+
+MAX_ENTRIES = 10_000
+MAX_BYTES = 200_000_000  # unpacked, in total
+MAX_DEPTH = 200
+PIECE = 1_000_000
+
+DAMAGED = "This file is damaged or incomplete."
+TOO_LARGE = f"Unpacked, this file is larger than {MAX_BYTES // 1_000_000} MB."
+FORBIDDEN_XML = "This file contains a document type declaration, which isn't allowed."
+RELATIONSHIP = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
+
+
+class Archive:
+    """An archive whose files are read into memory, never to disk, counting what is unpacked."""
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            self._zip = ZipFile(BytesIO(data))
+        except (BadZipFile, OSError, ValueError) as error:
+            raise UnreadableDocument(DAMAGED) from error
+        self._left = MAX_BYTES
+        entries = self._zip.infolist()
+        if len(entries) > MAX_ENTRIES or sum(each.file_size for each in entries) > MAX_BYTES:
+            raise UnreadableDocument(TOO_LARGE)
+        if any(each.flag_bits & 1 for each in entries):
+            raise UnreadableDocument(PROTECTED)
+        self.names = {each.filename for each in entries}
+
+    def read(self, name: str) -> bytes:
+        """Return a file's bytes; the sizes that its header claims aren't trusted."""
+        pieces = []
+        try:
+            with self._zip.open(name) as file:
+                while piece := file.read(PIECE):
+                    self._left -= len(piece)
+                    if self._left < 0:
+                        raise UnreadableDocument(TOO_LARGE)
+                    pieces.append(piece)
+        except UnreadableDocument:
+            raise
+        except (BadZipFile, ZlibError, EOFError, OSError, KeyError, RuntimeError) as error:
+            raise UnreadableDocument(DAMAGED) from error
+        except NotImplementedError as error:
+            raise UnreadableDocument(DAMAGED) from error
+        return b"".join(pieces)
+
+    def xml(self, name: str) -> Element:
+        return parse_xml(self.read(name))
+
+    def relationships(self, name: str) -> dict[str, tuple[str, str]]:
+        """Return a part's relationships by id: the type's last word and the target's name."""
+        folder = dirname(name)
+        rels = join(folder, "_rels", f"{name[len(folder) :].lstrip('/')}.rels")
+        if rels not in self.names:
+            return {}
+        return {
+            each.get("Id", ""): (
+                each.get("Type", "").rpartition("/")[2],
+                _target(folder, each.get("Target", "")),
+            )
+            for each in self.xml(rels).iter(RELATIONSHIP)
+            if each.get("TargetMode") != "External"
+        }
+
+
+def _target(folder: str, target: str) -> str:
+    return target.lstrip("/") if target.startswith("/") else normpath(join(folder, target))
+
+
+def parse_xml(data: bytes) -> Element:
+    """Parse XML without document types, so without entities of any kind."""
+    builder, depth = TreeBuilder(), 0
+    parser = expat.ParserCreate(namespace_separator="}")
+    parser.buffer_text = True
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise UnreadableDocument(DAMAGED)
+        builder.start(_qualify(tag), {_qualify(k): v for k, v in attributes.items()})
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(_qualify(tag))
+
+    def refuse(*about: object) -> None:
+        raise UnreadableDocument(FORBIDDEN_XML)
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = builder.data
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(data, True)
+        return builder.close()
+    except (expat.ExpatError, AssertionError, LookupError, ValueError) as error:
+        if isinstance(error, UnreadableDocument):
+            raise
+        raise UnreadableDocument(DAMAGED) from error
+
+
+def _qualify(name: str) -> str:
+    return "{" + name if "}" in name else name

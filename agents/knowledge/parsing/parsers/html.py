@@ -1,0 +1,101 @@
+"""Web pages: title, headings and main content, without navigation, scripts and footers."""
+
+import re
+from dataclasses import dataclass
+
+from . import html_content, html_writer, markdown
+from .encoding import decode_leniently
+from .values import ParsedDocument, Source, UnreadableDocument
+
+CHARSET = re.compile(
+    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w:.-]+)|<\?xml[^>]{0,100}?encoding\s*=\s*"""
+    rb"""["']([\w:.-]+)""",
+    re.IGNORECASE,
+)
+HEAD_BYTES = 8_192
+SEPARATORS = re.compile(r"\s+[|\-–—·»›:]+\s+|\s*[｜]\s*|\s*::\s*")
+TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+# Elements that are often left open, or have no end.
+UNNESTED = frozenset(
+    "p li dt dd tr td th thead tbody tfoot option optgroup colgroup rt rp br hr img input meta "
+    "link area base col embed source track wbr param path circle rect line use".split()
+)
+MAX_DEPTH = 1_000
+TOO_DEEP = "This page is nested too deeply to be read."
+LANGUAGES = ("en", "ja")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a page says."""
+
+    title: str
+    text: str
+    language: str
+
+
+def parse(source: Source) -> ParsedDocument:
+    page = convert(decode_leniently(source.data, _declared_encoding(source)))
+    return ParsedDocument(
+        title=page.title,
+        parts=markdown.parts(page.text),
+        language=page.language,
+        why_empty="This page contains no text. It may need JavaScript to display its content.",
+    )
+
+
+def convert(text: str) -> Page:
+    """Convert a page's HTML to Markdown."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    _check_depth(text)
+    tree = LexborHTMLParser(text)
+    root = tree.root
+    if root is None:
+        return Page(title="", text="", language="")
+    language = (root.attributes.get("lang") or root.attributes.get("xml:lang") or "")[:2].lower()
+    title = _title(tree)
+    main = html_content.find(tree)
+    return Page(
+        title=title,
+        text=html_writer.write(main),
+        language=language if language in LANGUAGES else "",
+    )
+
+
+def _declared_encoding(source: Source) -> str:
+    found = CHARSET.search(source.data[:HEAD_BYTES])
+    charset = re.search(r"charset=\"?([\w.-]+)", source.mime_type)
+    if charset:
+        return charset[1]
+    return (found[1] or found[2]).decode("ascii", "replace") if found else ""
+
+
+def _check_depth(text: str) -> None:
+    """Refuse deep nesting, for which the parser's time grows with the square of the depth."""
+    depth = deepest = 0
+    for closing, name in TAG.findall(text):
+        if name.lower() not in UNNESTED:
+            depth = max(0, depth - 1) if closing else depth + 1
+            deepest = max(deepest, depth)
+    if deepest > MAX_DEPTH:
+        raise UnreadableDocument(TOO_DEEP)
+
+
+def _title(tree: "html_content.Tree") -> str:
+    """Return the main heading, with what the page's title adds to it but the site's name."""
+    found = tree.css_first("head > title") or tree.css_first("title")
+    whole = markdown.collapse(found.text()) if found else ""
+    headings = [each for each in tree.css("h1") if html_writer.inline_text(each)]
+    heading = html_writer.inline_text(headings[0]) if len(headings) == 1 else ""
+    if not whole or not heading:
+        return heading or _without_site(whole)
+    if heading.casefold() not in whole.casefold():
+        return heading
+    segments = SEPARATORS.split(whole)
+    return whole[: whole.rfind(segments[-1])].rstrip(" |-–—·»›:｜") if len(segments) > 2 else heading
+
+
+def _without_site(title: str) -> str:
+    segments = SEPARATORS.split(title)
+    return title[: title.rfind(segments[-1])].rstrip(" |-–—·»›:｜") if len(segments) > 1 else title

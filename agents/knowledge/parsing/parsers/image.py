@@ -1,0 +1,54 @@
+"""Images, read by OCR."""
+
+from io import BytesIO
+from typing import Any
+
+from . import ocr
+from .archive import DAMAGED
+from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument
+
+MAX_PIXELS = 40_000_000
+MAX_SIDE = 2_600
+NO_TEXT = "No text was found in this image."
+TOO_MANY_PIXELS = f"This image is larger than {MAX_PIXELS // 1_000_000} megapixels."
+
+
+def parse(source: Source) -> ParsedDocument:
+    """Parse an image; of several frames, only the first is read."""
+    text = ocr.recognize(load(source.data))
+    part = ParsedPart(kind="page", text=text, is_recognized=True)
+    return ParsedDocument(title=source.stem, parts=[part], pages=1, why_empty=NO_TEXT)
+
+
+def load(data: bytes) -> Any:
+    """Return an image's pixels, upright and scaled down; raise UnreadableDocument."""
+    import numpy
+    from PIL import Image, ImageOps
+
+    Image.MAX_IMAGE_PIXELS = MAX_PIXELS
+    try:
+        with Image.open(BytesIO(data)) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise UnreadableDocument(TOO_MANY_PIXELS)
+            image.draft("RGB", (MAX_SIDE, MAX_SIDE))
+            image.load()
+            upright = ImageOps.exif_transpose(image)
+            upright.thumbnail((MAX_SIDE, MAX_SIDE))
+            return numpy.asarray(_on_white(upright))
+    except Image.DecompressionBombError as error:
+        raise UnreadableDocument(TOO_MANY_PIXELS) from error
+    except (OSError, ValueError, SyntaxError, EOFError, OverflowError) as error:
+        if isinstance(error, UnreadableDocument):
+            raise
+        raise UnreadableDocument(DAMAGED) from error
+
+
+def _on_white(image: Any) -> Any:
+    """Return an image without transparency; black text on a clear background is common."""
+    from PIL import Image
+
+    if image.mode not in {"RGBA", "LA", "P", "PA"}:
+        return image.convert("RGB")
+    clear = image.convert("RGBA")
+    white = Image.new("RGBA", clear.size, "white")
+    return Image.alpha_composite(white, clear).convert("RGB")

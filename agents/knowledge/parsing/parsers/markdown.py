@@ -1,0 +1,89 @@
+"""Writes Markdown: headings, tables with one row per line, and parts of long texts."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from .values import Kind, ParsedPart
+
+MAX_CELL_CHARS = 2_000
+PART_CHARS = 150_000
+SPACES = re.compile(r"[ \t\u00a0\u3000]*\n[ \t\u00a0]*|[ \t\u00a0]+")
+BLANK_LINES = re.compile(r"\n{3,}")
+# Characters of control, and those that are invisible and only hide text: tags and overrides.
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff"
+    "\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f\ud800-\udfff]"
+)
+STRUCTURE = re.compile(r"(?m)^(\s{0,3})(#{1,6}\s|>|[-+*]\s|```|~~~|={3,}$|-{3,}$)")
+FENCE = re.compile(r"^\s{0,3}(```|~~~)")
+TOP_HEADING = re.compile(r"^#{1,2}\s")
+
+
+def clean(text: str) -> str:
+    """Remove invisible characters, and normalize line ends and blank lines."""
+    text = INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return BLANK_LINES.sub("\n\n", text).strip("\n")
+
+
+def collapse(text: str) -> str:
+    """Return text on one line with single spaces."""
+    return SPACES.sub(" ", INVISIBLE.sub("", text)).strip()
+
+
+def escape(text: str) -> str:
+    """Escape what would be read as Markdown structure at the start of a line."""
+    return STRUCTURE.sub(r"\1\\\2", text)
+
+
+def heading(level: int, text: str) -> str:
+    return f"{'#' * min(max(level, 1), 6)} {collapse(text)}"
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose first row is the header, without empty rows and columns."""
+    rows = [[cell(each) for each in row] for row in rows]
+    rows = [row for row in rows if any(row)]
+    width = max((len(row) for row in rows), default=0)
+    rows = [row + [""] * (width - len(row)) for row in rows]
+    used = [at for at in range(width) if any(row[at] for row in rows)]
+    lines = [_line([row[at] for at in used]) for row in rows]
+    if not lines:
+        return ""
+    return "\n".join([lines[0], _line(["---"] * len(used)), *lines[1:]])
+
+
+def cell(text: str) -> str:
+    short = text if len(text) <= MAX_CELL_CHARS else f"{text[:MAX_CELL_CHARS]}…"
+    return collapse(short).replace("|", "\\|")
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def join(blocks: Iterable[str]) -> str:
+    return clean("\n\n".join(block for block in blocks if block.strip()))
+
+
+def parts(text: str, kind: Kind = "text") -> list[ParsedPart]:
+    """Return a text as one part, or a long one as several, split at its main headings."""
+    text = clean(text)
+    if len(text) <= PART_CHARS:
+        return [ParsedPart(kind=kind, text=text)]
+    return [ParsedPart(kind=kind, text=piece) for piece in _split(text)]
+
+
+def _split(text: str) -> Iterable[str]:
+    lines: list[str] = []
+    size, is_fenced = 0, False
+    for line in text.split("\n"):
+        is_fenced ^= bool(FENCE.match(line))
+        is_start = TOP_HEADING.match(line) and size > PART_CHARS // 2 or not line
+        if size > PART_CHARS * (1 if is_start and not is_fenced else 2) or (
+            is_start and line and not is_fenced
+        ):
+            yield "\n".join(lines)
+            lines, size = [], 0
+        lines.append(line)
+        size += len(line) + 1
+    yield "\n".join(lines)

@@ -1,0 +1,78 @@
+"""Reads text from images (OCR) with the models in the `rapidocr` package."""
+
+import logging
+import resource
+import sys
+from functools import cache
+from typing import Any
+
+from .values import UnreadableDocument
+
+MIN_CONFIDENCE = 0.5
+MISSING = "Text recognition isn't installed. Run `make ocr` on the server and try again."
+
+
+def is_available() -> bool:
+    from importlib.util import find_spec
+
+    return all(find_spec(name) for name in ("rapidocr", "onnxruntime", "cv2"))
+
+
+def recognize(pixels: Any) -> str:
+    """Return the text in an image, an array of RGB pixels, from top to bottom."""
+    found = _engine()(pixels)
+    if found.boxes is None or found.txts is None:
+        return ""
+    pieces = [
+        (box, text)
+        for box, text, score in zip(found.boxes, found.txts, found.scores, strict=True)
+        if score >= MIN_CONFIDENCE and text.strip()
+    ]
+    return "\n".join(_lines(pieces))
+
+
+def _lines(pieces: list[tuple[Any, str]]) -> list[str]:
+    """Join pieces at the same height, from left to right."""
+    placed = sorted(
+        (float(box[:, 1].mean()), float(box[:, 0].min()), float(box[:, 1].ptp_()), text)
+        if hasattr(box, "ptp_")
+        else (
+            float(box[:, 1].mean()),
+            float(box[:, 0].min()),
+            float(box[:, 1].max() - box[:, 1].min()),
+            text,
+        )
+        for box, text in pieces
+    )
+    lines: list[list[tuple[float, str]]] = []
+    last, height = -1e9, 0.0
+    for middle, left, tall, text in placed:
+        if not lines or middle - last > max(tall, height) / 2:
+            lines.append([])
+            last, height = middle, tall
+        lines[-1].append((left, text))
+    return [" ".join(text for _, text in sorted(line)) for line in lines]
+
+
+@cache
+def _engine() -> Any:
+    """Load the models once per process: a second, and 300 MB."""
+    if not is_available():
+        raise UnreadableDocument(MISSING)
+    _allow_more_memory()
+    logging.disable(logging.WARNING)
+    from rapidocr import RapidOCR
+
+    threads = {
+        "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+        "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        "Global.log_level": "error",
+    }
+    return RapidOCR(params=threads)
+
+
+def _allow_more_memory() -> None:
+    """Use the second, higher limit, which only the models need."""
+    if sys.platform == "linux":
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))

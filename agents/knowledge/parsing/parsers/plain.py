@@ -1,0 +1,45 @@
+"""Plain text and Markdown."""
+
+import re
+
+from . import markdown
+from .encoding import decode, normalize_lines
+from .sniffing import UNKNOWN
+from .values import MAX_CHARS, ParsedDocument, Source, UnreadableDocument
+
+FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
+TITLE_LINE = re.compile(r"""^title:\s*["']?(.+?)["']?\s*$""", re.MULTILINE)
+FIRST_HEADING = re.compile(r"^#\s+(.+?)\s*#*$", re.MULTILINE)
+CONTROL_CHARS = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+MAX_CONTROL_SHARE = 0.01
+TRUNCATED = "Only the first {limit:,} characters were read."
+
+
+def parse(source: Source) -> ParsedDocument:
+    """Parse plain text; what looks like Markdown in it is left alone."""
+    text, notes = read(source)
+    return ParsedDocument(parts=markdown.parts(text), notes=notes)
+
+
+def parse_markdown(source: Source) -> ParsedDocument:
+    text, notes = read(source)
+    front = FRONT_MATTER.match(text)
+    title = TITLE_LINE.search(front[1]) if front else None
+    body = text[front.end() :] if front else text
+    title = title or FIRST_HEADING.search(body)
+    return ParsedDocument(
+        title=title[1] if title else "", parts=markdown.parts(body), notes=notes
+    )
+
+
+def read(source: Source) -> tuple[str, list[str]]:
+    """Return the text and a note if it was cut; raise UnreadableDocument if it is binary."""
+    text = decode(source.data)
+    if text is None:
+        raise UnreadableDocument(UNKNOWN)
+    if len(CONTROL_CHARS.findall(text[:100_000])) > MAX_CONTROL_SHARE * len(text[:100_000]):
+        raise UnreadableDocument(UNKNOWN)
+    text = normalize_lines(text)
+    if len(text) <= MAX_CHARS:
+        return text, []
+    return text[:MAX_CHARS], [TRUNCATED.format(limit=MAX_CHARS)]

@@ -1,0 +1,119 @@
+"""Presentations: one part per slide, with its tables and speaker notes."""
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from . import markdown
+from .archive import Archive
+from .office import local_name, macro_notes, property_title
+from .values import ParsedDocument, ParsedPart, Source
+
+MAX_SLIDES = 2_000
+TITLES = {"title", "ctrTitle"}
+UNSAID = {"sldNum", "dt", "ftr", "hdr", "sldImg"}
+
+
+def parse(source: Source) -> ParsedDocument:
+    archive = Archive(source.data)
+    slides = _slides(archive)[:MAX_SLIDES]
+    parts, title = [], property_title(archive)
+    for number, name in enumerate(slides, start=1):
+        source.progress(number - 1, len(slides))
+        heading, text = _slide(archive, name)
+        title = title or heading
+        parts.append(ParsedPart(kind="slide", number=number, label=heading[:200], text=text))
+    return ParsedDocument(
+        title=title,
+        parts=parts,
+        pages=len(slides),
+        notes=macro_notes(archive),
+        why_empty="This presentation contains no text. Its slides may be pictures.",
+    )
+
+
+def _slides(archive: Archive) -> list[str]:
+    """Return the slides' names in the order of the presentation."""
+    main = "ppt/presentation.xml"
+    if main not in archive.names:
+        return []
+    targets = archive.relationships(main)
+    found = []
+    for element in archive.xml(main).iter():
+        if local_name(element) == "sldId":
+            keys = (value for key, value in element.attrib.items() if key.endswith("}id"))
+            kind, target = targets.get(next(keys, ""), ("", ""))
+            if kind == "slide" and target in archive.names:
+                found.append(target)
+    return found
+
+
+def _slide(archive: Archive, name: str) -> tuple[str, str]:
+    title, blocks = "", []
+    for kind, block in _shapes(archive.xml(name)):
+        if kind in TITLES and not title:
+            title = markdown.collapse(block)
+        else:
+            blocks.append(block)
+    for kind, target in archive.relationships(name).values():
+        if target not in archive.names:
+            continue
+        if kind == "notesSlide":
+            notes = markdown.join(block for _, block in _shapes(archive.xml(target)))
+            blocks.append(f"**Notes:** {notes}" if notes else "")
+        elif kind == "diagramData":
+            blocks.append("\n".join(f"- {line}" for line in _lines(archive.xml(target))))
+    return title, markdown.join([markdown.heading(2, title) if title else "", *blocks])
+
+
+def _shapes(parent: Element) -> Iterator[tuple[str, str]]:
+    """Yield each shape's placeholder type and its text."""
+    for element in parent:
+        tag = local_name(element)
+        if tag == "Fallback":
+            continue
+        if tag == "sp":
+            kind = _placeholder(element)
+            if kind not in UNSAID:
+                yield kind, _text_block(element, is_title=kind in TITLES)
+        elif tag == "tbl":
+            rows = [row for row in element if local_name(row) == "tr"]
+            cells = [[" ".join(_lines(c)) for c in row if local_name(c) == "tc"] for row in rows]
+            yield "", markdown.table(cells)
+        else:
+            yield from _shapes(element)
+
+
+def _placeholder(shape: Element) -> str:
+    for element in shape.iter():
+        if local_name(element) == "ph":
+            return element.get("type", "body")
+    return ""
+
+
+def _text_block(shape: Element, *, is_title: bool) -> str:
+    if is_title:
+        return " ".join(_lines(shape))
+    return "\n".join(
+        f"{'  ' * level}- {line}" for level, line in _leveled_lines(shape) if line
+    )
+
+
+def _lines(element: Element) -> list[str]:
+    return [line for _, line in _leveled_lines(element) if line]
+
+
+def _leveled_lines(element: Element) -> Iterator[tuple[int, str]]:
+    for paragraph in element.iter():
+        if local_name(paragraph) != "p":
+            continue
+        level = 0
+        pieces = []
+        for piece in paragraph.iter():
+            tag = local_name(piece)
+            if tag == "pPr" and piece.get("lvl", "").isdigit():
+                level = min(int(piece.get("lvl", "0")), 8)
+            elif tag == "t":
+                pieces.append(piece.text or "")
+            elif tag == "br":
+                pieces.append(" ")
+        yield level, markdown.collapse("".join(pieces))

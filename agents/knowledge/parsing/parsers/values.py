@@ -1,0 +1,57 @@
+"""What parsers take and return."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Literal
+
+Kind = Literal["text", "page", "slide", "sheet", "chapter"]
+Progress = Callable[[int, int], None]
+
+MAX_CHARS = 20_000_000
+
+
+class UnreadableDocument(ValueError):
+    """Raised when a file can't be read as a document; its text is a sentence for the user."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ParsedPart:
+    """A page, slide, sheet or chapter, or the whole text, as Markdown."""
+
+    kind: Kind = "text"
+    number: int = 0  # from 1; 0 means in order
+    label: str = ""
+    text: str
+    is_recognized: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ParsedDocument:
+    """A document's parts; `notes` are sentences about what is missing."""
+
+    title: str = ""
+    parts: list[ParsedPart] = field(default_factory=list)
+    pages: int | None = None
+    language: str = ""
+    notes: list[str] = field(default_factory=list)
+    why_empty: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A file to parse; `progress` takes what is done and the total."""
+
+    data: bytes
+    name: str
+    mime_type: str = ""
+    progress: Progress = lambda done, total: None
+    depth: int = 0  # 1 for an attachment
+
+    @property
+    def suffix(self) -> str:
+        return PurePosixPath(self.name.replace("\\", "/")).suffix.lower()
+
+    @property
+    def stem(self) -> str:
+        return PurePosixPath(self.name.replace("\\", "/")).stem
