@@ -1,0 +1,27 @@
+"""Adds documents to collections: they are queued, read in the background, and indexed.
+
+Requests only save rows. A thread of the web process, or of a worker, does the rest (`queue`).
+"""
+
+from .documents import add_file, add_folder, add_url, cancel, delete, refresh, retry
+from .progress import topic
+from .queue import process, process_waiting, register_publisher, shut_down, work_if_due
+from .sitemaps import SitemapUnreadable, add_sitemap
+
+__all__ = [
+    "SitemapUnreadable",
+    "add_file",
+    "add_folder",
+    "add_sitemap",
+    "add_url",
+    "cancel",
+    "delete",
+    "process",
+    "process_waiting",
+    "refresh",
+    "register_publisher",
+    "retry",
+    "shut_down",
+    "topic",
+    "work_if_due",
+]

@@ -1,0 +1,193 @@
+"""Adds, replaces, retries, cancels and deletes documents: rows only, the queue does the work."""
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from agents.db.sanitize import sanitize_text
+from agents.files import release, save
+from agents.knowledge.parsing import MAX_FILE_BYTES
+from agents.knowledge.parsing.parsers.sniffing import BY_SUFFIX
+from agents.models import Collection, Document, StoredFile
+from agents.models.types import AnyUser
+from agents.tools.egress import validate_url
+
+from . import progress, queue
+
+Status = Document.Status
+
+MAX_SOURCE_CHARS = 500
+MAX_URL_CHARS = 2_000
+MAX_FOLDER_FILES = 10_000
+SUFFIXES = frozenset(BY_SUFFIX) | {".txt", ".text", ".log", ".rst", ".json", ".yaml", ".yml"}
+FRESH: dict[str, Any] = {
+    "status": Status.QUEUED,
+    "problem": "",
+    "done": 0,
+    "total": 0,
+    "attempts": 0,
+    "lease_until": None,
+}
+
+
+def add_file(
+    collection: Collection, owner: AnyUser | None, name: str, stored_file: StoredFile
+) -> Document:
+    """Add a file, or replace the one with the same name; unchanged files aren't read again.
+
+    Call it in the transaction that saved the file. The name can have folders.
+    """
+    source = clean_name(name)
+    about = {
+        "file": stored_file,
+        "size": stored_file.size,
+        "mime_type": stored_file.mime_type,
+        "owner": owner if owner is not None and owner.pk else None,
+    }
+    with transaction.atomic():
+        document, is_new = Document.objects.select_for_update().get_or_create(
+            collection=collection,
+            source=source,
+            defaults={**about, "title": Path(source).stem[:200] or source[:200]},
+        )
+        if not is_new and document.file_id == stored_file.pk and _is_settled(document):
+            return document
+        replaced = document.file_id if not is_new else None
+        _update(document, {**about, **FRESH})
+        if replaced != stored_file.pk:
+            transaction.on_commit(lambda: release([replaced]))
+        _queued(document)
+    return document
+
+
+def add_folder(
+    collection: Collection, folder: Path, *, owner: AnyUser | None = None
+) -> Iterator[Document]:
+    """Add the documents in a folder of the server and its subfolders.
+
+    Only for commands: a browser uploads a folder as many files. Links aren't followed.
+    """
+    for path in find_files(folder):
+        with transaction.atomic(), path.open("rb") as file:
+            pieces = iter(lambda file=file: file.read(256 * 1024), b"")
+            stored = save(pieces, name=path.name, owner=owner, max_bytes=MAX_FILE_BYTES)
+            document = add_file(collection, owner, str(path.relative_to(folder)), stored)
+        yield document
+
+
+def find_files(folder: Path) -> list[Path]:
+    """Return the files in a folder and its subfolders that can be read, without hidden ones."""
+    found = (
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in SUFFIXES and path.is_file() and not path.is_symlink()
+    )
+    visible = (p for p in found if not any(n.startswith(".") for n in p.relative_to(folder).parts))
+    return sorted(visible)[:MAX_FOLDER_FILES]
+
+
+def add_url(collection: Collection, owner: AnyUser | None, url: str) -> Document:
+    """Add a web page or a file on the web; raise EgressRefused if the address isn't allowed."""
+    url = str(validate_url(url.strip()).copy_with(fragment=None))
+    about = {"url": url[:MAX_URL_CHARS], "owner": owner if owner is not None and owner.pk else None}
+    with transaction.atomic():
+        document, is_new = Document.objects.select_for_update().get_or_create(
+            collection=collection,
+            source=_url_source(url),
+            defaults={**about, "title": url[:200]},
+        )
+        if is_new or _is_settled(document):
+            _update(document, {**about, **FRESH})
+            _queued(document)
+    return document
+
+
+def refresh(document: Document) -> bool:
+    """Fetch a page again and read it if it changed; its passages stay until then."""
+    return bool(document.url) and _requeue(document, excluding=queue.PENDING)
+
+
+def retry(document: Document) -> bool:
+    """Read a failed or canceled document again."""
+    return _requeue(document, excluding=queue.PENDING)
+
+
+def cancel(document: Document) -> bool:
+    """Stop reading a document; passages from before stay."""
+    live = Document.objects.filter(pk=document.pk, status__in=queue.PENDING)
+    # A document with passages stays usable, so canceling only ends the update.
+    was_ready = live.exclude(indexed_at=None).update(
+        status=Status.READY, lease_until=None, done=0, total=0
+    )
+    stopped = was_ready or live.update(
+        status=Status.CANCELLED, lease_until=None, done=0, total=0
+    )
+    if stopped:
+        document.refresh_from_db()
+        progress.announce(document)
+    return bool(stopped)
+
+
+def delete(document: Document) -> None:
+    """Delete a document with all that was derived from it, and its file if nothing else uses it."""
+    delete_all(Document.objects.filter(pk=document.pk))
+
+
+def delete_all(documents: Iterable[Document]) -> int:
+    """Delete these documents one by one, so that other writers get their turn."""
+    count = 0
+    for document in documents:
+        file = document.file_id
+        with transaction.atomic():
+            count += document.delete()[0] > 0
+        release([file])
+        progress.announce(document, is_deleted=True)
+    return count
+
+
+def clean_name(name: str) -> str:
+    """Return a file's name with its folders, without anything that leads elsewhere."""
+    parts = (part.strip() for part in sanitize_text(name).replace("\\", "/").split("/"))
+    path = "/".join(part for part in parts if part not in {"", ".", ".."})
+    if len(path) <= MAX_SOURCE_CHARS:
+        return path or "file"
+    mark = sha256(path.encode()).hexdigest()[:8]
+    return f"{mark}…{path[-(MAX_SOURCE_CHARS - 9) :]}"
+
+
+def _url_source(url: str) -> str:
+    if len(url) <= MAX_SOURCE_CHARS:
+        return url
+    return f"{url[: MAX_SOURCE_CHARS - 17]}…{sha256(url.encode()).hexdigest()[:16]}"
+
+
+def _is_settled(document: Document) -> bool:
+    """Whether nothing has to be done: it was read, or is in the queue for the first time."""
+    return document.status == Status.READY or (
+        document.status == Status.QUEUED and document.lease_until is None
+    )
+
+
+def _requeue(document: Document, *, excluding: Iterable[str]) -> bool:
+    idle = Document.objects.filter(pk=document.pk).exclude(status__in=list(excluding))
+    if not idle.update(**FRESH):
+        return False
+    document.refresh_from_db()
+    _queued(document)
+    return True
+
+
+def _update(document: Document, values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        setattr(document, name, value)
+    document.save(update_fields=list(values))
+
+
+def _queued(document: Document) -> None:
+    transaction.on_commit(lambda: progress.announce(document))
+    transaction.on_commit(queue.wake)
+
+

@@ -1,0 +1,66 @@
+"""Publishes what happens to the documents of a collection, at most twice a second each."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from agents.models import Document
+
+Publisher = Callable[..., Awaitable[None]]
+
+INTERVAL_SECONDS = 0.5
+KIND = "document.changed"
+
+_publisher: Publisher | None = None
+_loop: asyncio.AbstractEventLoop | None = None
+_next: dict[int, float] = {}
+
+
+def topic(collection: int) -> str:
+    """Return the topic of a collection's documents."""
+    return f"documents.{collection}"
+
+
+def register_publisher(publisher: Publisher) -> None:
+    """Publish through this function; the product's is `runs.pubsub.publish`."""
+    global _publisher
+    _publisher = publisher
+
+
+def bind(loop: asyncio.AbstractEventLoop) -> None:
+    """Publish on this event loop, which is that of the server."""
+    global _loop
+    _loop = loop
+
+
+def is_server() -> bool:
+    """Whether this process has an event loop that publishes, so it isn't a command."""
+    return _loop is not None and _loop.is_running()
+
+
+def announce(document: Document, *, is_deleted: bool = False) -> None:
+    """Publish a document's new status."""
+    _next.pop(document.pk, None)
+    _publish(document, is_deleted=is_deleted)
+
+
+def report(document: Document) -> None:
+    """Publish how far a document is, unless that was done a moment ago."""
+    now = time.monotonic()
+    if now >= _next.get(document.pk, 0.0):
+        _next[document.pk] = now + INTERVAL_SECONDS
+        _publish(document)
+
+
+def _publish(document: Document, **facts: Any) -> None:
+    if _publisher is None or _loop is None or not _loop.is_running():
+        return
+    facts |= {
+        "document": document.pk,
+        "status": document.status,
+        "done": document.done,
+        "total": document.total,
+    }
+    told = _publisher(topic(document.collection_id), KIND, **facts)
+    asyncio.run_coroutine_threadsafe(told, _loop)  # type: ignore[arg-type]

@@ -1,0 +1,64 @@
+"""Fetches web pages and files through the egress function, and again only if they changed."""
+
+import asyncio
+from collections.abc import Callable
+from functools import lru_cache
+
+from django.conf import settings
+from django.db import transaction
+
+from agents.files import release, save
+from agents.models import Document
+from agents.tools.addresses import AllowList
+from agents.tools.egress import Egress, EgressFailed, Response, fetch as egress_fetch
+
+MAX_BYTES = 25_000_000
+TIMEOUT_SECONDS = 60.0
+MAX_HEADER_CHARS = 200
+ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,*/*;q=0.5"
+
+
+def fetch(document: Document, save_fields: Callable[..., None]) -> bool:
+    """Fetch a document's address and save its content; return False if it hasn't changed."""
+    headers = {"Accept": ACCEPT}
+    if document.indexed_at is not None:
+        headers |= {"If-None-Match": document.etag} if document.etag else {}
+        headers |= (
+            {"If-Modified-Since": document.last_modified} if document.last_modified else {}
+        )
+    response = get(document.url, headers)
+    if response.status == 304:
+        return False
+    if response.status != 200:
+        raise EgressFailed(f"The server answered with status {response.status}.")
+    return _save(document, response, save_fields)
+
+
+def get(url: str, headers: dict[str, str] | None = None, most_bytes: int = MAX_BYTES) -> Response:
+    """Fetch an address from a thread without an event loop."""
+    policy = _policy(tuple(settings.EGRESS_ALLOW), most_bytes)
+    return asyncio.run(egress_fetch("GET", url, policy=policy, headers=headers))
+
+
+@lru_cache(maxsize=4)
+def _policy(allowed: tuple[str, ...], most_bytes: int) -> Egress:
+    return Egress(
+        allow=AllowList.read(allowed), timeout=TIMEOUT_SECONDS, most_bytes=most_bytes
+    )
+
+
+def _save(document: Document, response: Response, save_fields: Callable[..., None]) -> bool:
+    previous = document.file_id
+    declared = response.headers.get("content-type", "")[:130]
+    with transaction.atomic():
+        stored = save(response.content, name=document.name, owner=document.owner)
+        save_fields(
+            file=stored,
+            size=stored.size,
+            mime_type=declared or stored.mime_type,
+            etag=response.headers.get("etag", "")[:MAX_HEADER_CHARS],
+            last_modified=response.headers.get("last-modified", "")[:MAX_HEADER_CHARS],
+        )
+    if previous not in (None, stored.pk):
+        release([previous])
+    return previous != stored.pk or document.indexed_at is None
