@@ -24,10 +24,14 @@ class AgentsConfig(AppConfig):
         from agents.access import quotas
         from agents.access.audit import signals
         from agents.files import store
+        from agents.knowledge import ingestion
         from agents.models import Run
+        from agents.runs import pubsub
         from agents.workflows import schedules
 
         runs.on_finished(schedules.launch_due)
+        runs.on_finished(ingestion.work_if_due)
+        ingestion.register_publisher(pubsub.publish)
         signals.connect_receivers(self)
         store.release_on_delete()
         pre_delete.connect(quotas.keep_usage_of_run, sender=Run)

@@ -222,6 +222,12 @@ class Document(models.Model):
         db_default="",
         help_text=_("Fetched again from here."),
     )
+    etag = models.CharField(
+        max_length=200, blank=True, default="", db_default="", editable=False
+    )
+    last_modified = models.CharField(
+        max_length=200, blank=True, default="", db_default="", editable=False
+    )
     file = models.ForeignKey(
         StoredFile,
         verbose_name=_("file"),

@@ -1,10 +1,11 @@
-"""Adds, replaces, retries, cancels and deletes documents: rows only, the queue does the work."""
+"""Adds, replaces, retries, cancels and deletes documents; the queue reads them."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from django.core.files.base import File
 from django.db import transaction
 
 from agents.db.sanitize import sanitize_text
@@ -45,7 +46,7 @@ def add_file(
         "file": stored_file,
         "size": stored_file.size,
         "mime_type": stored_file.mime_type,
-        "owner": owner if owner is not None and owner.pk else None,
+        "owner": _saved_user(owner),
     }
     with transaction.atomic():
         document, is_new = Document.objects.select_for_update().get_or_create(
@@ -72,7 +73,7 @@ def add_folder(
     """
     for path in find_files(folder):
         with transaction.atomic(), path.open("rb") as file:
-            pieces = iter(lambda file=file: file.read(256 * 1024), b"")
+            pieces = File(file).chunks(256 * 1024)
             stored = save(pieces, name=path.name, owner=owner, max_bytes=MAX_FILE_BYTES)
             document = add_file(collection, owner, str(path.relative_to(folder)), stored)
         yield document
@@ -85,14 +86,18 @@ def find_files(folder: Path) -> list[Path]:
         for path in folder.rglob("*")
         if path.suffix.lower() in SUFFIXES and path.is_file() and not path.is_symlink()
     )
-    visible = (p for p in found if not any(n.startswith(".") for n in p.relative_to(folder).parts))
+    visible = (path for path in found if not _is_hidden(path.relative_to(folder)))
     return sorted(visible)[:MAX_FOLDER_FILES]
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def add_url(collection: Collection, owner: AnyUser | None, url: str) -> Document:
     """Add a web page or a file on the web; raise EgressRefused if the address isn't allowed."""
     url = str(validate_url(url.strip()).copy_with(fragment=None))
-    about = {"url": url[:MAX_URL_CHARS], "owner": owner if owner is not None and owner.pk else None}
+    about = {"url": url[:MAX_URL_CHARS], "owner": _saved_user(owner)}
     with transaction.atomic():
         document, is_new = Document.objects.select_for_update().get_or_create(
             collection=collection,
@@ -132,7 +137,7 @@ def cancel(document: Document) -> bool:
 
 
 def delete(document: Document) -> None:
-    """Delete a document with all that was derived from it, and its file if nothing else uses it."""
+    """Delete a document and what was derived from it; its file if nothing else uses it."""
     delete_all(Document.objects.filter(pk=document.pk))
 
 
@@ -156,6 +161,10 @@ def clean_name(name: str) -> str:
         return path or "file"
     mark = sha256(path.encode()).hexdigest()[:8]
     return f"{mark}…{path[-(MAX_SOURCE_CHARS - 9) :]}"
+
+
+def _saved_user(user: AnyUser | None) -> AnyUser | None:
+    return user if user is not None and user.pk else None
 
 
 def _url_source(url: str) -> str:
@@ -189,5 +198,3 @@ def _update(document: Document, values: dict[str, Any]) -> None:
 def _queued(document: Document) -> None:
     transaction.on_commit(lambda: progress.announce(document))
     transaction.on_commit(queue.wake)
-
-

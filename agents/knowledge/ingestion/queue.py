@@ -26,7 +26,7 @@ from agents.engine.errors import ToolError
 from agents.files import FileRefused
 from agents.knowledge.documents import index_document
 from agents.knowledge.parsing import ParsedDocument, UnreadableDocument, parse
-from agents.knowledge.tokenizer import detect_language
+from agents.knowledge.retrieval.tokenizer import detect_language
 from agents.models import Document, Run, StoredFile
 
 from . import progress, web_pages
@@ -96,9 +96,8 @@ def has_work() -> bool:
 async def shut_down() -> None:
     """Stop reading; what isn't finished is queued for the next process."""
     _stopping.set()
-    end = time.monotonic() + SHUTDOWN_SECONDS
-    while _working.locked() and time.monotonic() < end:
-        await asyncio.sleep(0.05)
+    if await asyncio.to_thread(_working.acquire, timeout=SHUTDOWN_SECONDS):
+        _working.release()
 
 
 def process_waiting() -> int:
@@ -258,9 +257,7 @@ def _process(lease: _Lease) -> None:
     if document.file is None:
         raise UnreadableDocument(FILE_GONE)
     with local_path(document.file) as path:
-        parsed = parse(
-            path, document.name, mime_type=document.mime_type, progress=lease.report
-        )
+        parsed = parse(path, document.name, mime_type=document.mime_type, progress=lease.report)
     lease.update(status=Status.INDEXING, done=0, total=0)
     _save(lease, parsed)
 

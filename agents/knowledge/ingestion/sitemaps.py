@@ -28,7 +28,7 @@ class SitemapUnreadable(ValueError):
 def add_sitemap(
     collection: Collection, owner: AnyUser | None, url: str, limit: int = DEFAULT_PAGES
 ) -> list[Document]:
-    """Add the pages that a sitemap lists; raise SitemapUnreadable, EgressRefused or EgressFailed.
+    """Add the pages that a sitemap lists; raise SitemapUnreadable or an egress error.
 
     Other sitemaps that it lists are read too, up to a limit.
     """
@@ -47,7 +47,7 @@ def add_sitemap(
 def find_pages(url: str, limit: int) -> list[str]:
     """Return the addresses of pages on the sitemap's host."""
     first = str(validate_url(url.strip()))
-    waiting, seen, pages = [first], set(), dict[str, None]()
+    waiting, seen, pages = [first], set[str](), dict[str, None]()
     while waiting and len(seen) < MAX_SITEMAPS and len(pages) < limit:
         place = waiting.pop(0)
         if place in seen:

@@ -10,7 +10,8 @@ from django.db import transaction
 from agents.files import release, save
 from agents.models import Document
 from agents.tools.addresses import AllowList
-from agents.tools.egress import Egress, EgressFailed, Response, fetch as egress_fetch
+from agents.tools.egress import Egress, EgressFailed, Response
+from agents.tools.egress import fetch as egress_fetch
 
 MAX_BYTES = 25_000_000
 TIMEOUT_SECONDS = 60.0
@@ -34,7 +35,9 @@ def fetch(document: Document, save_fields: Callable[..., None]) -> bool:
     return _save(document, response, save_fields)
 
 
-def get(url: str, headers: dict[str, str] | None = None, most_bytes: int = MAX_BYTES) -> Response:
+def get(
+    url: str, headers: dict[str, str] | None = None, most_bytes: int = MAX_BYTES
+) -> Response:
     """Fetch an address from a thread without an event loop."""
     policy = _policy(tuple(settings.EGRESS_ALLOW), most_bytes)
     return asyncio.run(egress_fetch("GET", url, policy=policy, headers=headers))
@@ -42,9 +45,7 @@ def get(url: str, headers: dict[str, str] | None = None, most_bytes: int = MAX_B
 
 @lru_cache(maxsize=4)
 def _policy(allowed: tuple[str, ...], most_bytes: int) -> Egress:
-    return Egress(
-        allow=AllowList.read(allowed), timeout=TIMEOUT_SECONDS, most_bytes=most_bytes
-    )
+    return Egress(allow=AllowList.read(allowed), timeout=TIMEOUT_SECONDS, most_bytes=most_bytes)
 
 
 def _save(document: Document, response: Response, save_fields: Callable[..., None]) -> bool:

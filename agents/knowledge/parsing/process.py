@@ -1,4 +1,4 @@
-"""Starts the child process that parses a file, reads its result, and kills it when it is late."""
+"""Starts the child process that parses a file, and kills it when it is late."""
 
 import json
 import logging
@@ -34,7 +34,7 @@ ETC_PATHS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/localtime", "/etc/mime
 DEVICES = ("/dev/null", "/dev/urandom", "/dev/random", "/dev/zero")
 
 CRASHED = "This file can't be read: its content makes the parser crash."
-TOO_LATE = "Reading took longer than {seconds:.0f} s and was stopped. Split the file and try again."
+TOO_LATE = "Reading took longer than {seconds:.0f} s. Split the file and try again."
 TOO_MUCH_TEXT = "This file contains too much text. Split it and upload the parts."
 TOO_LARGE = f"This file is larger than {MAX_FILE_BYTES // 1_000_000} MB."
 KILLED = "This file needs too much memory or time to be read."
@@ -68,7 +68,7 @@ def parse(
             "nice": 10,
         },
     }
-    return _run(_argv(request["path"]), request, progress, deadline)
+    return _run(_argv(os.path.abspath(path)), request, progress, deadline)
 
 
 def _run(
@@ -134,7 +134,8 @@ class _Conversation:
 
     def _pieces(self) -> Iterator[bytes]:
         """Yield what the child writes; report progress while waiting."""
-        assert self.child.stdout is not None and self.child.stderr is not None
+        assert self.child.stdout is not None
+        assert self.child.stderr is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self.child.stdout, selectors.EVENT_READ)
             selector.register(self.child.stderr, selectors.EVENT_READ)
@@ -157,7 +158,9 @@ class _Conversation:
 
     def _why_ended(self) -> str:
         code = self.child.wait()
-        logger.warning("The parser ended with %s: %s", code, self.complaint.decode("utf-8", "replace"))
+        logger.warning(
+            "The parser ended with %s: %s", code, self.complaint.decode("utf-8", "replace")
+        )
         return KILLED if code in (-signal.SIGKILL, -signal.SIGXCPU) else CRASHED
 
 

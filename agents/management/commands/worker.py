@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from agents import runs
 from agents.catalog import sample_data
+from agents.knowledge import ingestion
 from agents.management.commands.serve import check_egress, check_model
 from agents.models import ServerProcess
 from agents.observability import process_status
@@ -76,11 +77,13 @@ async def _run_worker(at_once: int, announce: Callable[[int], None]) -> None:
     # Only now: an earlier signal would end the process without handing over.
     announce(at_once)
     process_status.start(ServerProcess.Kind.WORKER)
+    ingestion.queue.is_worker = True
     working = asyncio.create_task(_work_loop(at_once, is_over))
     tending = asyncio.create_task(runs.recover_periodically())
     await is_over.wait()
     tending.cancel()
     working.cancel()
+    await ingestion.shut_down()
     await runs.shut_down(settings.ENVIRONMENT.grace)
     await asyncio.wait([working], timeout=RETRY_SECONDS)
     await process_status.stop()

@@ -5,6 +5,7 @@ Django nor the rest of the product.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from . import delimited, docx, epub, html, image, mail, pdf, plain, pptx, spreadsheet
 from .sniffing import Format, sniff
@@ -36,7 +37,9 @@ def parse(source: Source) -> ParsedDocument:
     document.parts = [part for part in document.parts if part.text.strip()]
     if not document.parts:
         raise UnreadableDocument(document.why_empty or EMPTY)
-    for number, part in enumerate(document.parts, start=1):
-        part.number = part.number or number
+    if len({part.number for part in document.parts}) < len(document.parts):
+        document.parts = [
+            replace(part, number=number) for number, part in enumerate(document.parts, start=1)
+        ]
     document.title = document.title.strip() or source.stem
     return document

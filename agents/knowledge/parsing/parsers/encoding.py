@@ -66,7 +66,7 @@ def canonical(encoding: str) -> str:
     except (LookupError, ValueError):
         return ""
     # Others, such as base64 or rot13, are no encodings of text.
-    return found.name if found._is_text_encoding else ""  # type: ignore[attr-defined]
+    return found.name if found._is_text_encoding else ""
 
 
 def normalize_lines(text: str) -> str:

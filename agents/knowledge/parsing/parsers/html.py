@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from . import html_content, html_writer, markdown
 from .encoding import decode_leniently
+from .html_content import words_of
 from .values import ParsedDocument, Source, UnreadableDocument
 
 CHARSET = re.compile(
@@ -16,9 +17,9 @@ HEAD_BYTES = 8_192
 SEPARATORS = re.compile(r"\s+[|\-–—·»›:]+\s+|\s*[｜]\s*|\s*::\s*")
 TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 # Elements that are often left open, or have no end.
-UNNESTED = frozenset(
-    "p li dt dd tr td th thead tbody tfoot option optgroup colgroup rt rp br hr img input meta "
-    "link area base col embed source track wbr param path circle rect line use".split()
+UNNESTED = words_of(
+    "p li dt dd tr td th thead tbody tfoot option optgroup colgroup rt rp br hr img input "
+    "meta link area base col embed source track wbr param path circle rect line use"
 )
 MAX_DEPTH = 1_000
 TOO_DEEP = "This page is nested too deeply to be read."
@@ -53,7 +54,8 @@ def convert(text: str) -> Page:
     root = tree.root
     if root is None:
         return Page(title="", text="", language="")
-    language = (root.attributes.get("lang") or root.attributes.get("xml:lang") or "")[:2].lower()
+    about = root.attributes
+    language = (about.get("lang") or about.get("xml:lang") or "")[:2].lower()
     title = _title(tree)
     main = html_content.find(tree)
     return Page(
@@ -92,10 +94,12 @@ def _title(tree: "html_content.Tree") -> str:
         return heading or _without_site(whole)
     if heading.casefold() not in whole.casefold():
         return heading
-    segments = SEPARATORS.split(whole)
-    return whole[: whole.rfind(segments[-1])].rstrip(" |-–—·»›:｜") if len(segments) > 2 else heading
+    shorter = _without_site(whole)
+    return shorter if SEPARATORS.search(shorter) else heading
 
 
 def _without_site(title: str) -> str:
     segments = SEPARATORS.split(title)
-    return title[: title.rfind(segments[-1])].rstrip(" |-–—·»›:｜") if len(segments) > 1 else title
+    if len(segments) < 2:
+        return title
+    return title[: title.rfind(segments[-1])].rstrip(" |-–—·»›:｜")

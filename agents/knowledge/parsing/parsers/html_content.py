@@ -7,9 +7,24 @@ from typing import Any
 Tree = Any  # LexborHTMLParser
 Node = Any  # LexborNode
 
+
+def words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 REMOVED_TAGS = (
     *("script", "style", "noscript", "template", "nav", "footer", "iframe", "object", "embed"),
-    *("svg", "canvas", "video", "audio", "form input", "select", "textarea", "button", "dialog"),
+    *(
+        "svg",
+        "canvas",
+        "video",
+        "audio",
+        "input",
+        "select",
+        "textarea",
+        "button",
+        "dialog",
+    ),
     *("rt", "rp", "link", "meta", "map"),
 )
 REMOVED_ROLES = (
@@ -17,16 +32,16 @@ REMOVED_ROLES = (
     *("toolbar", "dialog", "alertdialog", "directory", "doc-toc", "doc-pagelist"),
 )
 # Classes and ids of what surrounds the content, as single words.
-SURROUNDINGS = frozenset(
+SURROUNDINGS = words_of(
     "breadcrumb breadcrumbs sidebar navbar topnav subnav navigation pagination pager paginator "
     "cookie cookies consent gdpr skiplink skip headerlink permalink sphinxsidebar editsection "
     "navbox catlinks printfooter toc tableofcontents masthead socials sharing newsletter "
-    "subscribe advertisement adsbygoogle promo hatnote siteinfo sitemap colophon".split()
+    "subscribe advertisement adsbygoogle promo hatnote siteinfo sitemap colophon"
 )
 # These may also be content, so they are only removed if they are mostly links or very short.
-PERHAPS = frozenset(
+PERHAPS = words_of(
     "nav menu header footer share social related banner ads ad toolbar search feedback helpful "
-    "rating comments tags meta topbar links widget contents prev next edit".split()
+    "rating comments tags meta topbar links widget contents prev next edit"
 )
 CALLOUT = re.compile(
     r"note|tip|warn|caution|admonition|callout|info|danger|important|example|hint|alert|"
@@ -123,9 +138,9 @@ def _remove_page_contents(body: Node) -> None:
         links = node.css("a")
         if len(links) < 3 or node.parent is None:
             continue
-        if all((a.attributes.get("href") or "").startswith("#") for a in links):
-            if _link_share(node, _text(node)) > 0.9 and not _is_inside(node, {"td", "p"}):
-                node.decompose()
+        is_local = all((a.attributes.get("href") or "").startswith("#") for a in links)
+        if is_local and _link_share(node, _text(node)) > 0.9 and not _is_inside(node, {"td"}):
+            node.decompose()
 
 
 def _remove_link_lists(body: Node) -> None:

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 
 from . import markdown
-from .html_content import Node
+from .html_content import Node, words_of
 
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
-BLOCKS = frozenset(
+BLOCKS = words_of(
     "address article aside blockquote body center dd details dialog dir div dl dt fieldset "
-    "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main nav ol "
-    "p pre section summary table tbody td tfoot th thead tr ul caption".split()
+    "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main nav "
+    "ol p pre section summary table tbody td tfoot th thead tr ul caption"
 )
 SKIPPED = frozenset({"-comment", "input", "head", "title", "img", "rt", "rp", "button", "col"})
 MARKS = {"¶", "#", "§", "🔗", ""}
@@ -96,7 +96,7 @@ def _items(node: Node, depth: int) -> Iterator[str]:
             continue
         text = blocks[0] + "".join(_item_block(block) for block in blocks[1:])
         indent = " " * (len(mark) + 1)
-        yield f"{mark} {text.strip()}".replace("\n", f"\n{indent}")
+        yield re.sub(r"\n(?=[^\n])", f"\n{indent}", f"{mark} {text.strip()}")
 
 
 def _item_block(block: str) -> str:
@@ -176,7 +176,8 @@ def _fill(cells: list[str], pending: dict[int, tuple[int, str]]) -> None:
 
 def _span(cell: Node, name: str) -> int:
     value = (cell.attributes.get(name) or "").strip()
-    return min(int(value), MAX_SPAN) if value.isascii() and value.isdigit() and int(value) else 1
+    is_number = value.isascii() and value.isdigit()
+    return min(max(int(value[:6]), 1), MAX_SPAN) if is_number else 1
 
 
 def _inline(node: Node, depth: int) -> Iterator[str]:
@@ -206,8 +207,8 @@ def _inline_node(node: Node, depth: int) -> Iterator[str]:
 
 def _finish(text: str) -> str:
     """Collapse white space, and turn breaks into line ends."""
-    lines = (markdown.collapse(line.replace("\n", " ")) for line in _join_wide(text).split("\v"))
-    return "\n".join(lines).strip()
+    lines = _join_wide(text).replace("\n", " ").split(LINE_BREAK)
+    return "\n".join(map(markdown.collapse, lines)).strip()
 
 
 WIDE = r"\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"

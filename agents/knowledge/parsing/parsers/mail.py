@@ -14,7 +14,7 @@ MAX_PARTS = 200
 
 
 def parse(source: Source) -> ParsedDocument:
-    message = cast(EmailMessage, message_from_bytes(source.data, policy=policy.default))
+    message = message_from_bytes(source.data, policy=policy.default)
     subject = _header(message, "Subject")
     head = "\n".join(
         f"**{name}:** {value}  " for name in HEADERS if (value := _header(message, name))
@@ -40,7 +40,7 @@ def _body(message: EmailMessage) -> str:
     for number, part in enumerate(message.walk()):
         kind = part.get_content_type()
         if number < MAX_PARTS and kind in {"text/plain", "text/html"} and not _filename(part):
-            readable.setdefault(kind, _text(cast(EmailMessage, part)))
+            readable.setdefault(kind, _text(part))
     plain = readable.get("text/plain", "")
     if plain.strip() or "text/html" not in readable:
         return markdown.escape(plain)

@@ -41,12 +41,12 @@ def heading(level: int, text: str) -> str:
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Return a table whose first row is the header, without empty rows and columns."""
-    rows = [[cell(each) for each in row] for row in rows]
-    rows = [row for row in rows if any(row)]
-    width = max((len(row) for row in rows), default=0)
-    rows = [row + [""] * (width - len(row)) for row in rows]
-    used = [at for at in range(width) if any(row[at] for row in rows)]
-    lines = [_line([row[at] for at in used]) for row in rows]
+    cells = [[cell(each) for each in row] for row in rows]
+    cells = [row for row in cells if any(row)]
+    width = max((len(row) for row in cells), default=0)
+    cells = [row + [""] * (width - len(row)) for row in cells]
+    used = [at for at in range(width) if any(row[at] for row in cells)]
+    lines = [_line([row[at] for at in used]) for row in cells]
     if not lines:
         return ""
     return "\n".join([lines[0], _line(["---"] * len(used)), *lines[1:]])

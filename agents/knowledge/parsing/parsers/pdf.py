@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from ctypes import c_double
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +24,8 @@ WIDE_START = re.compile("^[\u3001-\u30ff\u3400-\u9fff\uff00-\uffef]")
 LIST_ITEM = re.compile(r"^(?:[•●○■□◆・‣▪\-–*]|\(?\d{1,3}[.)]|[①-⑳])\s*\S")
 SENTENCE_END = re.compile(r"[.!?:;。！？」）)]$")
 JUNK_TITLE = re.compile(
-    r"^(?:microsoft word|microsoft powerpoint|untitled|無題|.*\.(?:docx?|pptx?|xlsx?|indd|dvi|"
-    r"tex|pdf)$)",
+    r"^(?:\(?anonymous\)?$|microsoft word|microsoft powerpoint|untitled|無題|"
+    r".*\.(?:docx?|pptx?|xlsx?|indd|dvi|tex|pdf)$)",
     re.IGNORECASE,
 )
 NO_TEXT = "This PDF has no text layer, and no text was recognized on its pages."
@@ -153,7 +152,8 @@ def _lines(page: Any) -> Iterator[Line]:
         count = min(textpage.count_chars(), MAX_PAGE_CHARS)
         if count <= 0:
             return
-        start, letters = 0, []
+        start = 0
+        letters: list[str] = []
         for at in range(count):
             letter = _letter(textpage, at)
             if letter in "\r\n":
@@ -192,11 +192,9 @@ def _line(textpage: Any, text: str, start: int, end: int) -> Iterator[Line]:
 def _box(textpage: Any, at: int) -> tuple[float, float, float, float] | None:
     import pypdfium2.raw as raw
 
-    left, bottom, right, top = (c_double() for _ in range(4))
     rect = raw.FS_RECTF()
     if not raw.FPDFText_GetLooseCharBox(textpage, at, rect):
         return None
-    del left, bottom, right, top
     return rect.left, rect.bottom, rect.right, rect.top
 
 

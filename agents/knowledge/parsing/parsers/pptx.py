@@ -77,7 +77,9 @@ def _shapes(parent: Element) -> Iterator[tuple[str, str]]:
                 yield kind, _text_block(element, is_title=kind in TITLES)
         elif tag == "tbl":
             rows = [row for row in element if local_name(row) == "tr"]
-            cells = [[" ".join(_lines(c)) for c in row if local_name(c) == "tc"] for row in rows]
+            cells = [
+                [" ".join(_lines(c)) for c in row if local_name(c) == "tc"] for row in rows
+            ]
             yield "", markdown.table(cells)
         else:
             yield from _shapes(element)
@@ -93,9 +95,7 @@ def _placeholder(shape: Element) -> str:
 def _text_block(shape: Element, *, is_title: bool) -> str:
     if is_title:
         return " ".join(_lines(shape))
-    return "\n".join(
-        f"{'  ' * level}- {line}" for level, line in _leveled_lines(shape) if line
-    )
+    return "\n".join(f"{'  ' * level}- {line}" for level, line in _leveled_lines(shape) if line)
 
 
 def _lines(element: Element) -> list[str]:

@@ -63,7 +63,7 @@ ARCHIVE = "Archives can't be read. Unpack it and upload the files in it."
 PROGRAM = "Programs can't be read as documents."
 MEDIA = "Audio and video files can't be read as documents."
 OLD_OFFICE = (
-    "This is in an old Microsoft format. Save it as DOCX, PPTX, XLSX or EML and upload it again."
+    "This file has an old Microsoft format. Save it as DOCX, PPTX or EML and try again."
 )
 PROTECTED = "This file is password-protected. Remove the password and upload it again."
 UNKNOWN = "This file type isn't supported."
@@ -71,7 +71,9 @@ UNKNOWN = "This file type isn't supported."
 
 def sniff(source: Source) -> Format:
     """Return the file's format; raise UnreadableDocument if none fits."""
-    expected = BY_SUFFIX.get(source.suffix) or BY_MIME_TYPE.get(source.mime_type)
+    expected = BY_SUFFIX.get(source.suffix) or BY_MIME_TYPE.get(
+        source.mime_type.partition(";")[0].strip().lower()
+    )
     found = _sniff_binary(source.data) or _sniff_text(source.data, expected)
     if expected in (None, found) or (expected in TEXTUAL and found in TEXTUAL):
         return found

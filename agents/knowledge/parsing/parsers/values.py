@@ -15,14 +15,14 @@ class UnreadableDocument(ValueError):
     """Raised when a file can't be read as a document; its text is a sentence for the user."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedPart:
     """A page, slide, sheet or chapter, or the whole text, as Markdown."""
 
-    kind: Kind = "text"
-    number: int = 0  # from 1; 0 means in order
-    label: str = ""
     text: str
+    number: int = 1
+    kind: Kind = "text"
+    label: str = ""
     is_recognized: bool = False
 
 

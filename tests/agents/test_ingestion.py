@@ -1,0 +1,344 @@
+"""Documents are queued, read in the background, and survive whatever happens meanwhile."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.storage import storages
+from django.utils import timezone
+
+from agents import knowledge
+from agents.files import save
+from agents.knowledge import ingestion
+from agents.knowledge.ingestion import documents, queue, sitemaps, web_pages
+from agents.knowledge.parsing import ParsedDocument, ParsedPart, UnreadableDocument
+from agents.models import Chunk, Collection, Document, StoredFile
+from agents.tools.egress import EgressRefused, Response
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+
+Add = Callable[..., Document]
+READY, FAILED, QUEUED = Document.Status.READY, Document.Status.FAILED, Document.Status.QUEUED
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, settings: Any) -> None:
+    settings.STORAGES = settings.STORAGES | {
+        "files": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": tmp_path / "files"},
+        }
+    }
+
+
+@pytest.fixture(autouse=True)
+def _parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parse in this process; the child has tests of its own."""
+    from agents.knowledge.parsing import parsers
+
+    def parse(path: Path, name: str, *, mime_type: str, progress: Any) -> ParsedDocument:
+        progress(0, 1)
+        return parsers.parse(
+            parsers.Source(data=Path(path).read_bytes(), name=name, mime_type=mime_type)
+        )
+
+    monkeypatch.setattr(queue, "parse", parse)
+
+
+@pytest.fixture
+def collection() -> Collection:
+    return Collection.objects.create(name="Birds", is_open=True)
+
+
+@pytest.fixture
+def add(collection: Collection) -> Add:
+    def add_text(text: str, name: str = "a.md", owner: User | None = None) -> Document:
+        stored = save(text.encode(), name=name, owner=None)
+        return ingestion.add_file(collection, owner, name, stored)
+
+    return add_text
+
+
+def test_a_queued_file_becomes_a_document_that_is_found(add: Add) -> None:
+    document = add("# Herons\n\nThe heron nests in reeds.")
+    assert document.status == QUEUED
+    assert ingestion.process_waiting() == 1
+    document.refresh_from_db()
+    assert (document.status, document.title, document.language) == (READY, "Herons", "en")
+    assert document.lease_until is None
+    assert knowledge.search("heron")[0].document == "Herons"
+
+
+def test_an_unchanged_file_is_not_read_again(add: Add) -> None:
+    first = add("The heron nests.")
+    ingestion.process_waiting()
+    again = add("The heron nests.")
+    assert again.pk == first.pk
+    assert ingestion.process_waiting() == 0
+
+
+def test_old_passages_serve_until_the_new_ones_are_ready(
+    add: Add, django_capture_on_commit_callbacks: Any
+) -> None:
+    add("The heron nests.")
+    ingestion.process_waiting()
+    with django_capture_on_commit_callbacks(execute=True):
+        add("The stork nests.")
+    assert knowledge.search("heron")
+    ingestion.process_waiting()
+    assert not knowledge.search("heron")
+    assert knowledge.search("stork")
+    assert StoredFile.objects.count() == 1
+
+
+def test_a_failure_says_why_and_can_be_retried(add: Add) -> None:
+    document = add("PK\x05\x06", "a.txt")
+    ingestion.process_waiting()
+    document.refresh_from_db()
+    assert (document.status, document.problem) == (
+        FAILED,
+        "Archives can't be read. Unpack it and upload the files in it.",
+    )
+    assert ingestion.retry(document)
+    assert document.status == QUEUED
+
+
+def test_text_without_letters_is_a_failure_and_not_an_empty_document(add: Add) -> None:
+    document = add(" \n \n")
+    ingestion.process_waiting()
+    document.refresh_from_db()
+    assert (document.status, document.problem) == (FAILED, "This file contains no text.")
+    assert document.indexed_at is None
+
+
+def test_a_canceled_document_is_not_indexed(add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = add("The heron nests.")
+
+    def parse(*args: Any, progress: Any, **kwargs: Any) -> ParsedDocument:
+        ingestion.cancel(document)
+        queue._Lease.update(progress.__self__, done=1)
+        raise AssertionError("The parser goes on.")
+
+    monkeypatch.setattr(queue, "parse", parse)
+    ingestion.process_waiting()
+    document.refresh_from_db()
+    assert (document.status, document.problem) == (Document.Status.CANCELLED, "")
+
+
+def test_a_document_deleted_while_it_is_read_stays_deleted(
+    add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = add("The heron nests.")
+
+    def parse(*args: Any, **kwargs: Any) -> ParsedDocument:
+        ingestion.delete(Document.objects.get(pk=document.pk))
+        return ParsedDocument(title="x", parts=[ParsedPart(text="The heron.")])
+
+    monkeypatch.setattr(queue, "parse", parse)
+    ingestion.process_waiting()
+    assert not Document.objects.exists()
+    assert not Chunk.objects.exists()
+
+
+def test_another_process_takes_over_when_the_lease_has_ended(add: Add) -> None:
+    document = add("The heron nests.")
+    claimed = queue.claim()
+    assert claimed == document
+    assert queue.claim() is None
+    Document.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    taken = queue.claim()
+    assert taken is not None
+    ingestion.process(claimed)  # the first one wakes up again, and has nothing to say
+    document.refresh_from_db()
+    assert document.status == Document.Status.READING
+    ingestion.process(taken)
+    document.refresh_from_db()
+    assert document.status == READY
+
+
+def test_a_document_that_ends_its_process_every_time_is_given_up(add: Add) -> None:
+    document = add("The heron nests.")
+    for _ in range(queue.MAX_ATTEMPTS):
+        assert queue.claim() is not None
+        Document.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert queue.claim() is None
+    document.refresh_from_db()
+    assert (document.status, document.problem) == (FAILED, queue.CRASHED)
+
+
+def test_an_unexpected_error_is_tried_again_later(
+    add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = add("The heron nests.")
+    monkeypatch.setattr(queue, "index_document", lambda *args, **kwargs: 1 / 0)
+    ingestion.process_waiting()
+    document.refresh_from_db()
+    assert document.status == QUEUED
+    assert document.lease_until is not None
+    assert document.lease_until > timezone.now()
+
+
+def test_one_users_many_files_do_not_hold_up_anothers(add: Add) -> None:
+    ann, bob = (User.objects.create_user(name) for name in ("ann", "bob"))
+    for at in range(3):
+        add(f"heron {at}", f"{at}.md", ann)
+    theirs = add("stork", "b.md", bob)
+    first, second = queue.claim(), queue.claim()
+    assert theirs in (first, second)
+
+
+def test_deleting_removes_everything_derived_and_the_file(add: Add) -> None:
+    document = add("The heron nests.")
+    ingestion.process_waiting()
+    document.refresh_from_db()
+    assert document.file is not None
+    path = document.file.path
+    ingestion.delete(document)
+    assert not Chunk.objects.exists()
+    assert not StoredFile.objects.exists()
+    assert not storages["files"].exists(path)
+    assert knowledge.search("heron") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "cleaned"),
+    [
+        ("../../etc/passwd", "etc/passwd"),
+        ("C:\\docs\\a.pdf", "C:/docs/a.pdf"),
+        ("a\0b.md", "ab.md"),
+        ("", "file"),
+    ],
+)
+def test_a_name_leads_nowhere_else(name: str, cleaned: str) -> None:
+    assert documents.clean_name(name) == cleaned
+
+
+def test_a_long_name_keeps_its_end() -> None:
+    name = documents.clean_name("x" * 1_000 + ".pdf")
+    assert len(name) == 500
+    assert name.endswith(".pdf")
+
+
+def test_a_folder_is_added_without_hidden_files_and_links(
+    collection: Collection, tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    (folder / "sub").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    for name in ("a.md", "sub/b.txt", ".git/c.md", "d.exe"):
+        (folder / name).write_text("The heron nests.")
+    (folder / "link.md").symlink_to("/etc/hostname")
+    added = list(ingestion.add_folder(collection, folder))
+    assert [document.source for document in added] == ["a.md", "sub/b.txt"]
+
+
+# The web
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> dict[str, Response]:
+    """Answers to requests by their addresses."""
+    pages: dict[str, Response] = {}
+
+    def get(url: str, headers: Any = None, most_bytes: int = 0) -> Response:
+        page = pages[url]
+        known = (headers or {}).get("If-None-Match")
+        if known and known == page.headers.get("etag"):
+            return Response(status=304, headers={}, content=b"")
+        return page
+
+    monkeypatch.setattr(web_pages, "get", get)
+    return pages
+
+
+def page(text: str, etag: str = "") -> Response:
+    headers = {"content-type": "text/html; charset=utf-8", "etag": etag}
+    return Response(status=200, headers=headers, content=text.encode())
+
+
+def test_a_page_is_fetched_and_only_read_again_if_it_changed(
+    collection: Collection, site: dict[str, Response]
+) -> None:
+    url = "https://example.com/birds"
+    site[url] = page("<title>Birds</title><p>The heron nests.", etag='"1"')
+    document = ingestion.add_url(collection, None, f"{url}#nests")
+    ingestion.process_waiting()
+    document.refresh_from_db()
+    assert (document.status, document.title, document.url) == (READY, "Birds", url)
+    before = document.indexed_at
+    assert ingestion.refresh(document)
+    ingestion.process_waiting()
+    document.refresh_from_db()
+    assert (document.status, document.indexed_at) == (READY, before)
+    site[url] = page("<p>The stork nests.", etag='"2"')
+    ingestion.refresh(document)
+    ingestion.process_waiting()
+    assert knowledge.search("stork")
+    assert StoredFile.objects.count() == 1
+
+
+def test_a_missing_page_is_a_failure_with_its_status(
+    collection: Collection, site: dict[str, Response]
+) -> None:
+    site["https://example.com/"] = Response(status=404, headers={}, content=b"")
+    document = ingestion.add_url(collection, None, "https://example.com/")
+    ingestion.process_waiting()
+    document.refresh_from_db()
+    assert (document.status, document.problem) == (
+        FAILED,
+        "The server answered with status 404.",
+    )
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x/y", "javascript:1", "nothing"])
+def test_only_web_addresses_are_added(collection: Collection, url: str) -> None:
+    with pytest.raises(EgressRefused):
+        ingestion.add_url(collection, None, url)
+    assert not Document.objects.exists()
+
+
+def test_a_private_address_is_refused_when_it_is_fetched(collection: Collection) -> None:
+    document = ingestion.add_url(collection, None, "http://127.0.0.1/secret")
+    ingestion.process_waiting()
+    document.refresh_from_db()
+    assert document.status == FAILED
+    assert "127.0.0.1 is blocked" in document.problem
+
+
+def sitemap(*places: str, tag: str = "urlset") -> Response:
+    found = "".join(f"<url><loc>{place}</loc></url>" for place in places)
+    return page(f'<{tag} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{found}</{tag}>')
+
+
+def test_a_sitemap_adds_pages_of_its_host_up_to_the_limit(
+    collection: Collection, site: dict[str, Response]
+) -> None:
+    root, other = "https://example.com/sitemap.xml", "https://example.com/other.xml"
+    site[root] = sitemap(other, root, tag="sitemapindex")
+    pages = [f"https://example.com/{at}" for at in range(5)]
+    site[other] = sitemap("https://elsewhere.example/x", *pages)
+    added = ingestion.add_sitemap(collection, None, root, limit=3)
+    assert [document.url for document in added] == pages[:3]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<html><body>Not found</body></html>",
+        '<!DOCTYPE urlset [<!ENTITY x "y">]><urlset><url><loc>&x;</loc></url></urlset>',
+        "nothing",
+    ],
+)
+def test_what_is_no_sitemap_says_so(
+    collection: Collection, site: dict[str, Response], content: str
+) -> None:
+    site["https://example.com/s"] = page(content)
+    with pytest.raises(sitemaps.SitemapUnreadable, match="no sitemap"):
+        ingestion.add_sitemap(collection, None, "https://example.com/s")
+
+
+def test_unreadable_documents_have_one_error_everywhere() -> None:
+    assert knowledge.UnreadableDocument is UnreadableDocument
