@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import CharField, F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
@@ -42,6 +43,20 @@ class Outline(NamedTuple):
     public_until: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedSession:
+    """A row of the list: what its template needs, at a tenth of a model's cost."""
+
+    pk: int
+    title: str
+    updated_at: datetime
+    is_shared: bool
+    is_public: bool
+    is_pinned: bool
+    whose: str
+    live: Run | None
+
+
 class FolderOutline(NamedTuple):
     pk: int
     name: str
@@ -53,7 +68,7 @@ class Section:
     """A heading of the list with its chats."""
 
     heading: str
-    rows: list[ChatSession]
+    rows: list[ListedSession]
     folder: FolderOutline | None = None
     is_first_folder: bool = False
 
@@ -201,24 +216,25 @@ def sections(listed: SessionList, live: Runs) -> list[Section]:
     return found + by_day(session_row(row, live) for row in listed.recent)
 
 
-def by_day(rows: Iterable[ChatSession]) -> list[Section]:
+def by_day(rows: Iterable[ListedSession]) -> list[Section]:
     """Group chats by when they were last used."""
     headings, midnights = (_("Today"), _("Yesterday"), _("Earlier")), day_starts()
     days = groupby(rows, lambda row: sum(row.updated_at < m for m in midnights))
     return [Section(heading=headings[day], rows=list(group)) for day, group in days]
 
 
-def session_row(about: Outline, live: Runs) -> ChatSession:
-    row = ChatSession(
+def session_row(about: Outline, live: Runs) -> ListedSession:
+    until = about.public_until
+    return ListedSession(
         pk=about.pk,
         title=about.title,
         updated_at=about.used,
         is_shared=about.is_shared,
-        public_until=about.public_until,
+        is_public=until is not None and settings.PUBLIC_LINKS and until > timezone.now(),
+        is_pinned=about.pinned_at is not None,
+        whose=about.whose,
+        live=live.get(f"chat.{about.pk}"),
     )
-    row.live, row.whose = live.get(row.topic), about.whose
-    row.is_pinned = about.pinned_at is not None
-    return row
 
 
 def day_starts() -> tuple[datetime, datetime]:

@@ -14,12 +14,15 @@ from django.views.decorators.http import require_GET
 
 from agents.access.requests import UserRequest
 from agents.db import database
+from agents.db.compiled_queries import compiled_query
 from agents.models import Run
 from agents.runs import pubsub
 from chat.models import ChatSession, Message
 
 MAX_RUNS = 20
 KIND = "run.news"
+SESSION_COLUMNS = ("session__user", "session__title", "session__is_shared")
+RUN_COLUMNS = ("run__user", "run__status", "run__seconds")
 
 
 async def announce(run: Run | None) -> None:
@@ -38,19 +41,25 @@ def _news(pk: int) -> tuple[dict[str, Any], set[int], set[int]]:
 
     Everybody who can decide is told that a run waits; only its user, that it has ended.
     """
-    message = _messages().filter(run=pk, session__deleted_at=None).first()
+    message = next(iter(_answered_by(pk)), None)
     if message is None or message.run is None:
         return {}, set(), set()
     chat, run = message.session, message.run
-    members = set(chat.members.values_list("user", flat=True)) | {chat.user_id}
-    readers = set(chat.members.filter(may_write=False).values_list("user", flat=True))
+    others = dict(chat.members.values_list("user", "may_write")) if chat.is_shared else {}
+    members = {chat.user_id, *others}
+    readers = {user for user, may_write in others.items() if not may_write}
     concerned = members - readers if run.is_waiting else members & {run.user_id}
     return _entry(message, run), concerned, members - concerned
 
 
+@compiled_query
+def _answered_by(run: int) -> QuerySet[Message]:
+    return _messages().filter(run=run, session__deleted_at__isnull=True)
+
+
 def _messages() -> QuerySet[Message]:
     messages = Message.objects.select_related("session", "run")
-    return messages.defer("text", "run__history", "run__answer")
+    return messages.only("session", "run", *SESSION_COLUMNS, *RUN_COLUMNS)
 
 
 def _entry(message: Message, run: Run) -> dict[str, Any]:

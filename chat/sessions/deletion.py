@@ -91,6 +91,8 @@ async def announce_in_background(people: Collection[int]) -> None:
 
 def watchers(session: ChatSession) -> set[int]:
     """Return the people whose list has this chat."""
+    if not session.is_shared:
+        return {session.user_id}
     return {session.user_id, *rights.guests(session).values_list("user", flat=True)}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.db.models import QuerySet, Sum
 from django.utils import timezone, translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -149,13 +149,13 @@ async def _name_chat(pk: int) -> None:
 
 def _unnamed(run: int) -> Message | None:
     """Return the run's message, if its chat has no title yet but its first question."""
-    return next(iter(_first_messages(run)), None)
+    return next(
+        (m for m in _unnamed_messages(run) if not _answered_before(m.session_id, m.pk)), None
+    )
 
 
 @compiled_query
-def _first_messages(run: int) -> QuerySet[Message]:
-    earlier = Message.objects.filter(session=OuterRef("session"), pk__lt=OuterRef("pk"))
-    answered = earlier.filter(run__isnull=False).exclude(run__status=Run.Status.BLOCKED)
+def _unnamed_messages(run: int) -> QuerySet[Message]:
     unnamed = {
         "session__title_source": ChatSession.TitleSource.QUESTION,
         "session__is_temporary": False,
@@ -163,8 +163,15 @@ def _first_messages(run: int) -> QuerySet[Message]:
         "run__workflow__isnull": True,
         "run__status__in": (Run.Status.COMPLETED, Run.Status.BLOCKED),
     }
-    messages = Message.objects.filter(~Exists(answered), run=run, **unnamed)
-    return messages.select_related("session", "author", "run__agent")
+    messages = Message.objects.filter(run=run, **unnamed)
+    return messages.select_related("session", "author", "run__agent").defer("run__history")
+
+
+@compiled_query
+def _answered_before(session: int, message: int) -> QuerySet[Message, tuple[int]]:
+    earlier = Message.objects.filter(session=session, pk__lt=message, run__isnull=False)
+    answered = earlier.exclude(run__status=Run.Status.BLOCKED)
+    return answered.order_by().values_list("pk")[:1]
 
 
 async def _generate(message: Message) -> tuple[str, int]:

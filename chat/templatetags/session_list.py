@@ -12,16 +12,18 @@ from django.utils.translation import get_language
 from agents.models import Run
 from agents.web.presentation.template_cache import RUN_PLACEHOLDER
 from chat.listing.search import FoundSession
+from chat.listing.session_list import ListedSession
 from chat.models import ChatSession
 
 register = template.Library()
+Row = ChatSession | ListedSession
 
 # Private-use characters, which no translation contains.
 TITLE_PLACEHOLDER, NAME_PLACEHOLDER = "\ue000", "\ue001"
 
 
 @register.simple_tag
-def session_rows(rows: Iterable[ChatSession], here: int | None) -> SafeString:
+def session_rows(rows: Iterable[Row], here: int | None) -> SafeString:
     """Render rows from a cached template, since they only differ in id and names."""
     language = get_language()
     return mark_safe("".join(_render_row(row, row.pk == here, language) for row in rows))
@@ -35,7 +37,7 @@ def found_row(found: FoundSession, here: int | None) -> SafeString:
     return mark_safe(row.replace(plain, f'<span class="title">{found.title}</span>'))
 
 
-def _render_row(row: ChatSession, is_here: bool, language: str) -> str:
+def _render_row(row: Row, is_here: bool, language: str) -> str:
     status = row.live.status if row.live else ""
     about = is_here, row.is_shared, bool(row.whose), row.is_pinned, row.is_public
     drawn = _cached_row(language, status, *about)

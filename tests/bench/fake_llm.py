@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import orjson
@@ -23,6 +23,9 @@ from tests.bench.rounds import percentile
 STAMP = re.compile(r"@([0-9a-f]{12})(?![0-9a-f])")
 UNSTAMPED = b"@@"
 BURST = 16
+# A request for at most this many tokens is for a title.
+SHORT_REPLY = 200
+TITLE_TOKENS = 6
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
 STREAM = HEAD % b"text/event-stream" + b"Transfer-Encoding: chunked\r\n\r\n"
 
@@ -116,6 +119,15 @@ def _chunk(model: str) -> dict:
     return {"id": "chatcmpl-1", "object": kind, "created": 1_700_000_000, "model": model}
 
 
+def _model_for(request: dict) -> str:
+    """Return the model asked for; a title gets a short reply, as from a real model."""
+    limit = request.get("max_tokens") or request.get("max_completion_tokens") or 0
+    if not 0 < limit <= SHORT_REPLY:
+        return request["model"]
+    plan = Plan.named(request["model"])
+    return replace(plan, steps=0, tokens=min(plan.tokens, TITLE_TOKENS)).model
+
+
 class FakeLLM:
     def __init__(self, models: Sequence[str] = ()) -> None:
         self._models = models
@@ -135,7 +147,7 @@ class FakeLLM:
                     await self._reply(writer, orjson.loads(body))
 
     async def _reply(self, writer: asyncio.StreamWriter, request: dict) -> None:
-        model = request["model"]
+        model = _model_for(request)
         parts = events(model, turn_of(request["messages"]))
         rate = Plan.named(model).rate
         writer.write(STREAM)

@@ -65,9 +65,7 @@ class Annotator:
                 links, has_other_figures = self._links(sentence, start, linkable)
                 yield from links
                 if not links and self._is_unsupported(sentence, has_other_figures, block):
-                    yield _Span(
-                        start, start + len(sentence.rstrip()), '<span class="unsupported">'
-                    )
+                    yield _Span(start, start + len(sentence.rstrip()), UNSUPPORTED)
             start = end
 
     def _is_unsupported(self, sentence: str, has_figures: bool, block: Block) -> bool:
@@ -82,6 +80,10 @@ class Annotator:
     def _links(
         self, sentence: str, start: int, linkable: Sequence[tuple[int, int]]
     ) -> tuple[list["_Span"], bool]:
+        if not self.index.sources:
+            # Nothing to link to. A figure matters only in a sentence too short to have words.
+            is_short = self.index.supports(sentence)
+            return [], is_short and any(not f.is_trivial for f in figures_in(sentence))
         spans: list[_Span] = []
         taken: list[tuple[int, int]] = []
         for found in self._within_limit(CITATION.finditer(half_width(sentence))):
