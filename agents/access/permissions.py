@@ -25,6 +25,11 @@ def restrictions_for(user: int | None) -> Restrictions:
     )
 
 
+def is_agent_forbidden(agent: int, user: int | None) -> bool:
+    """Whether a user can't use this agent."""
+    return user is not None and agent in _forbidden_agents(user)
+
+
 @compiled_query
 def _forbidden_agents(user: int) -> QuerySet[Agent, int]:
     return Agent.objects.closed_to(user).values_list("pk", flat=True)

@@ -108,13 +108,15 @@ class SessionChrome:
     def changes(self, session: ChatSession) -> SafeString:
         """Return frames for elements that depend on live runs, here or in the list."""
         live = session_list.live_runs(self.user)
+        listed = session_list.read(self.user)
         return self._session_frames(session, live.get(session.topic)) + self._list_frames(
-            session, live
+            session, live, listed
         )
 
     def list_changes(self, session: ChatSession) -> SafeString:
         """Return frames for a list that its user has changed."""
-        return self._list_frames(session, session_list.live_runs(self.user))
+        live, listed = session_list.live_runs(self.user), session_list.read(self.user)
+        return self._list_frames(session, live, listed)
 
     def run_started_frames(self, session: ChatSession, run: Run) -> SafeString:
         """Return frames for a run that just started here, so nothing is queued before it.
@@ -122,7 +124,14 @@ class SessionChrome:
         The status of other chats is updated when this run ends.
         """
         here = self._status_frames(session, session_status.SessionStatus(live_run=run.pk))
-        return here + self._list_frames(session, {**self._live, session.topic: run})
+        is_known = self._places is not None
+        is_filed = any(row.pk == session.pk for row in self._list.filed)
+        listed = (
+            session_list.read_recent(self.user, self._list)
+            if is_known and not is_filed
+            else session_list.read(self.user)
+        )
+        return here + self._list_frames(session, {**self._live, session.topic: run}, listed)
 
     def run_status_frames(self, session: ChatSession) -> SafeString:
         """Return frames for a changed run status, without reordering the list."""
@@ -153,9 +162,10 @@ class SessionChrome:
         about = {"standing": self._standing, "session": session, "user": self.user}
         return _render("messages/_queue.html", about)
 
-    def _list_frames(self, session: ChatSession, live: session_list.Runs) -> SafeString:
+    def _list_frames(
+        self, session: ChatSession, live: session_list.Runs, listed: session_list.SessionList
+    ) -> SafeString:
         """Return the whole list only if the order has changed."""
-        listed = session_list.read(self.user)
         places = listed.places()
         named, is_moved = {row[1:] for row in self._list.every}, places != self._places
         self._list, self._places = listed, places

@@ -106,10 +106,15 @@ def read(user: User) -> SessionList:
     pinned = [row for row in filed if row.pinned_at]
     pinned.sort(key=lambda row: (row.pinned_at, row.pk), reverse=True)
     rest = [row for row in filed if not row.pinned_at]
+    return read_recent(user, SessionList(_folders(user), [*pinned, *rest]))
+
+
+def read_recent(user: User, known: SessionList) -> SessionList:
+    """Read the recent chats only, if nothing else in the list can have changed."""
     both = [*map(_own_outline, _own(user.pk)), *map(_short, _shared(user.pk))]
     both.sort(reverse=True)
-    recent = both[:MAX_SESSIONS]
-    return SessionList(_folders(user), [*pinned, *rest], recent, len(both) > MAX_SESSIONS)
+    recent, has_more = both[:MAX_SESSIONS], len(both) > MAX_SESSIONS
+    return SessionList(known.folders, known.filed, recent, has_more)
 
 
 def _short(row: Iterable[Any]) -> Outline:

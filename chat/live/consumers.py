@@ -411,7 +411,8 @@ class ChatConsumer(LiveConsumer):
     async def run_news(self, notification: dict[str, Any]) -> None:
         """Tell the page that a run of its user has ended or waits, here or in another chat."""
         await self.show(run_news.render, notification)
-        await self.show(self.conversation.around.list_changes, self.session)
+        if notification["chat"] != self.session.pk:  # its own row changes with the run's events
+            await self.show(self.conversation.around.list_changes, self.session)
 
     async def queue_changed(self, notification: dict[str, Any]) -> None:
         await self.show(self.conversation.around.changes, self.session)

@@ -158,7 +158,7 @@ def test_the_last_used_chat_comes_first(person):
     [today] = session_list.sections(session_list.read(person), session_list.live_runs(person))
     listed = today.rows
     assert [chat.title for chat in listed] == ["Old", "New"]
-    assert [chat.is_running for chat in listed] == [True, False]
+    assert [chat.live is not None for chat in listed] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def _load_model(run: Run) -> tuple[list[ReActPlanner], Guardrails]:
     agent = run.agent
     if agent is None or not agent.enabled:
         raise NoAgentAvailable("The agent of this run was disabled.")
-    if agent.pk in permissions.restrictions_for(run.user_id).agents:
+    if permissions.is_agent_forbidden(agent.pk, run.user_id):
         raise AgentForbidden
     pseudonymizer = pseudonymizer_for(run, agent, Pseudonymizer())
     planners = planner_factory.build_planners(agent, run.model, run, pseudonymizer)
