@@ -25,6 +25,7 @@ class AgentsConfig(AppConfig):
         from agents.access.audit import signals
         from agents.files import store
         from agents.knowledge import ingestion
+        from agents.library import deletion
         from agents.models import Run
         from agents.runs import pubsub
         from agents.workflows import schedules
@@ -32,6 +33,7 @@ class AgentsConfig(AppConfig):
         runs.on_finished(schedules.launch_due)
         runs.on_finished(ingestion.work_if_due)
         ingestion.register_publisher(pubsub.publish)
+        runs.on_finished(deletion.erase_if_due)
         signals.connect_receivers(self)
         store.release_on_delete()
         pre_delete.connect(quotas.keep_usage_of_run, sender=Run)

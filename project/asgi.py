@@ -17,6 +17,7 @@ from django.core.handlers.asgi import ASGIHandler  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
 from agents.access.requests import Application, Receive, Scope, Send  # noqa: E402
+from agents.library.live import CollectionConsumer  # noqa: E402
 from agents.web import health  # noqa: E402
 from agents.web.consumers import RunConsumer  # noqa: E402
 from chat.live.consumers import ChatConsumer  # noqa: E402
@@ -31,6 +32,7 @@ sockets = URLRouter(
     [
         route("ws/chat/<int:pk>/", ChatConsumer.as_asgi()),
         route("ws/runs/<int:pk>/", RunConsumer.as_asgi()),
+        route("ws/library/<int:pk>/", CollectionConsumer.as_asgi()),
         route_pattern("", DENIED),
     ]
 )

@@ -13,6 +13,7 @@ urlpatterns = [
     path("", include("chat.urls")),
     path("", include("agents.review.urls")),
     path("", include("agents.workflows.urls")),
+    path("", include("agents.library.urls")),
     path("", include("agents.urls")),
     path("login/", sign_in.sign_in, name="login"),
     path("logout/", sign_in.sign_out, name="logout"),

@@ -1,22 +1,98 @@
-from django.contrib import admin
+"""The installation's documents: lists with links to the library, where they are managed.
 
-from agents.models import Chunk, Document
+Users' own collections aren't listed: an administrator can't read them.
+"""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from agents.knowledge import ingestion
+from agents.models import Chunk, Collection, Document, EmbeddingIndex
 
 from .deletion import CascadeDeleteAdmin, DeletionContents
 from .read_only import ReadOnlyAdmin
+
+PENDING = [Document.Status.QUEUED, Document.Status.READING, Document.Status.INDEXING]
+OF_INSTALLATION = {"owner": None, "topic": "", "deleted_at": None}
+
+
+@admin.register(Collection)
+class CollectionAdmin(ReadOnlyAdmin):
+    list_display = ["name", "description", "is_open", "documents", "progress", "open_link"]
+    list_filter = ["is_open"]
+    search_fields = ["name", "description"]
+    fields = ["name", "description", "is_open", "groups", "created_at", "open_link"]
+    change_list_template = "admin/agents/collection/change_list.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
+        found = super().get_queryset(request).filter(**OF_INSTALLATION)
+        return found.annotate(
+            document_count=Count("documents"),
+            pending_count=Count("documents", filter=Q(documents__status__in=PENDING)),
+            failed_count=Count("documents", filter=Q(documents__status="failed")),
+        )
+
+    @admin.display(description=_("documents"), ordering="document_count")
+    def documents(self, collection: Any) -> int:
+        return collection.document_count
+
+    @admin.display(description=_("progress"))
+    def progress(self, collection: Any) -> str:
+        """What isn't ready, in words."""
+        counts = {"pending": collection.pending_count, "failed": collection.failed_count}
+        lines = {"pending": _("%(count)d in progress"), "failed": _("%(count)d failed")}
+        return ", ".join(str(lines[key] % {"count": n}) for key, n in counts.items() if n)
+
+    @admin.display(description=_("library"))
+    def open_link(self, collection: Collection) -> SafeString:
+        url = reverse("library:collection", args=[collection.pk])
+        return format_html('<a href="{}">{}</a>', url, _("Add and manage documents"))
 
 
 @admin.register(Document)
 class DocumentAdmin(CascadeDeleteAdmin):
     """Documents; deleted with their passages, so that a search finds all or nothing."""
 
-    list_display = ["title", "source", "language", "added_at"]
-    list_filter = ["language"]
+    list_display = [
+        *("title", "collection", "status", "progress", "pages", "language", "added_at"),
+        *("problem", "open_link"),
+    ]
+    list_filter = ["status", "language"]
+    list_select_related = ["collection"]
     search_fields = ["title", "source"]
+    fields = [
+        *("title", "collection", "source", "url", "mime_type", "size", "pages", "language"),
+        *("status", "problem", "added_at", "indexed_at", "open_link"),
+    ]
+    change_list_template = "admin/agents/collection/change_list.html"
     tells_values = True
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
+        of_installation = Collection.objects.filter(**OF_INSTALLATION)
+        return super().get_queryset(request).filter(collection__in=of_installation)
+
+    @admin.display(description=_("progress"))
+    def progress(self, document: Document) -> str:
+        is_known = document.is_pending and document.total
+        return f"{document.done:,} / {document.total:,}" if is_known else ""
+
+    @admin.display(description=_("library"))
+    def open_link(self, document: Document) -> SafeString:
+        url = reverse("library:document", args=[document.pk])
+        return format_html('<a href="{}">{}</a>', url, _("Open"))
 
     def contents(self, document: Document) -> DeletionContents:
         return DeletionContents(counts={Chunk: document.chunks.count()})
+
+    def remove(self, row: Document) -> None:
+        ingestion.delete(row)
 
 
 @admin.register(Chunk)
@@ -24,3 +100,18 @@ class ChunkAdmin(ReadOnlyAdmin):
     list_display = ["__str__", "heading"]
     search_fields = ["heading", "text"]
     list_select_related = ["document"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Chunk]:
+        of_installation = Collection.objects.filter(**OF_INSTALLATION)
+        return super().get_queryset(request).filter(document__collection__in=of_installation)
+
+
+@admin.register(EmbeddingIndex)
+class EmbeddingIndexAdmin(ReadOnlyAdmin):
+    """Vectors of each model, with how many passages have theirs."""
+
+    list_display = ["model", "version", "dimension", "status", "progress", "problem"]
+
+    @admin.display(description=_("progress"))
+    def progress(self, index: EmbeddingIndex) -> str:
+        return f"{index.done:,} / {index.total:,}" if index.total else ""

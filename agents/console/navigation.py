@@ -55,6 +55,7 @@ MENU = (
             "agents.LanguageModel": _("API key, prices and limits of each model."),
             "agents.ToolRegistration": _("What agents can use, and what requires approval."),
             "agents.McpServer": _("Connect more tools over MCP."),
+            "agents.Collection": _("Documents for everyone, or for some groups."),
             "agents.Document": _("Documents the search tool uses."),
             "agents.Workflow": _("Plans with fixed steps that run the same way every time."),
             "agents.Schedule": _("When workflows start automatically."),

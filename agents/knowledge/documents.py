@@ -78,7 +78,11 @@ def ingest_text(
 def default_collection() -> Collection:
     """Return the installation's first collection, which is open to everyone."""
     found, _ = Collection.objects.get_or_create(
-        name=DEFAULT_COLLECTION, owner=None, topic="", defaults={"is_open": True}
+        name=DEFAULT_COLLECTION,
+        owner=None,
+        topic="",
+        deleted_at=None,
+        defaults={"is_open": True},
     )
     return found
 

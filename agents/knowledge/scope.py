@@ -93,4 +93,5 @@ def _chosen_by(agent: Agent | None) -> Ids[int]:
 
 
 def _scope(*found: QuerySet[Collection]) -> Scope:
-    return Scope(frozenset(pk for rows in found for pk in rows.values_list("pk", flat=True)))
+    present = (rows.filter(deleted_at=None) for rows in found)
+    return Scope(frozenset(pk for rows in present for pk in rows.values_list("pk", flat=True)))

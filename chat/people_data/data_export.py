@@ -17,9 +17,13 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit, masking
 from agents.accounts import profiles
+from agents.library import personal_data
 from agents.models import (
     Approval,
     AuditEntry,
+    Collection,
+    CollectionShare,
+    Document,
     Membership,
     Run,
     Schedule,
@@ -53,6 +57,8 @@ def files(user: User) -> Iterator[File]:
     for name, rows, columns in _tables(user):
         yield f"{name}.json", _table_json(rows, columns)
     yield "sign-ins.json", _signins(user)
+    for document in _paginate(personal_data.own_documents(user).select_related("file")):
+        yield _document_name(document), personal_data.content(document)
     for chat in _paginate(ChatSession.objects.for_user(user).saved()):
         yield f"sessions/{chat.pk}.json", chat_export.as_json(chat, user, has_steps=False)
         yield f"sessions/{chat.pk}.md", chat_export.as_markdown(chat, user)
@@ -62,6 +68,15 @@ def files(user: User) -> Iterator[File]:
         yield f"runs/{run.pk}.md", exports.as_markdown(run, is_masked=is_masked)
         if not is_masked:
             yield from _attachments(run)
+
+
+def _document_name(document: Document) -> str:
+    """Return a name that is unique and harmless on every system."""
+    ending = re.search(r"\.[A-Za-z0-9]{1,8}$", document.name) or [
+        "" if document.file else ".md"
+    ]
+    title = re.sub(r"[^\w -]+", "_", document.name.removesuffix(ending[0]))[:80].strip(" _")
+    return f"documents/{document.pk}-{title}{ending[0]}"
 
 
 def _attachments(run: Run) -> Iterator[File]:
@@ -86,6 +101,7 @@ def _contents() -> dict[str, str]:
         "account.json": _("account, groups and permissions"),
         "sessions/": _("chats, owned and shared"),
         "runs/": _("every run with its steps, events and files"),
+        "documents/": _("documents in your collections, and those you added elsewhere"),
         "sign-ins.json": _("sign-in history: when and from where"),
         "*.json": _("ratings, comments, decisions, share links and more"),
     }
@@ -98,10 +114,9 @@ def _readme(user: User) -> str:
         % {"time": timezone.localtime().strftime("%Y-%m-%d %H:%M")},
         "\n".join(f"- `{name}`: {what}" for name, what in _contents().items()),
         _(
-            "Searchable documents belong to the installation, not to a user, and "
-            "aren't included. Files that MCP servers save for this user and data sent to "
-            "monitoring or written to trace files aren't included either; ask your "
-            "administrator."
+            "Documents that others added aren't included, except in this user's collections. "
+            "Files that MCP servers save for this user and data sent to monitoring or written "
+            "to trace files aren't included either; ask your administrator."
         ),
     ]
     return "\n\n".join(parts) + "\n"
@@ -128,6 +143,17 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
     imported = ("files", "status", "sources", "found", "created_at", "ended_at")
     times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
     filed = ("session_id", "pinned_at", "archived_at", "folder_id")
+    collected = ("id", "name", "description", "is_open", "created_at", "deleted_at")
+    described = (
+        "id",
+        "collection_id",
+        "title",
+        "source",
+        "url",
+        "mime_type",
+        "size",
+        "added_at",
+    )
     rated = ("run_id", "is_good", "reason", "comment", "rated_at")
     return [
         ("memberships", Membership.objects.filter(user=user), ("topic", "may_write", "since")),
@@ -153,6 +179,13 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("schedules", Schedule.objects.filter(user=user), times),
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
         ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),
+        ("collections", Collection.objects.filter(owner=user), collected),
+        (
+            "shared-collections",
+            CollectionShare.objects.filter(user=user),
+            ("collection_id", "may_edit"),
+        ),
+        ("documents", personal_data.own_documents(user), described),
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
         ("folders", Folder.objects.filter(user=user), ("name", "order", "created_at")),
         ("filed-chats", Filing.objects.filter(user=user), filed),

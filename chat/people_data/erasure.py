@@ -21,6 +21,7 @@ from agents.access import audit
 from agents.accounts import roles, sessions
 from agents.db import database
 from agents.engine.events import EventType
+from agents.library import personal_data
 from agents.models import (
     AgentVersion,
     Approval,
@@ -121,6 +122,7 @@ def finish(user: User) -> Report:
     # Runs started meanwhile were given the earlier history.
     found += texts.redact(near | erasure_scope.related_runs(user, texts.topics), since, but={})
     left = texts.left()
+    personal_data.erase(user)
     _leave_sessions(user)
     pk = user.pk
     with transaction.atomic():

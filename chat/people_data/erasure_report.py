@@ -8,10 +8,12 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
+from agents.library import personal_data
 from agents.models import (
     AgentStep,
     Approval,
     AuditEntry,
+    Collection,
     Run,
     RunAttachment,
     RunEvent,
@@ -124,6 +126,13 @@ def plan(user: User) -> ErasurePlan:
             ErasureCount(what=_("Ratings"), count=Rating.objects.filter(user=user).count()),
             ErasureCount(what=_("Comments"), count=Comment.objects.filter(author=user).count()),
             ErasureCount(what=_("Prompts"), count=Prompt.objects.filter(user=user).count()),
+            ErasureCount(
+                what=_("Document collections"),
+                count=Collection.objects.filter(owner=user, deleted_at=None).count(),
+            ),
+            ErasureCount(
+                what=_("Documents"), count=personal_data.erasable_documents(user).count()
+            ),
             ErasureCount(what=_("Schedules"), count=Schedule.objects.filter(user=user).count()),
             ErasureCount(
                 what=_("Folders that MCP servers have for this user and their chats"),
@@ -138,6 +147,10 @@ def plan(user: User) -> ErasurePlan:
             ErasureCount(
                 what=_("Notes on other users' runs"),
                 count=Note.objects.filter(author=user).exclude(run__in=theirs).count(),
+            ),
+            ErasureCount(
+                what=_("Documents added to the installation's collections"),
+                count=personal_data.staying_documents(user).count(),
             ),
             ErasureCount(
                 what=_("Audit log entries"),
@@ -177,6 +190,8 @@ def count_rows(user: User) -> list[ErasureCount]:
         SavedView.objects.filter(user=user),
         ToolGrant.objects.filter(user=user),
         Folder.objects.filter(user=user),
+        Collection.objects.filter(owner=user),
+        personal_data.erasable_documents(user),
     ]
     return to_counts(Counter({row.model: row.distinct().count() for row in rows}))
 

@@ -1,78 +1,25 @@
-"""Suggests people to share a chat with while their name is typed.
+"""Suggests people to share a chat with while their name is typed."""
 
-Off unless the installation allows it: suggestions reveal who else has an account.
-"""
-
-from dataclasses import dataclass
-
-from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import User
-from django.db.models import Q
-from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
-from agents.access.names import display_name
 from agents.access.requests import UserRequest
-from agents.db.sanitize import sanitize_text
+from agents.web import people_suggestions
 from chat.models import ChatSession
-
-from . import request_rate
-
-MIN_CHARS = 2
-MAX_PEOPLE = 8
-MAX_REQUESTS = 60  # per minute and user
-MAX_NAME_CHARS = 150
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A user to add: the name to enter, and the name people know them by."""
-
-    username: str
-    full_name: str
 
 
 @require_GET
 def suggest(request: UserRequest, pk: int) -> HttpResponse:
     """Return people whose name starts with the typed text, as options of a list."""
     chat = get_object_or_404(ChatSession.objects.owned_by(request.user), pk=pk)
-    if not settings.SUGGEST_PEOPLE:
-        raise Http404
-    if request_rate.is_exceeded("people", request.user.pk, MAX_REQUESTS):
-        return HttpResponse(status=429)
-    people = find_people(chat, request.GET.get("name", ""))
-    response = render(request, "chat/sharing/_people_suggestions.html", {"people": people})
-    response["Cache-Control"] = "no-store"
-    return response
+    return people_suggestions.respond(request, _members(chat))
 
 
-def find_people(chat: ChatSession, typed: str) -> list[Suggestion]:
-    """Return active users who aren't members yet."""
-    typed = " ".join(sanitize_text(typed).split())[:MAX_NAME_CHARS]
-    if not is_long_enough(typed):
-        return []
-    full_name = Q()
-    for word in typed.split():
-        full_name &= Q(first_name__istartswith=word) | Q(last_name__istartswith=word)
-    shown_name = Q(profile__display_name__istartswith=typed)
-    shown_name |= Q(profile__display_name__icontains=f" {typed}")  # a later word of it
-    named = Q(username__istartswith=typed) | shown_name | full_name
-    people = get_user_model().objects.filter(named, is_active=True).select_related("profile")
-    people = people.exclude(pk=chat.user_id).exclude(pk__in=chat.members.values("user"))
-    return [
-        Suggestion(person.get_username(), _known_name(person))
-        for person in people.order_by("username")[:MAX_PEOPLE]
-    ]
+def find_people(chat: ChatSession, typed: str) -> list[people_suggestions.Suggestion]:
+    """Return active users who aren't members of the chat yet."""
+    return people_suggestions.find_people(typed, _members(chat))
 
 
-def _known_name(person: User) -> str:
-    """Return the name others know the person by, besides the username."""
-    name = display_name(person)
-    return person.get_full_name() if name == person.get_username() else name
-
-
-def is_long_enough(typed: str) -> bool:
-    """Whether the text is worth a search; one Japanese character can be a whole name."""
-    return len(typed) >= MIN_CHARS or any(ord(sign) > 0x2E80 for sign in typed)
+def _members(chat: ChatSession) -> list[int]:
+    return [chat.user_id, *chat.members.values_list("user", flat=True)]

@@ -16,13 +16,14 @@ from agents.access.audit.request_context import client_address
 from agents.access.requests import UserRequest
 from agents.models import AgentStep, Run
 from agents.review.views.sharing import PRIVATE_HEADERS
+from agents.web import request_rate
 from agents.web.presentation import model_label
 from agents.web.presentation.evidence import Evidence, find_evidence, observed
 from agents.web.presentation.markdown import render_markdown
 from agents.web.sandbox import allow_frames
 from chat.models import ChatSession, PublicLink
 
-from . import member_pages, public_links, request_rate
+from . import member_pages, public_links
 from .snapshots import MAX_STEP_CHARS
 
 MESSAGES_PER_PAGE = 60

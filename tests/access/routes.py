@@ -11,7 +11,8 @@ from tests.access.world import ROLES
 NOBODY = frozenset[str]()
 OWNER = frozenset({"owner"})
 WRITERS = OWNER | {"writer"}
-GUESTS = frozenset({"writer", "reader"})
+READER = frozenset({"reader"})
+GUESTS = READER | {"writer"}
 MEMBERS = WRITERS | {"reader"}
 REVIEWERS = frozenset({"reviewer", "root"})
 READERS = MEMBERS | REVIEWERS
@@ -152,6 +153,24 @@ ROUTES = {
     "workflows/<int:pk>/edit/": read(ROOT),
     "workflows/<int:pk>/versions/<int:number>/": read(ROOT),
     "workflows/<int:pk>/versions/<int:number>/restore/": change(ROOT),
+    "library/": read(ACCOUNTS),
+    "library/new/": change(ACCOUNTS),
+    "library/search/": read(ACCOUNTS),
+    "library/undo/<int:pk>/": change(WRITERS),  # of documents; of a collection, its owner
+    "library/<int:pk>/": read(MEMBERS),
+    "library/<int:pk>/edit/": change(OWNER),
+    "library/<int:pk>/delete/": change(OWNER),
+    "library/<int:pk>/upload/": change(WRITERS, READER),
+    "library/<int:pk>/add/": change(WRITERS, READER),
+    "library/<int:pk>/documents/delete/": change(WRITERS, READER),
+    "library/<int:pk>/access/": read(MEMBERS),
+    "library/<int:pk>/access/groups/": change(OWNER),
+    "library/<int:pk>/access/<int:user>/remove/": change(OWNER),
+    "library/<int:pk>/access/suggestions/": read(NOBODY),  # unless suggestions are enabled
+    "library/documents/<int:pk>/": read(MEMBERS),
+    "library/documents/<int:pk>/file/": read(MEMBERS),
+    "library/documents/<int:pk>/retry/": change(WRITERS, READER),
+    "library/documents/<int:pk>/cancel/": change(WRITERS, READER),
     "approvals/": read(ACCOUNTS),
     "approvals/link/": read(ACCOUNTS),
     "approvals/new/": read(ACCOUNTS),

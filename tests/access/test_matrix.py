@@ -174,10 +174,13 @@ async def last_frame(socket) -> dict:
     return await socket.receive_output(10)
 
 
-@pytest.mark.parametrize(("path", "allowed"), [("chat", MEMBERS), ("runs", READERS)])
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("chat", MEMBERS), ("runs", READERS), ("library", MEMBERS)]
+)
 async def test_only_allowed_sockets_stay_open(path, allowed, fresh):
     world = await fresh()
-    pk = world.chat.pk if path == "chat" else world.run.pk
+    rows = {"chat": world.chat.pk, "runs": world.run.pk}
+    pk = rows.get(path) or world.ids["library/<int:pk>"]
     for role in ROLES:
         socket = await open_socket(world, role, f"/ws/{path}/{pk}/")
         frame = await last_frame(socket)

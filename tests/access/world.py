@@ -12,12 +12,14 @@ from django.test import AsyncClient
 from django.utils import timezone
 from django.utils.http import urlsafe_base64_encode
 
-from agents import runs
+from agents import files, runs
 from agents.accounts.models import Passkey, Visit
 from agents.models import (
     Agent,
     AgentStep,
     Approval,
+    Collection,
+    Document,
     GuardrailHit,
     GuardrailPattern,
     ReviewScope,
@@ -138,6 +140,28 @@ def _conversation(agent: Agent, people: dict[str, Any]) -> tuple[ChatSession, Ru
     return chat, run, _ids(chat, run, said, people, now + timedelta(hours=1))
 
 
+def _library(people: dict[str, Any]) -> dict:
+    """A collection of the owner, shared with a writer and a reader."""
+    mine = Collection.objects.create(name="Tea", owner=people["owner"])
+    for role in ("writer", "reader"):
+        mine.shares.create(user=people[role], may_edit=role == "writer")
+    file = files.save(b"Green tea", name="tea.txt", owner=None)
+    document = Document.objects.create(
+        collection=mine, owner=people["owner"], title="Tea", source="tea.txt", file=file,
+        mime_type="text/plain", status="failed",
+    )  # fmt: skip
+    document.parts.create(number=1, kind="text", text="Green tea")
+    now = timezone.now()
+    gone = Collection.objects.create(
+        name="Tea", owner=people["owner"], deleted_at=now, deleted_from=mine
+    )
+    return {
+        "library/<int:pk>": mine.pk,
+        "library/undo/<int:pk>": gone.pk,
+        "library/documents/<int:pk>": document.pk,
+    }
+
+
 def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soon: Any) -> dict:
     owner = people["owner"]
     queued = Message.objects.create(
@@ -177,6 +201,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
     prompt.groups.add(Group.objects.get_or_create(name="Team")[0])
     people["reader"].groups.add(*prompt.groups.all())
     return {
+        **_library(people),
         "chat/<int:pk>": chat.pk,
         "prompts/<int:pk>": prompt.pk,
         "chat/folders/<int:pk>": folder.pk,

@@ -5,6 +5,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from agents.accounts.models import Profile
+from agents.web import people_suggestions as suggestions
 from chat.models import ChatSession
 from chat.sharing import members, people_suggestions
 
@@ -57,10 +58,10 @@ def test_members_the_owner_and_disabled_accounts_are_not_suggested(chat):
 
 
 def test_the_number_of_suggestions_is_limited(chat, django_user_model):
-    for number in range(people_suggestions.MAX_PEOPLE + 3):
+    for number in range(suggestions.MAX_PEOPLE + 3):
         django_user_model.objects.create_user(f"zoe{number:02}")
 
-    assert len(names(chat, "zoe")) == people_suggestions.MAX_PEOPLE
+    assert len(names(chat, "zoe")) == suggestions.MAX_PEOPLE
 
 
 def test_only_the_owner_gets_suggestions(chat, person, stranger):
@@ -80,7 +81,7 @@ def test_without_the_setting_there_are_no_suggestions(chat, person, settings):
 
 
 def test_suggestions_are_rate_limited(chat, person, monkeypatch):
-    monkeypatch.setattr(people_suggestions, "MAX_REQUESTS", 2)
+    monkeypatch.setattr(suggestions, "MAX_REQUESTS", 2)
 
     answers = [suggest(person, chat, "gr").status_code for _time in range(3)]
 

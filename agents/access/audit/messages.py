@@ -80,6 +80,7 @@ SENTENCES = {
     audit.PUBLIC_OPENED: gettext_lazy("%(who)s opened a public link to %(what)s."),
     audit.SESSION_EXPORTED: gettext_lazy("%(who)s exported %(what)s."),
     audit.SESSIONS_IMPORTED: gettext_lazy("%(who)s imported chats."),
+    audit.COLLECTION_SHARED: gettext_lazy("%(who)s changed who can read %(what)s."),
     audit.LOG_STARTED: gettext_lazy(
         "Signing of the audit log started, including all earlier entries."
     ),
@@ -111,6 +112,7 @@ CATEGORY_LABELS = {
     "review": gettext_lazy("Reviews"),
     "share": gettext_lazy("Share links"),
     "session": gettext_lazy("Shared chats"),
+    "collection": gettext_lazy("Shared documents"),
     "audit": gettext_lazy("Audit log"),
     "retention": gettext_lazy("Retention"),
 }

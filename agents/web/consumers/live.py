@@ -298,10 +298,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
             due = self.looked + LIVE_POLL_SECONDS - time.monotonic()
             await asyncio.sleep(due if due > 0 else LIVE_POLL_SECONDS)
             # Checked after the sleep: a run may have started meanwhile.
-            is_live = any(live_view.is_live for live_view in self.live_views.values())
-            longest = LIVE_POLL_SECONDS if is_live else IDLE_POLL_SECONDS
+            longest = LIVE_POLL_SECONDS if self.has_live() else IDLE_POLL_SECONDS
             if time.monotonic() - self.looked >= longest:
                 self.on_notification(pubsub.REFRESH_KIND, {})
+
+    def has_live(self) -> bool:
+        """Whether something on the page is expected to change soon."""
+        return any(live_view.is_live for live_view in self.live_views.values())
 
     async def show(
         self, fragment: Callable[..., Frames], *subject: Any, ask: AsyncQuery = database.run

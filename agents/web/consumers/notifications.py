@@ -4,6 +4,9 @@ from typing import Any
 
 from agents.runs import pubsub
 
+# Handled by reading the rows, so once is enough.
+REPEATED = {pubsub.REFRESH_KIND, "document.changed"}
+
 Notification = tuple[str, dict[str, Any]]
 
 
@@ -19,6 +22,6 @@ def coalesce(notifications: list[Notification]) -> list[Notification]:
         last_kind, last = joined[-1] if joined else ("", {})
         if kind == last_kind == "run.events" and facts["run"] == last["run"]:
             joined[-1] = (kind, {**last, "events": last["events"] + facts["events"]})
-        elif not kind == last_kind == pubsub.REFRESH_KIND:
+        elif not (kind == last_kind and kind in REPEATED):
             joined.append((kind, facts))
     return joined

@@ -1,0 +1,1 @@
+"""The library: collections of documents, uploads, sharing and the document viewer."""

@@ -1,0 +1,149 @@
+"""Deletes collections and documents: invisible at once, restorable for a while, then erased.
+
+Documents that are deleted together move to a deleted collection of their own, so that a search
+can't find them and their names are free again. The periodic check of any process erases what is
+due, also after a crash.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db import connections, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents.db import database
+from agents.knowledge import ingestion
+from agents.models import Collection, Document, Run
+
+from . import events
+
+logger = logging.getLogger(__name__)
+
+UNDO_LIMIT = timedelta(minutes=10)
+ERASE_AFTER = timedelta(minutes=11)  # later, so that nothing half erased comes back
+POLL_SECONDS = 60.0
+
+
+def delete_collection(collection: Collection) -> None:
+    """Hide a collection with all its documents."""
+    Collection.objects.filter(pk=collection.pk).update(deleted_at=timezone.now())
+    events.access_changed(collection)
+
+
+@transaction.atomic
+def delete_documents(collection: Collection, documents: Iterable[Document]) -> Collection:
+    """Move documents to a deleted collection, and return that."""
+    found = list(documents)
+    removal = Collection.objects.create(
+        name=collection.name,
+        owner_id=collection.owner_id,
+        deleted_at=timezone.now(),
+        deleted_from=collection,
+    )
+    for document in found:
+        if document.is_pending:
+            ingestion.cancel(document)
+    Document.objects.filter(pk__in=[document.pk for document in found]).update(
+        collection=removal
+    )
+    events.documents_changed(collection)
+    return removal
+
+
+def find_deleted(pk: int, user: User) -> Collection | None:
+    """Return what this user deleted a moment ago, or could have."""
+    recent = Collection.objects.filter(deleted_at__gte=timezone.now() - UNDO_LIMIT)
+    removal = recent.filter(pk=pk).select_related("deleted_from").first()
+    if removal is None:
+        return None
+    if (source := removal.deleted_from) is not None:
+        may = Collection.objects.editable_by(user).filter(pk=source.pk).exists()
+    else:
+        may = _could_manage(removal, user)
+    return removal if may else None
+
+
+def _could_manage(collection: Collection, user: User) -> bool:
+    if collection.owner_id is not None:
+        return collection.owner_id == user.pk
+    return user.has_perm("agents.change_collection")
+
+
+@transaction.atomic
+def restore(removal: Collection) -> Collection:
+    """Undo a deletion; return the collection that has the documents now."""
+    if (source := removal.deleted_from) is None:
+        name = _free_name(removal)
+        Collection.objects.filter(pk=removal.pk).update(deleted_at=None, name=name)
+        removal.refresh_from_db()
+        return removal
+    for document in removal.documents.all():
+        document.collection, document.source = source, _free_source(source, document.source)
+        document.save(update_fields=["collection", "source"])
+        if document.status == Document.Status.CANCELLED:
+            ingestion.retry(document)
+    removal.delete()
+    events.documents_changed(source)
+    return source
+
+
+def _free_name(collection: Collection) -> str:
+    """Return a name that no other collection of the installation has by now."""
+    present = Collection.objects.library().filter(owner=None, deleted_at=None)
+    is_free = collection.owner_id is not None or not present.filter(name=collection.name)
+    return collection.name if is_free else f"{collection.name[:60]} ({_('restored')})"
+
+
+def _free_source(collection: Collection, source: str) -> str:
+    """Return the source, numbered if a newer document has it by now."""
+    taken, at = set(collection.documents.values_list("source", flat=True)), 2
+    free = source
+    while free in taken:
+        free, at = f"{source[:480]} ({at})", at + 1
+    return free
+
+
+def due() -> QuerySet[Collection]:
+    """Return what can't be restored any more."""
+    return Collection.objects.filter(deleted_at__lt=timezone.now() - ERASE_AFTER)
+
+
+def erase_due() -> None:
+    for collection in due().order_by("pk"):
+        erase(collection)
+
+
+def erase(collection: Collection) -> None:
+    """Delete a collection with everything derived from its documents, and its files."""
+    of_it = Q(collection=collection) | Q(collection__deleted_from=collection)
+    for document in Document.objects.filter(of_it).order_by("pk"):
+        ingestion.delete(document)
+    collection.delete()
+
+
+async def erase_if_due(run: Run | None) -> None:
+    """Erase once a minute, in whichever process is first, in its own thread."""
+    global _next_look
+    if run is not None or time.monotonic() < _next_look:
+        return
+    _next_look = time.monotonic() + POLL_SECONDS
+    if await database.run(due().exists):
+        threading.Thread(target=_erase_in_thread, name="erase-library", daemon=True).start()
+
+
+_next_look = 0.0
+
+
+def _erase_in_thread() -> None:
+    try:
+        erase_due()
+    except Exception:  # it is tried again at the next check
+        logger.exception("Can't erase deleted documents.")
+    finally:
+        connections.close_all()

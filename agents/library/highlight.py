@@ -1,0 +1,88 @@
+"""Marks a passage in rendered Markdown, by its place in the source."""
+
+import re
+
+from django.utils.safestring import SafeString, mark_safe
+
+from agents.web.presentation.markdown import render_markdown
+
+# From the private use area: neither Markdown nor the sanitizer changes them.
+OPEN, CLOSE = "\ue0f0", "\ue0f1"
+# What a line begins with, if that isn't text: moving into it would change the block.
+LINE_START = re.compile(
+    r"[ \t]*(?:(?:#{1,6}[ \t]+|[-*+][ \t]+|\d{1,9}[.)][ \t]+|>[ \t]?|\|)[ \t]*)*"
+)
+# Lines without text: fences, rules and the line below a table's head.
+NO_TEXT = re.compile(r"[ \t]*(?:```.*|~~~.*|[-*_ \t]{3,}|\|?[ \t]*:?-{2,}[-:| \t]*|=+)?[ \t]*")
+PLACE = ' id="place" tabindex="-1"'
+PIECES = re.compile(r"(<[^>]*>)")
+
+
+def render_marked(text: str, start: int | None, end: int | None) -> SafeString:
+    """Render Markdown with the passage from `start` to `end` in <mark> elements.
+
+    The first has the id `place`. Without a passage, or if it has no text, nothing is marked.
+    """
+    text = text.replace(OPEN, "\ufffd").replace(CLOSE, "\ufffd")
+    if start is None or end is None or not start < end <= len(text):
+        return render_markdown(text)
+    for first, last in ((start, end), _whole_lines(text, start, end)):
+        html = render_markdown(_with_signs(text, first, last))
+        if html.count(OPEN) == html.count(CLOSE) == 1 and html.index(OPEN) < html.index(CLOSE):
+            return _to_marks(html)
+    return render_markdown(text)
+
+
+def _with_signs(text: str, start: int, end: int) -> str:
+    start, end = _first_text(text, start, end), _last_text(text, start, end)
+    if start >= end:
+        return text
+    return f"{text[:start]}{OPEN}{text[start:end]}{CLOSE}{text[end:]}"
+
+
+def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
+    """Widen a passage to whole lines: its ends may be inside of a link or other markup."""
+    line_end = text.find("\n", end)
+    return text.rfind("\n", 0, start) + 1, len(text) if line_end < 0 else line_end
+
+
+def _first_text(text: str, start: int, end: int) -> int:
+    """Return where the passage's text begins, after marks at the start of a line."""
+    while start < end:
+        line = text.rfind("\n", 0, start) + 1
+        line_end = text.find("\n", start)
+        line_end = len(text) if line_end < 0 else line_end
+        if not NO_TEXT.fullmatch(text, line, line_end):
+            prefix = LINE_START.match(text, line, line_end)
+            at = max(start, prefix.end() if prefix else start)
+            if text[at:line_end].strip():
+                return at + len(text[at:line_end]) - len(text[at:line_end].lstrip())
+        start = line_end + 1
+    return end
+
+
+def _last_text(text: str, start: int, end: int) -> int:
+    """Return where the passage's text ends, before the end of a table row or fence."""
+    while start < end:
+        line = max(text.rfind("\n", 0, end) + 1, 0)
+        line_end = text.find("\n", end)
+        line_end = len(text) if line_end < 0 else line_end
+        kept = text[line:end].rstrip(" \t|")
+        if kept and not NO_TEXT.fullmatch(text, line, line_end):
+            return line + len(kept)
+        end = line - 1
+    return start
+
+
+def _to_marks(html: str) -> SafeString:
+    """Mark every text between the signs; elements may begin and end in between."""
+    before, _, rest = html.partition(OPEN)
+    passage, _, after = rest.partition(CLOSE)
+    parts, is_first = [], True
+    for piece in PIECES.split(passage):
+        if piece.startswith("<") or not piece.strip():
+            parts.append(piece)
+            continue
+        parts.append(f"<mark{PLACE if is_first else ''}>{piece}</mark>")
+        is_first = False
+    return mark_safe("".join([before, *parts, after]))

@@ -1,0 +1,258 @@
+"""Rows of the library: collections, and the documents of one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Q, QuerySet, Sum
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from agents.access.names import display_name
+from agents.engine.attachments import format_size
+from agents.files import sizes, store
+from agents.models import Collection, Document
+from agents.models.rights import group_label
+from agents.models.types import LazyText
+from agents.runs.engine_messages import translate
+
+ROWS_PER_PAGE = 100
+PENDING = (Document.Status.QUEUED, Document.Status.READING, Document.Status.INDEXING)
+STATUSES: dict[str, tuple[LazyText, Q]] = {
+    "ready": (gettext_lazy("Ready"), Q(status=Document.Status.READY)),
+    "pending": (gettext_lazy("In progress"), Q(status__in=PENDING)),
+    "failed": (
+        gettext_lazy("Failed"),
+        Q(status__in=[Document.Status.FAILED, Document.Status.CANCELLED]),
+    ),
+}
+SORTS: dict[str, tuple[LazyText, tuple[str, ...]]] = {
+    "newest": (gettext_lazy("Newest first"), ("-added_at", "-pk")),
+    "title": (gettext_lazy("Title"), ("title", "pk")),
+    "size": (gettext_lazy("Largest first"), ("-size", "pk")),
+}
+# Text on a row by the type of the original; others have the ending of their name.
+TYPE_LABELS = {
+    "application/pdf": "PDF",
+    "text/html": "HTML",
+    "text/markdown": "Markdown",
+    "text/csv": "CSV",
+    "message/rfc822": gettext_lazy("E-mail"),
+}
+ICONS = {"image": "picture", "audio": "speak", "video": "play"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionRow:
+    """A collection in the list."""
+
+    collection: Collection
+    documents: int
+    pending: int
+    failed: int
+    size: int
+    access: str
+    may_edit: bool
+
+    @property
+    def size_text(self) -> str:
+        return format_size(self.size) if self.size else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRow:
+    """A document in the list, as it is now."""
+
+    document: Document
+    may_edit: bool
+
+    @property
+    def percent(self) -> int | None:
+        """How much is done, if that is known."""
+        document = self.document
+        if not document.is_pending or not document.total:
+            return None
+        return min(100, round(100 * document.done / document.total))
+
+    @property
+    def progress(self) -> str:
+        """What is happening, in words."""
+        document, label = self.document, str(self.document.get_status_display())
+        if not document.total or document.status == Document.Status.QUEUED:
+            return label
+        return f"{label} · {document.done:,} / {document.total:,}"
+
+    @property
+    def facts(self) -> list[str]:
+        """Type, pages, size and language."""
+        return document_facts(self.document)
+
+    @property
+    def icon(self) -> str:
+        if self.document.url:
+            return "globe"
+        return ICONS.get(self.document.mime_type.partition("/")[0], "document")
+
+    @property
+    def can_open(self) -> bool:
+        return self.document.indexed_at is not None or self.document.file_id is not None
+
+    @property
+    def problem(self) -> str:
+        """Why it couldn't be read, or what is missing in it."""
+        return translate(self.document.problem)
+
+    @property
+    def can_refresh(self) -> bool:
+        """Whether it is a web page that can be fetched again."""
+        is_ready = self.document.status == Document.Status.READY
+        return self.may_edit and bool(self.document.url) and is_ready
+
+    @property
+    def can_retry(self) -> bool:
+        return self.may_edit and self.document.status in {
+            Document.Status.FAILED,
+            Document.Status.CANCELLED,
+        }
+
+
+def document_facts(document: Document) -> list[str]:
+    pages = document.pages
+    facts = [
+        type_label(document),
+        ngettext("%(count)d page", "%(count)d pages", pages) % {"count": pages}
+        if pages
+        else "",
+        format_size(document.size) if document.size else "",
+        str(document.get_language_display()) if document.language else "",
+    ]
+    return [fact for fact in facts if fact]
+
+
+def type_label(document: Document) -> str:
+    if label := TYPE_LABELS.get(document.mime_type):
+        return str(label)
+    ending = document.name.rpartition(".")[2]
+    return ending.upper() if "." in document.name and len(ending) <= 5 else ""
+
+
+def collection_rows(user: User) -> dict[str, list[CollectionRow]]:
+    """Return the user's library: own, shared with them, and the installation's."""
+    rows = _rows(Collection.objects.for_user(user).library(), user)
+    return {
+        "own": [row for row in rows if row.collection.owner_id == user.pk],
+        "shared": [row for row in rows if row.collection.owner_id not in {user.pk, None}],
+        "installation": [row for row in rows if row.collection.owner_id is None],
+    }
+
+
+def collection_row(collection: Collection, user: User) -> CollectionRow:
+    return _rows(Collection.objects.filter(pk=collection.pk), user)[0]
+
+
+def _rows(collections: QuerySet[Collection], user: User) -> list[CollectionRow]:
+    found = list(
+        collections.select_related("owner__profile")
+        .prefetch_related("groups", "shares")
+        .order_by("name", "pk")
+    )
+    editable = set(Collection.objects.editable_by(user).values_list("pk", flat=True))
+    counts = _counts(found)
+    nothing: dict[str, Any] = {"all": 0, "pending": 0, "failed": 0, "bytes": 0}
+    return [
+        CollectionRow(
+            collection=each,
+            documents=(count := counts.get(each.pk, nothing))["all"],
+            pending=count["pending"],
+            failed=count["failed"],
+            size=count["bytes"] or 0,
+            access=access_text(each, user),
+            may_edit=each.pk in editable,
+        )
+        for each in found
+    ]
+
+
+def _counts(collections: Iterable[Collection]) -> dict[int, dict[str, Any]]:
+    documents = Document.objects.filter(collection__in=[each.pk for each in collections])
+    rows = (
+        documents.order_by()
+        .values("collection")
+        .annotate(
+            all=Count("pk"),
+            pending=Count("pk", filter=STATUSES["pending"][1]),
+            failed=Count("pk", filter=STATUSES["failed"][1]),
+            bytes=Sum("size"),
+        )
+    )
+    return {row["collection"]: dict(row) for row in rows}
+
+
+def access_text(collection: Collection, user: User) -> str:
+    """Return who can read a collection, in words."""
+    if collection.is_open:
+        return _("Everyone")
+    if collection.owner is not None and collection.owner_id != user.pk:
+        return _("Shared by %(name)s") % {"name": display_name(collection.owner)}
+    readers = [str(group_label(group)) for group in collection.groups.all()]
+    if people := len(collection.shares.all()):
+        readers.append(
+            ngettext("%(count)d person", "%(count)d people", people) % {"count": people}
+        )
+    if readers:
+        return ", ".join(readers)
+    return _("Administrators") if collection.owner_id is None else _("Only you")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFilter:
+    """What a page of documents displays, from its URL."""
+
+    words: str = ""
+    status: str = ""
+    sort: str = "newest"
+
+    def rows(self, collection: Collection) -> QuerySet[Document]:
+        found = collection.documents.select_related("owner__profile")
+        for word in self.words.split()[:8]:
+            found = found.filter(Q(title__icontains=word) | Q(source__icontains=word))
+        if self.status:
+            found = found.filter(STATUSES[self.status][1])
+        return found.order_by(*SORTS[self.sort][1])
+
+    def page(self, collection: Collection, number: str | None) -> Page[Document]:
+        return Paginator(self.rows(collection), ROWS_PER_PAGE).get_page(number)
+
+
+def parse_filter(query: Any) -> DocumentFilter:
+    status, sort = query.get("status", ""), query.get("sort", "")
+    return DocumentFilter(
+        words=query.get("name", "").strip()[:200],
+        status=status if status in STATUSES else "",
+        sort=sort if sort in SORTS else "newest",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """How much of their storage a user has used."""
+
+    used: str
+    limit: str
+    percent: int
+
+
+def usage(user: User) -> Usage | None:
+    """Return the user's storage; None without a limit."""
+    megabytes: int | None = settings.PERSON_FILES_MB
+    if not megabytes:
+        return None
+    used, limit = store.used_bytes(user), megabytes * 1_000_000
+    return Usage(
+        used=sizes.format_megabytes(used),
+        limit=sizes.format_megabytes(limit),
+        percent=min(100, round(100 * used / limit)),
+    )

@@ -1,0 +1,85 @@
+"""The socket of a collection's page: rows of documents as they are read."""
+
+import asyncio
+import time
+from typing import Any
+
+from django.db.models import Q
+from django.template.loader import render_to_string
+
+from agents.db import database
+from agents.models import Collection, Document
+from agents.web.consumers import LiveConsumer
+
+from . import events, listing
+
+PAUSE_SECONDS = 0.25
+
+
+class CollectionConsumer(LiveConsumer):
+    """Sends each document that changed, as its whole row."""
+
+    place = "library"
+    is_pending = False
+    may_edit = False
+    known: frozenset[int] = frozenset()
+
+    def find_topic(self) -> str | None:
+        if not self.is_signed_in():
+            return None
+        pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
+        found = Collection.objects.for_user(user).library().filter(pk=pk).first()
+        if found is None:
+            return None
+        self.collection = found
+        self.may_edit = Collection.objects.editable_by(user).filter(pk=pk).exists()
+        return events.topic(pk)
+
+    async def send_initial(self) -> None:
+        if await self.show(self.initial_frames, ask=database.run_deferred) is None:
+            await self._end(self.last_word)
+
+    def initial_frames(self) -> str | None:
+        # Access may have been revoked while it waited for its turn.
+        if self.find_topic() is None:
+            return None
+        self.known = self._all()
+        return self._changed_frames()
+
+    async def document_changed(self, notification: dict[str, Any]) -> None:
+        """Display what changed; what comes meanwhile is displayed together."""
+        await asyncio.sleep(PAUSE_SECONDS)
+        await self.show(self.missed_frames)
+
+    def missed_frames(self) -> str:
+        before, self.known = self.known, self._all()
+        frames = self._changed_frames()
+        return frames if before == self.known else f"{frames}{self._reload_frame()}"
+
+    def _all(self) -> frozenset[int]:
+        return frozenset(self.collection.documents.values_list("pk", flat=True))
+
+    def _changed_frames(self) -> str:
+        """Render documents in progress, and those that just ended."""
+        pending = Q(status__in=listing.PENDING)
+        was_pending = Q(pk__in=getattr(self, "pending_before", ()))
+        found = self.collection.documents.filter(pending | was_pending)
+        rows = list(found.select_related("owner__profile").order_by("pk"))
+        self.pending_before = [row.pk for row in rows if row.is_pending]
+        return "".join([self._summary(), *map(self._row, rows)])
+
+    def _row(self, document: Document) -> str:
+        row = listing.DocumentRow(document=document, may_edit=self.may_edit)
+        return render_to_string("library/_document_row.html", {"row": row, "is_oob": True})
+
+    def _summary(self) -> str:
+        row = listing.collection_row(self.collection, self.scope["user"])
+        return render_to_string("library/_summary.html", {"row": row, "is_oob": True})
+
+    def _reload_frame(self) -> str:
+        """Let the page load its list again: documents were added or deleted elsewhere."""
+        about = {"collection": self.collection, "at": time.monotonic_ns()}
+        return render_to_string("library/_reload.html", about)
+
+    def has_live(self) -> bool:
+        return bool(getattr(self, "pending_before", ()))

@@ -1,0 +1,110 @@
+"""Searches the documents of the library for its search page."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from agents.db.sanitize import sanitize_text
+from agents.knowledge import retrieval, scope
+from agents.models import Collection, Document
+from agents.tools.search import Passage
+
+MAX_QUERY_CHARS = 300
+MAX_HITS = 20
+EXCERPT_CHARS = 320
+# Marks of Markdown that say nothing in an excerpt.
+MARKUP = re.compile(r"^[ \t]*#{1,6} |[|`*]+|^[ \t|:-]{3,}$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A passage, and where it opens."""
+
+    passage: Passage
+    collection: str
+    place: str
+    url: str
+
+    excerpt: SafeString
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The result of a search."""
+
+    query: str
+    collection: Collection | None
+    hits: list[Hit]
+    documents: list[Document]  # whose title or file name has the words
+    confidence: str
+
+
+def search_page(user: User, query: Any) -> Found:
+    """Search everything the user can open; a collection in the URL only narrows it."""
+    words = sanitize_text(query.get("q", "")).strip()[:MAX_QUERY_CHARS]
+    visible = Collection.objects.for_user(user).library()
+    wanted = query.get("collection", "")
+    within = visible.filter(pk=wanted).first() if wanted.isdecimal() else None
+    if not words:
+        return Found(query="", collection=within, hits=[], documents=[], confidence="none")
+    ids = visible.values_list("pk", flat=True)
+    searched = scope.Scope(frozenset([within.pk] if within else ids))
+    result = retrieval.find(words, MAX_HITS, scope=searched)
+    return Found(
+        query=words,
+        collection=within,
+        hits=_hits(result.passages, words),
+        documents=_named(words, searched),
+        confidence=result.confidence,
+    )
+
+
+def _named(words: str, searched: scope.Scope) -> list[Document]:
+    found = Document.objects.filter(collection__in=searched.collections)
+    for word in words.split()[:8]:
+        found = found.filter(title__icontains=word)
+    return list(found.select_related("collection").order_by("title")[:5])
+
+
+def _hits(passages: list[Passage], words: str) -> list[Hit]:
+    ids = {passage.document_id for passage in passages}
+    documents = Document.objects.select_related("collection").in_bulk(ids)
+    return [
+        Hit(
+            passage=passage,
+            collection=document.collection.name,
+            place=passage.heading,
+            url=place_url(passage),
+            excerpt=excerpt(passage.text, words),
+        )
+        for passage in passages
+        if (document := documents.get(passage.document_id))
+    ]
+
+
+def excerpt(text: str, words: str) -> SafeString:
+    """Return the part of a passage around the first of the words, with these marked."""
+    text = " ".join(MARKUP.sub(" ", text).split())
+    terms = sorted(set(words.split()), key=len, reverse=True)[:12]
+    pattern = re.compile("|".join(map(re.escape, terms)), re.IGNORECASE)
+    first = pattern.search(text)
+    start = max(0, first.start() - EXCERPT_CHARS // 4) if first else 0
+    start = text.rfind(" ", 0, start) + 1 if start else 0
+    shown, at, parts = text[start : start + EXCERPT_CHARS], 0, []
+    for found in pattern.finditer(shown):
+        parts += [escape(shown[at : found.start()]), f"<mark>{escape(found[0])}</mark>"]
+        at = found.end()
+    parts.append(escape(shown[at:]))
+    before, after = "…" if start else "", "…" if start + EXCERPT_CHARS < len(text) else ""
+    return mark_safe(f"{before}{''.join(parts)}{after}")
+
+
+def place_url(passage: Passage) -> str:
+    """Return the address that opens the document at this passage."""
+    url = reverse("library:document", args=[passage.document_id])
+    return f"{url}?part={passage.part}&chunk={passage.chunk_id}#place"

@@ -1,0 +1,126 @@
+"""Who can read a collection: everyone, groups, and people by name."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents.access import audit
+from agents.db.sanitize import sanitize_text
+from agents.models import Collection, CollectionShare
+from agents.models.knowledge import MANAGE_PERMISSION
+from agents.models.rights import group_label
+
+from . import events
+
+MAX_PEOPLE = 200
+ACCESS_LEVELS = {"read": gettext_lazy("Can view"), "write": gettext_lazy("Can edit")}
+
+
+class SharingRejected(Exception):
+    """Raised when access isn't granted; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupChoice:
+    """A group that the user can share with, or that has access already."""
+
+    pk: int
+    label: str
+    has_access: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessPanel:
+    """Who has access, and what the viewer can change."""
+
+    is_manager: bool
+    may_open: bool  # to everyone
+    shares: QuerySet[CollectionShare]
+    groups: list[GroupChoice]
+    rights: dict[str, Any]
+
+
+def build_panel(collection: Collection, user: User) -> AccessPanel:
+    is_manager = Collection.objects.managed_by(user).filter(pk=collection.pk).exists()
+    chosen = set(collection.groups.values_list("pk", flat=True))
+    offered = sharable_groups(user) if is_manager else Group.objects.none()
+    groups = (offered | Group.objects.filter(pk__in=chosen)).distinct().order_by("name")
+    return AccessPanel(
+        is_manager=is_manager,
+        may_open=is_manager and user.has_perm(MANAGE_PERMISSION),
+        shares=collection.shares.select_related("user__profile").order_by("user__username"),
+        groups=[
+            GroupChoice(
+                pk=group.pk, label=str(group_label(group)), has_access=group.pk in chosen
+            )
+            for group in groups
+        ],
+        rights=ACCESS_LEVELS,
+    )
+
+
+def sharable_groups(user: User) -> QuerySet[Group]:
+    """Return the user's own groups; all of them for administrators."""
+    if user.has_perm(MANAGE_PERMISSION):
+        return Group.objects.all()
+    return Group.objects.filter(user=user)
+
+
+@transaction.atomic
+def add_person(collection: Collection, by: User, name: str, right: str) -> None:
+    """Share with a user by name, or change their access."""
+    name = sanitize_text(name).strip()
+    person = get_user_model().objects.filter(username=name, is_active=True).first()
+    if right not in ACCESS_LEVELS:
+        raise SharingRejected(_("Choose a permission."))
+    if person is None:
+        raise SharingRejected(_("No user is named “%(name)s”.") % {"name": name[:150]})
+    if person.pk == collection.owner_id:
+        raise SharingRejected(_("This collection belongs to them already."))
+    if collection.shares.exclude(user=person).count() >= MAX_PEOPLE:
+        raise SharingRejected(
+            _("This collection is shared with %(most)d people, the maximum. Use a group.")
+            % {"most": MAX_PEOPLE}
+        )
+    collection.shares.update_or_create({"may_edit": right == "write"}, user=person)
+    _record(collection, by, who=audit.person(person), right=right)
+
+
+@transaction.atomic
+def remove_person(collection: Collection, by: User, user: int) -> None:
+    """End a user's access; raise CollectionShare.DoesNotExist if they have none."""
+    share = collection.shares.select_related("user").get(user=user)
+    share.delete()
+    _record(collection, by, who=audit.person(share.user), right="none")
+
+
+@transaction.atomic
+def set_readers(collection: Collection, by: User, groups: Iterable[int], is_open: bool) -> None:
+    """Choose the groups and whether everyone can read it."""
+    if is_open != collection.is_open and not by.has_perm(MANAGE_PERMISSION):
+        raise SharingRejected(_("Only administrators can share with everyone."))
+    offered = set(sharable_groups(by).values_list("pk", flat=True))
+    before = set(collection.groups.values_list("pk", flat=True))
+    # Groups that somebody else chose stay unless they are unchecked.
+    after = set(groups) & (offered | before)
+    if after == before and is_open == collection.is_open:
+        return
+    collection.groups.set(after)
+    Collection.objects.filter(pk=collection.pk).update(is_open=is_open)
+    collection.is_open = is_open
+    names = [str(group_label(group)) for group in collection.groups.order_by("name")]
+    _record(collection, by, everyone=is_open, groups=names)
+
+
+def _record(collection: Collection, by: User, **about: Any) -> None:
+    events.access_changed(collection)
+    if collection.owner_id is None:  # a personal name stays out of the log
+        about["name"] = collection.name
+    audit.record(by, audit.COLLECTION_SHARED, collection, **about)

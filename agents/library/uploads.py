@@ -1,0 +1,85 @@
+"""Adds documents to a collection: uploaded files, web pages and sitemaps."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from agents import files
+from agents.db.sanitize import sanitize_text
+from agents.knowledge import ingestion
+from agents.models import Collection, Document
+from agents.runs.engine_messages import translate
+from agents.tools import egress
+
+MAX_PATH_CHARS = 400
+MAX_PAGES = 200  # of a sitemap
+# Files that a folder has without anyone having written them.
+HIDDEN_NAMES = {"Thumbs.db", "desktop.ini", "__MACOSX"}
+
+
+class UploadRejected(Exception):
+    """Raised when nothing is added; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file and its path within the folder that was chosen, if any."""
+
+    file: UploadedFile
+    path: str = ""
+
+    @property
+    def name(self) -> str:
+        """A name that leads nowhere: without drive, root or parent folders."""
+        path = sanitize_text(self.path or self.file.name or "").replace("\\", "/")
+        parts = [part for part in PurePosixPath(path).parts if part not in {"/", "..", "."}]
+        return "/".join(parts)[-MAX_PATH_CHARS:].lstrip("/") or _("File")
+
+    @property
+    def is_hidden(self) -> bool:
+        parts = self.name.split("/")
+        return any(part.startswith(".") or part in HIDDEN_NAMES for part in parts)
+
+
+def add_files(collection: Collection, user: User, uploads: Sequence[Upload]) -> list[Document]:
+    """Save files and queue them for reading."""
+    wanted = [upload for upload in uploads if not upload.is_hidden]
+    if not wanted:
+        raise UploadRejected(_("Choose a file first."))
+    return [_add_file(collection, user, upload) for upload in wanted]
+
+
+def add_page(collection: Collection, user: User, url: str) -> Document:
+    """Add a web page or a file at an address."""
+    with _reasons():
+        return ingestion.add_url(collection, user, url)
+
+
+def add_sitemap(collection: Collection, user: User, url: str) -> list[Document]:
+    """Add the pages of a sitemap, up to a limit."""
+    with _reasons():
+        return ingestion.add_sitemap(collection, user, url, limit=MAX_PAGES)
+
+
+@contextmanager
+def _reasons() -> Iterator[None]:
+    try:
+        yield
+    except (ingestion.SitemapUnreadable, egress.EgressRefused, egress.EgressFailed) as reason:
+        raise UploadRejected(translate(str(reason))) from reason
+
+
+def _add_file(collection: Collection, user: User, upload: Upload) -> Document:
+    try:
+        # The file is released if no document refers to it.
+        with transaction.atomic():
+            stored = files.save(upload.file, name=upload.name, owner=user)
+            return ingestion.add_file(collection, user, upload.name, stored)
+    except files.FileRefused as reason:
+        raise UploadRejected(str(reason)) from reason

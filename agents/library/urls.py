@@ -1,0 +1,25 @@
+from django.urls import path
+
+from .views import collections, documents, sharing
+
+app_name = "library"
+urlpatterns = [
+    path("library/", collections.library, name="list"),
+    path("library/new/", collections.create, name="create"),
+    path("library/search/", collections.search, name="search"),
+    path("library/undo/<int:pk>/", collections.undo, name="undo"),
+    path("library/<int:pk>/", collections.collection, name="collection"),
+    path("library/<int:pk>/edit/", collections.edit, name="edit"),
+    path("library/<int:pk>/delete/", collections.delete, name="delete"),
+    path("library/<int:pk>/upload/", documents.upload, name="upload"),
+    path("library/<int:pk>/add/", documents.add, name="add"),
+    path("library/<int:pk>/documents/delete/", documents.delete, name="delete_documents"),
+    path("library/<int:pk>/access/", sharing.access, name="access"),
+    path("library/<int:pk>/access/groups/", sharing.readers, name="readers"),
+    path("library/<int:pk>/access/<int:user>/remove/", sharing.remove, name="remove"),
+    path("library/<int:pk>/access/suggestions/", sharing.suggest, name="suggest"),
+    path("library/documents/<int:pk>/", documents.document, name="document"),
+    path("library/documents/<int:pk>/file/", documents.file, name="file"),
+    path("library/documents/<int:pk>/retry/", documents.retry, name="retry"),
+    path("library/documents/<int:pk>/cancel/", documents.cancel, name="cancel"),
+]

@@ -1,0 +1,302 @@
+"""What the document viewer displays: the parts around a place, as safe HTML."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Q
+from django.db.models.functions import Length
+from django.http import QueryDict
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from agents.models import Chunk, Document, DocumentPart
+
+from .highlight import render_marked
+
+# One page of the viewer: about ten pages of a book.
+MAX_PAGE_CHARS = 40_000
+MAX_PARTS = 30
+MAX_HITS = 60
+SNIPPET_CHARS = 60
+TIME_CODE = re.compile(r"\[?\b(?:(\d{1,2}):)?(\d{1,2}):(\d{2})\b\]?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where to open a document: a part, and characters in its text."""
+
+    part: int = 1
+    start: int | None = None
+    end: int | None = None
+    text: str = ""  # of the passage, which the PDF viewer searches for
+    is_lost: bool = False  # the passage is no longer in the document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartView:
+    """A part, or a piece of a long one."""
+
+    number: int
+    title: str
+    html: SafeString
+    is_recognized: bool = False
+    is_start: bool = True
+    seconds: int | None = None  # of a recording's clip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """An occurrence of the searched words."""
+
+    number: int
+    title: str
+    before: str
+    found: str
+    after: str
+    place: Place
+    url: str
+
+
+@dataclass
+class DocumentView:
+    """One page of a document, with links to its other parts."""
+
+    document: Document
+    place: Place
+    offset: int = 0
+    parts: list[PartView] = field(default_factory=list)
+    next_url: str = ""
+    previous_url: str = ""
+
+    @cached_property
+    def index(self) -> list[tuple[int, str]]:
+        """The number and title of every part."""
+        rows = self.document.parts.only("number", "kind", "label", "document_id")
+        return [(row.number, part_title(row)) for row in rows]
+
+    @property
+    def is_pdf(self) -> bool:
+        return (
+            self.document.mime_type == "application/pdf" and self.document.file_id is not None
+        )
+
+    @property
+    def media(self) -> str:
+        """The element that plays or displays the original, if there is one."""
+        kind = self.document.mime_type.partition("/")[0]
+        is_safe = kind in {"image", "audio", "video"} and "svg" not in self.document.mime_type
+        return kind if is_safe and self.document.file_id is not None else ""
+
+
+def find_place(document: Document, query: QueryDict) -> Place:
+    """Return the place that a link names; ids that aren't in this document lead nowhere."""
+    chunk = _number(query.get("chunk"))
+    if chunk is not None:
+        if (found := document.chunks.filter(pk=chunk).first()) is not None:
+            return _place_of(found)
+        return Place(part=_number(query.get("part")) or 1, is_lost=True)
+    start, end = _number(query.get("start")), _number(query.get("end"))
+    part = _number(query.get("part")) or 1
+    text = ""
+    if start is not None and end is not None and start < end:
+        row = document.parts.filter(number=part).first()
+        text = row.text[start:end] if row else ""
+    return Place(part=part, start=start, end=end, text=text)
+
+
+def _place_of(chunk: Chunk) -> Place:
+    return Place(part=chunk.part, start=chunk.start, end=chunk.end, text=chunk.text)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() and len(text) < 12 else None
+
+
+def build(document: Document, place: Place, offset: int = 0) -> DocumentView:
+    """Return the page of the viewer with this place.
+
+    `offset` is where a piece of a long part begins, if no passage is to be marked.
+    """
+    numbers = list(document.parts.annotate(size=Length("text")).values_list("number", "size"))
+    at = next((i for i, (number, _size) in enumerate(numbers) if number >= place.part), 0)
+    view = DocumentView(document=document, place=place, offset=offset)
+    if not numbers:
+        view.parts = _passages_as_parts(document, place)
+        return view
+    if numbers[at][1] > MAX_PAGE_CHARS:
+        _fill_with_piece(view, document.parts.get(number=numbers[at][0]), numbers, at)
+    else:
+        _fill_with_parts(view, numbers, at)
+    return view
+
+
+def _passages_as_parts(document: Document, place: Place) -> list[PartView]:
+    """Display the passages of a document that was added before parts were saved."""
+    parts, room = [], MAX_PAGE_CHARS
+    for chunk in document.chunks.all():
+        is_here = place.text == chunk.text
+        html = render_marked(chunk.text, 0 if is_here else None, len(chunk.text))
+        parts.append(PartView(number=chunk.ordinal, title=chunk.heading, html=html))
+        room -= len(chunk.text)
+        if room < 0:
+            break
+    return parts
+
+
+def _fill_with_parts(view: DocumentView, numbers: Sequence[tuple[int, int]], at: int) -> None:
+    """Display parts from this one on, as many as fit on a page."""
+    chosen: list[int] = []
+    room = MAX_PAGE_CHARS
+    for number, size in numbers[at : at + MAX_PARTS]:
+        if chosen and size > room:
+            break
+        chosen.append(number)
+        room -= size
+    rows = view.document.parts.filter(number__in=chosen)
+    view.parts = [_part_view(row, view.place) for row in rows]
+    after = at + len(chosen)
+    view.next_url = _part_url(view.document, numbers[after][0]) if after < len(numbers) else ""
+    view.previous_url = _previous_url(view.document, numbers, at)
+
+
+def _previous_url(document: Document, numbers: Sequence[tuple[int, int]], at: int) -> str:
+    """Return the page that ends right before this part."""
+    room, first = MAX_PAGE_CHARS, at
+    while first > 0 and at - first < MAX_PARTS:
+        room -= numbers[first - 1][1]
+        if room < 0 and first < at:
+            break
+        first -= 1
+        if room < 0:
+            break
+    return _part_url(document, numbers[first][0]) if first < at else ""
+
+
+def _fill_with_piece(
+    view: DocumentView, row: DocumentPart, numbers: Sequence[tuple[int, int]], at: int
+) -> None:
+    """Display a piece of a part that is longer than a page."""
+    place = view.place if view.place.part == row.number else Place(part=row.number)
+    wanted = place.start if place.start is not None else view.offset
+    pieces = list(split_text(row.text))
+    which = next((i for i, (s, e) in enumerate(pieces) if s <= wanted < e), 0)
+    start, end = pieces[which]
+    marked = _shifted(place, start, end)
+    view.parts = [_part_view(row, marked, text=row.text[start:end], is_start=which == 0)]
+    if which + 1 < len(pieces):
+        view.next_url = _part_url(view.document, row.number, pieces[which + 1][0])
+    elif at + 1 < len(numbers):
+        view.next_url = _part_url(view.document, numbers[at + 1][0])
+    if which:
+        view.previous_url = _part_url(view.document, row.number, pieces[which - 1][0])
+    else:
+        view.previous_url = _previous_url(view.document, numbers, at)
+
+
+def _shifted(place: Place, start: int, end: int) -> Place:
+    """Return the place relative to a piece of the text."""
+    if place.start is None or place.end is None:
+        return Place(part=place.part)
+    first, last = place.start - start, min(place.end, end) - start
+    return Place(part=place.part, start=max(first, 0), end=last)
+
+
+def split_text(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of pieces that end with a paragraph or line, if possible."""
+    start = 0
+    while start < len(text):
+        end = min(len(text), start + MAX_PAGE_CHARS)
+        if end < len(text):
+            for mark in ("\n\n", "\n", " "):
+                if (at := text.rfind(mark, start + MAX_PAGE_CHARS // 2, end)) > 0:
+                    end = at + len(mark)
+                    break
+        yield start, end
+        start = end
+
+
+def _part_view(
+    row: DocumentPart, place: Place, text: str | None = None, is_start: bool = True
+) -> PartView:
+    is_here = row.number == place.part
+    html = render_marked(
+        row.text if text is None else text,
+        place.start if is_here else None,
+        place.end if is_here else None,
+    )
+    return PartView(
+        number=row.number,
+        title=part_title(row),
+        html=html,
+        is_recognized=row.is_recognized,
+        is_start=is_start,
+        seconds=clip_seconds(row),
+    )
+
+
+def clip_seconds(row: DocumentPart) -> int | None:
+    """Return when a clip begins, from its label or the start of its text."""
+    if row.kind != DocumentPart.Kind.CLIP:
+        return None
+    found = TIME_CODE.search(row.label) or TIME_CODE.match(row.text)
+    if found is None:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def part_title(row: DocumentPart) -> str:
+    """Return a part's name: its own, or what it is and its number."""
+    kinds: dict[str, Any] = {
+        DocumentPart.Kind.PAGE: _("Page %(number)d"),
+        DocumentPart.Kind.SLIDE: _("Slide %(number)d"),
+        DocumentPart.Kind.SHEET: _("Sheet %(number)d"),
+        DocumentPart.Kind.CHAPTER: _("Chapter %(number)d"),
+        DocumentPart.Kind.CLIP: _("Clip %(number)d"),
+    }
+    if row.kind == DocumentPart.Kind.TEXT:
+        return row.label
+    number = kinds[row.kind] % {"number": row.number}
+    if not row.label:
+        return number
+    return f"{number} · {row.label}" if row.kind in NUMBERED else row.label
+
+
+NUMBERED = {DocumentPart.Kind.PAGE, DocumentPart.Kind.SLIDE}
+
+
+def _part_url(document: Document, part: int, offset: int = 0) -> str:
+    url = f"{reverse('library:document', args=[document.pk])}?part={part}"
+    return f"{url}&at={offset}" if offset else url
+
+
+def find_in_document(document: Document, words: str) -> tuple[list[Hit], bool]:
+    """Return where the words occur, in order, and whether there are more."""
+    hits: list[Hit] = []
+    for row in document.parts.filter(Q(text__icontains=words)).iterator(chunk_size=20):
+        for found in re.finditer(re.escape(words), row.text, re.IGNORECASE):
+            if len(hits) == MAX_HITS:
+                return hits, True
+            hits.append(_hit(document, row, found.start(), found.end()))
+    return hits, False
+
+
+def _hit(document: Document, row: DocumentPart, start: int, end: int) -> Hit:
+    text = row.text
+    return Hit(
+        number=row.number,
+        title=part_title(row),
+        before=_one_line(text[max(0, start - SNIPPET_CHARS) : start]),
+        found=text[start:end],
+        after=_one_line(text[end : end + SNIPPET_CHARS]),
+        place=Place(part=row.number, start=start, end=end, text=text[start:end]),
+        url=f"{_part_url(document, row.number)}&start={start}&end={end}#place",
+    )
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text)

@@ -1,0 +1,190 @@
+"""Pages of the library and of one collection."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from agents.access import audit
+from agents.access.requests import UserRequest
+from agents.db.sanitize import sanitize_text
+from agents.models import Collection
+from agents.models.knowledge import MANAGE_PERMISSION
+
+from .. import deletion, events, listing, passages, uploads
+
+MAX_COLLECTIONS = 500  # per user
+DELETED_KEY = "deleted_from_library"  # in the session: what Undo restores
+
+
+class CollectionForm(forms.Form):
+    """A collection's name and description."""
+
+    name = forms.CharField(max_length=80)
+    description = forms.CharField(max_length=300, required=False)
+
+    def clean_name(self) -> str:
+        name = " ".join(sanitize_text(self.cleaned_data["name"]).split())
+        if not name:
+            raise forms.ValidationError(_("Enter a name."))
+        return name
+
+    def clean_description(self) -> str:
+        return " ".join(sanitize_text(self.cleaned_data["description"]).split())
+
+
+@require_GET
+def library(request: UserRequest) -> HttpResponse:
+    return _render_library(request)
+
+
+def _render_library(request: UserRequest, status: int = 200, **more: Any) -> HttpResponse:
+    rows = listing.collection_rows(request.user)
+    context: dict[str, Any] = {
+        "rows": rows,
+        "is_empty": not any(rows.values()),
+        "is_pending": any(row.pending for group in rows.values() for row in group),
+        "may_manage": request.user.has_perm(MANAGE_PERMISSION),
+        "deleted": deleted_notice(request),
+    }
+    part = "#collections" if request.htmx else ""
+    return render(request, f"library/library.html{part}", context | more, status=status)
+
+
+@require_POST
+def create(request: UserRequest) -> HttpResponse:
+    """Create a collection of the user, or of the installation."""
+    form, user = CollectionForm(request.POST), request.user
+    is_shared = request.POST.get("owner") == "installation"
+    if is_shared and not user.has_perm(MANAGE_PERMISSION):
+        raise Http404
+    if Collection.objects.filter(owner=user).count() >= MAX_COLLECTIONS:
+        form.add_error(
+            None,
+            _("You have %(most)d collections, the limit. Delete some first.")
+            % {"most": MAX_COLLECTIONS},
+        )
+    if not form.is_valid():
+        return _render_library(request, 422, form=form)
+    found = _save(Collection(owner=None if is_shared else user), form, user)
+    if found is None:
+        return _render_library(request, 422, form=form)
+    return redirect("library:collection", found.pk)
+
+
+def _save(collection: Collection, form: CollectionForm, user: User) -> Collection | None:
+    """Save the form; without success, it has an error."""
+    is_new = collection.pk is None
+    before = {name: getattr(collection, name) for name in form.cleaned_data}
+    for name, value in form.cleaned_data.items():
+        setattr(collection, name, value)
+    try:
+        with transaction.atomic():
+            collection.save()
+            if collection.owner_id is None and (is_new or before != form.cleaned_data):
+                action = audit.ADDED if is_new else audit.CHANGED
+                audit.record(user, action, collection, name=collection.name)
+    except IntegrityError:
+        form.add_error("name", _("A collection with this name already exists."))
+        return None
+    return collection
+
+
+@require_GET
+def collection(request: UserRequest, pk: int) -> HttpResponse:
+    found = get_object_or_404(Collection.objects.for_user(request.user).library(), pk=pk)
+    return render_collection(request, found)
+
+
+def render_collection(
+    request: UserRequest, found: Collection, status: int = 200, **more: Any
+) -> HttpResponse:
+    row = listing.collection_row(found, request.user)
+    wanted = listing.parse_filter(request.GET)
+    page = wanted.page(found, request.GET.get("page"))
+    managed = Collection.objects.managed_by(request.user).filter(pk=found.pk)
+    context = {
+        "collection": found,
+        "row": row,
+        "filter": wanted,
+        "page": page,
+        "rows": [listing.DocumentRow(document=each, may_edit=row.may_edit) for each in page],
+        "statuses": [(name, label) for name, (label, _q) in listing.STATUSES.items()],
+        "sorts": [(name, label) for name, (label, _order) in listing.SORTS.items()],
+        "may_manage": managed.exists(),
+        "sitemap_limit": uploads.MAX_PAGES,
+        "deleted": deleted_notice(request),
+        "usage": listing.usage(request.user) if row.may_edit else None,
+    }
+    # htmx doesn't swap error responses, so the status stays 200.
+    is_list = request.htmx and request.htmx.target == "documents"
+    if is_list:
+        return render(request, "library/collection.html#documents", context | more)
+    return render(request, "library/collection.html", context | more, status=status)
+
+
+@require_POST
+def edit(request: UserRequest, pk: int) -> HttpResponse:
+    """Rename and describe a collection."""
+    found = get_managed(request, pk)
+    form = CollectionForm(request.POST)
+    if not form.is_valid() or _save(found, form, request.user) is None:
+        found.refresh_from_db()
+        return render_collection(request, found, 422, form=form)
+    events.documents_changed(found)
+    return redirect("library:collection", pk)
+
+
+@require_POST
+def delete(request: UserRequest, pk: int) -> HttpResponse:
+    found = get_managed(request, pk)
+    with transaction.atomic():
+        deletion.delete_collection(found)
+        if found.owner_id is None:
+            audit.record(request.user, audit.DELETED, found, name=found.name)
+    remember_deleted(request, found.pk, found.name)
+    return redirect("library:list")
+
+
+@require_POST
+def undo(request: UserRequest, pk: int) -> HttpResponse:
+    """Restore a collection or documents that were just deleted."""
+    removal = deletion.find_deleted(pk, request.user)
+    request.session.pop(DELETED_KEY, None)
+    if removal is None:
+        raise Http404
+    return redirect("library:collection", deletion.restore(removal).pk)
+
+
+@require_http_methods(["GET"])
+def search(request: UserRequest) -> HttpResponse:
+    """Search the user's library, or one collection of it."""
+    found = passages.search_page(request.user, request.GET)
+    part = "#found" if request.htmx else ""
+    return render(request, f"library/search.html{part}", {"found": found})
+
+
+def get_managed(request: UserRequest, pk: int) -> Collection:
+    return get_object_or_404(Collection.objects.managed_by(request.user), pk=pk)
+
+
+def remember_deleted(request: UserRequest, pk: int, what: str) -> None:
+    """Let the next page offer to undo a deletion."""
+    request.session[DELETED_KEY] = {"pk": pk, "what": what}
+
+
+def deleted_notice(request: UserRequest) -> dict[str, Any] | None:
+    """Return what was just deleted, if it can be restored."""
+    row = request.session.get(DELETED_KEY)
+    if row is None:
+        return None
+    if deletion.find_deleted(row["pk"], request.user) is None:
+        del request.session[DELETED_KEY]
+        return None
+    return {"what": row["what"], "url": reverse("library:undo", args=[row["pk"]])}

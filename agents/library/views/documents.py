@@ -1,0 +1,179 @@
+"""Documents: add, delete, read again, view and download."""
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST, require_safe
+
+from agents import files
+from agents.access.requests import UserRequest
+from agents.db.sanitize import sanitize_text
+from agents.knowledge import ingestion
+from agents.models import Collection, Document
+
+from .. import deletion, events, listing, uploads, viewer
+from .collections import remember_deleted, render_collection
+
+MAX_FILES = 1_000  # per request, without JavaScript
+MAX_QUERY_CHARS = 200
+# Pages that link to documents; the viewer leads back to them.
+BACK = re.compile(r"/(?:chat/\d+|traces/\d+|library/\d+|library/search)/")
+
+
+@require_POST
+def upload(request: UserRequest, pk: int) -> HttpResponse:
+    """Add uploaded files; a page with JavaScript sends them one by one."""
+    collection = _get_editable(request, pk)
+    paths = request.POST.getlist("path")
+    sent = request.FILES.getlist("file")[:MAX_FILES]
+    found = [
+        uploads.Upload(file=file, path=paths[at] if at < len(paths) else "")
+        for at, file in enumerate(sent)
+    ]
+    try:
+        added = uploads.add_files(collection, request.user, found)
+    except uploads.UploadRejected as reason:
+        return _rejected(request, collection, str(reason))
+    return _added(request, collection, added)
+
+
+@require_POST
+def add(request: UserRequest, pk: int) -> HttpResponse:
+    """Add a web page, or the pages of a sitemap."""
+    collection = _get_editable(request, pk)
+    url = sanitize_text(request.POST.get("url", "")).strip()
+    kind = request.POST.get("kind", "page")
+    try:
+        if kind == "sitemap":
+            added = uploads.add_sitemap(collection, request.user, url)
+        else:
+            added = [uploads.add_page(collection, request.user, url)]
+    except uploads.UploadRejected as reason:
+        return _rejected(request, collection, str(reason), url=url, kind=kind)
+    return _added(request, collection, added)
+
+
+def _added(request: UserRequest, collection: Collection, added: list[Document]) -> HttpResponse:
+    if request.headers.get("X-Upload"):
+        rows = [listing.DocumentRow(document=document, may_edit=True) for document in added]
+        return render(request, "library/_document_rows.html", {"rows": rows})
+    events.documents_changed(collection)
+    return redirect("library:collection", collection.pk)
+
+
+def _rejected(
+    request: UserRequest, collection: Collection, reason: str, **more: Any
+) -> HttpResponse:
+    if request.headers.get("X-Upload"):
+        return HttpResponse(reason, content_type="text/plain", status=422)
+    return render_collection(request, collection, 422, problem=reason, **more)
+
+
+@require_POST
+def delete(request: UserRequest, pk: int) -> HttpResponse:
+    """Delete the selected documents; those of other collections are left out."""
+    collection = _get_editable(request, pk)
+    wanted = [int(each) for each in request.POST.getlist("document") if each.isdecimal()]
+    found = list(collection.documents.filter(pk__in=wanted))
+    if found:
+        removal = deletion.delete_documents(collection, found)
+        count = len(found)
+        many = ngettext("%(count)d document", "%(count)d documents", count) % {"count": count}
+        remember_deleted(request, removal.pk, found[0].title if count == 1 else many)
+    return redirect("library:collection", pk)
+
+
+@require_POST
+def retry(request: UserRequest, pk: int) -> HttpResponse:
+    found = _get_editable_document(request, pk)
+    ingestion.retry(found)
+    return _row_or_redirect(request, found)
+
+
+@require_POST
+def cancel(request: UserRequest, pk: int) -> HttpResponse:
+    found = _get_editable_document(request, pk)
+    ingestion.cancel(found)
+    return _row_or_redirect(request, found)
+
+
+def _row_or_redirect(request: UserRequest, document: Document) -> HttpResponse:
+    if not request.htmx:
+        return redirect("library:collection", document.collection_id)
+    document.refresh_from_db()
+    row = listing.DocumentRow(document=document, may_edit=True)
+    return render(request, "library/_document_row.html", {"row": row})
+
+
+@require_GET
+def document(request: UserRequest, pk: int) -> HttpResponse:
+    """Display a document, at the place that the URL names."""
+    found = _get_document(request, pk)
+    place = viewer.find_place(found, request.GET)
+    offset = request.GET.get("at", "")
+    words = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
+    hits, has_more = viewer.find_in_document(found, words) if words else ([], False)
+    if hits and not request.GET.keys() & {"part", "chunk", "start"}:
+        place = hits[0].place
+    in_library = Collection.objects.for_user(request.user).library()
+    context = {
+        "document": found,
+        "view": viewer.build(found, place, int(offset) if offset.isdecimal() else 0),
+        "row": listing.DocumentRow(
+            document=found,
+            may_edit=Document.objects.editable_by(request.user).filter(pk=pk).exists(),
+        ),
+        "query": words,
+        "hits": hits,
+        "has_more": has_more,
+        "back": _back_url(request),
+        "is_in_library": in_library.filter(pk=found.collection_id).exists(),
+    }
+    return render(request, "library/document.html", context)
+
+
+def _back_url(request: UserRequest) -> str:
+    """Return the page of ours that linked here."""
+    referrer = urlsplit(request.headers.get("Referer", ""))
+    if referrer.netloc != request.get_host() or not BACK.match(referrer.path):
+        return ""
+    return f"{referrer.path}?{referrer.query}" if referrer.query else referrer.path
+
+
+@require_safe
+def file(request: UserRequest, pk: int) -> HttpResponseBase:
+    """Return the original; access is checked at every request."""
+    found = _get_document(request, pk)
+    if found.file is None:
+        raise Http404
+    is_download = "download" in request.GET
+    return files.serve(request, found.file, name=found.name, is_download=is_download)
+
+
+def _get_document(request: UserRequest, pk: int) -> Document:
+    visible = Document.objects.for_user(request.user)
+    return get_object_or_404(visible.select_related("collection", "file", "owner"), pk=pk)
+
+
+def _get_editable(request: UserRequest, pk: int) -> Collection:
+    """Return a collection that the user can add to; 403 if they can only read it."""
+    editable = Collection.objects.editable_by(request.user).library().filter(pk=pk).first()
+    if editable is not None:
+        return editable
+    get_object_or_404(Collection.objects.for_user(request.user).library(), pk=pk)
+    raise PermissionDenied(_("You have read-only access to this collection."))
+
+
+def _get_editable_document(request: UserRequest, pk: int) -> Document:
+    found = Document.objects.editable_by(request.user).filter(pk=pk).first()
+    if found is not None:
+        return found
+    get_object_or_404(Document.objects.for_user(request.user), pk=pk)
+    raise PermissionDenied(_("You have read-only access to this collection."))

@@ -1,0 +1,77 @@
+// The pages of the library: selection, the share dialog and lists that reload themselves.
+
+import { watch } from "./connection.js";
+import { share } from "./sharing.js";
+
+const selected = new Set();
+const bulk = document.getElementById("delete-documents");
+
+if (document.querySelector("[ws-connect]")) watch();
+share();
+document.addEventListener("click", pressed);
+document.addEventListener("change", changed);
+document.addEventListener("htmx:oobAfterSwap", swapped);
+document.addEventListener("htmx:afterSwap", restore);
+addEventListener("pageshow", () => document.querySelectorAll("[name=document]:checked").forEach((box) => (box.checked = false)));
+
+function pressed({ target }) {
+  const details = document.querySelector("details.library-new[open]");
+  if (target.closest?.("[data-new-collection]")) openForm();
+  else if (details && !details.contains(target)) details.open = false;
+}
+
+function openForm() {
+  const details = document.querySelector("details.library-new");
+  details.open = true;
+  details.querySelector("input[name=name]").focus();
+}
+
+document.querySelectorAll("details.library-new").forEach((details) =>
+  details.addEventListener("toggle", () => details.open && details.querySelector("input[name=name]").focus()),
+);
+
+function changed({ target }) {
+  if (target.matches?.("[data-check-all]")) {
+    for (const box of document.querySelectorAll("[name=document]")) choose(box, target.checked);
+  } else if (target.matches?.("[name=document]")) choose(target, target.checked);
+  else return;
+  showCount();
+}
+
+function choose(box, isChosen) {
+  box.checked = isChosen;
+  box.closest(".document-row").classList.toggle("is-selected", isChosen);
+  if (isChosen) selected.add(box.value);
+  else selected.delete(box.value);
+}
+
+function showCount() {
+  if (!bulk) return;
+  const words = bulk.querySelector("[data-one]");
+  bulk.toggleAttribute("data-some", selected.size > 0);
+  words.textContent = selected.size === 1 ? words.dataset.one : words.dataset.many.replace("{}", selected.size);
+}
+
+// A row that was replaced while it is selected stays selected; one that is gone isn't.
+function restore() {
+  const boxes = [...document.querySelectorAll("[name=document]")];
+  const present = new Set(boxes.map((box) => box.value));
+  for (const value of selected) if (!present.has(value)) selected.delete(value);
+  for (const box of boxes) choose(box, selected.has(box.value));
+  showCount();
+}
+
+function swapped({ target }) {
+  if (target.id === "documents-reload") reload();
+  else restore();
+}
+
+// Many files at once are many changes.
+let soon;
+
+export function reload() {
+  clearTimeout(soon);
+  soon = setTimeout(() => {
+    htmx.ajax("GET", location.pathname + location.search, { target: "#documents", swap: "outerHTML" });
+  }, 400);
+}

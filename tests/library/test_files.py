@@ -1,0 +1,97 @@
+"""Uploads are saved under harmless names, and originals are served so that nothing runs."""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from agents.library.uploads import Upload
+from agents.models import Collection, Document, StoredFile
+
+pytestmark = pytest.mark.django_db
+
+
+def upload(client, collection, name="tea.txt", data=b"Green tea", **more):
+    file = SimpleUploadedFile(name, data)
+    url = f"/library/{collection.pk}/upload/"
+    return client.post(url, {"file": file, **more}, headers={"X-Upload": "1"})
+
+
+def test_an_upload_becomes_a_document(ada, person, collection):
+    answer = upload(ada, collection, path="teas/green/tea.txt")
+
+    document = collection.documents.get()
+    assert f'id="document-{document.pk}"' in answer.content.decode()
+    assert (document.source, document.owner) == ("teas/green/tea.txt", person)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("../../etc/passwd", "etc/passwd"),
+        ("C:\\Users\\ada\\tea.txt", "C:/Users/ada/tea.txt"),
+        ("/abs/tea.txt", "abs/tea.txt"),
+        ("", "tea.txt"),
+    ],
+)
+def test_a_path_leads_nowhere(path, name):
+    assert Upload(file=SimpleUploadedFile("tea.txt", b""), path=path).name == name
+
+
+def test_hidden_files_of_a_folder_are_left_out(ada, collection):
+    assert upload(ada, collection, path="teas/.DS_Store").status_code == 422
+    assert not collection.documents.exists()
+
+
+def test_an_empty_file_gets_a_sentence_and_leaves_nothing(ada, collection):
+    answer = upload(ada, collection, data=b"")
+
+    assert answer.status_code == 422
+    assert "tea.txt" in answer.content.decode() or "empty" in answer.content.decode()
+    assert not StoredFile.objects.exists()
+
+
+def test_a_reader_cannot_upload(eve, stranger, collection):
+    collection.shares.create(user=stranger)
+
+    assert upload(eve, collection).status_code == 403
+    assert not Document.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("page.html", b"<!doctype html><script>alert(1)</script>"),
+        ("picture.svg", b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'),
+        ("paper.pdf", b"%PDF-1.4\n%%EOF"),
+    ],
+)
+def test_pages_and_drawings_are_only_downloaded(ada, collection, name, data):
+    upload(ada, collection, name, data)
+
+    answer = ada.get(f"/library/documents/{collection.documents.get().pk}/file/")
+
+    assert answer["Content-Disposition"].startswith("attachment")
+    assert answer["Content-Type"] == "application/octet-stream"
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert "sandbox" in answer["Content-Security-Policy"]
+
+
+def test_a_part_of_a_file_can_be_asked_for(ada, collection):
+    upload(ada, collection)
+    url = f"/library/documents/{collection.documents.get().pk}/file/"
+
+    answer = ada.get(url, headers={"Range": "bytes=6-8"})
+
+    assert (answer.status_code, answer.content) == (206, b"tea")
+    assert ada.get(url, headers={"If-None-Match": answer["ETag"]}).status_code == 304
+
+
+def test_access_to_an_original_ends_with_access_to_the_collection(ada, eve, stranger):
+    row = Collection.objects.create(name="Open", is_open=True)
+    row.shares.create(user=stranger, may_edit=True)
+    upload(eve, row)
+    url = f"/library/documents/{row.documents.get().pk}/file/"
+    assert ada.get(url).status_code == 200
+
+    Collection.objects.update(is_open=False)
+
+    assert ada.get(url).status_code == 404
