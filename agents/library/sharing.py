@@ -89,7 +89,7 @@ def add_person(collection: Collection, by: User, name: str, right: str) -> None:
             _("This collection is shared with %(most)d people, the maximum. Use a group.")
             % {"most": MAX_PEOPLE}
         )
-    collection.shares.update_or_create({"may_edit": right == "write"}, user=person)
+    collection.shares.update_or_create(user=person, defaults={"may_edit": right == "write"})
     _record(collection, by, who=audit.person(person), right=right)
 
 
