@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import date
 from typing import IO, Any
 
 from django.contrib.auth.models import User
@@ -23,6 +23,7 @@ from agents.models import (
     AuditEntry,
     Collection,
     CollectionShare,
+    DeletedUsage,
     Document,
     Membership,
     Run,
@@ -188,6 +189,7 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("documents", personal_data.own_documents(user), described),
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
         ("folders", Folder.objects.filter(user=user), ("name", "order", "created_at")),
+        ("deleted-usage", DeletedUsage.objects.filter(user=user), ("day", "tokens")),
         ("filed-chats", Filing.objects.filter(user=user), filed),
         ("workflows", _authored_by(WorkflowVersion, user), ("workflow_id", "number", "text")),
     ]
@@ -246,7 +248,7 @@ def _to_json(value: Any) -> str:
 
 
 def _json_value(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _escape_line(text: str) -> str:

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from agents.catalog import planner_factory, tool_factory
 from agents.engine.errors import ModelError
@@ -15,6 +15,7 @@ from agents.engine.testing import Call, Says, ScriptedModel
 from agents.engine.tool import ToolResult
 from agents.models import Agent, AgentStep, Run
 from agents.runs import clocks, event_writer, pubsub
+from agents.runs.engine_messages import translate
 from agents.web.presentation import RunView, StepView, formatting, status_text
 from agents.web.presentation.formatting import format_value
 from agents.web.presentation.live_run import LiveRunView
@@ -303,6 +304,14 @@ def test_a_step_row_describes_the_call_in_one_line(fields, intent):
     assert view.intent.startswith(intent)
     assert len(view.intent) <= formatting.MAX_INTENT_CHARS
     assert "\n" not in view.intent
+
+
+def test_a_failed_step_row_gives_the_reason_in_the_readers_language():
+    failed = step(kind="thought", status="failed", observation="demo didn't respond in time.")
+
+    with translation.override("ja"):
+        assert StepView(failed, Run(pk=1)).intent == translate(failed.observation)
+        assert "didn't respond" not in StepView(failed, Run(pk=1)).intent
 
 
 def test_a_very_long_value_is_shown_without_its_middle():

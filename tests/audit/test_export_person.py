@@ -3,13 +3,14 @@
 import io
 import json
 import zipfile
+from datetime import date
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.core.management import CommandError, call_command
 from django.test import AsyncClient
 
-from agents.models import Approval, AuditEntry, Run
+from agents.models import Approval, AuditEntry, DeletedUsage, Run
 from agents.review.models import Comment, Rating
 from chat.people_data import data_export
 from chat.sharing import members
@@ -62,6 +63,14 @@ def test_the_export_has_messages_runs_and_feedback(belonging, person):
     assert json.loads(files["comments.json"])[0]["text"] == "Look here"
     assert json.loads(files["approvals.json"])[0]["reason"] == "fine"
     assert json.loads(files["account.json"])["username"] == "ada"
+
+
+def test_the_export_has_the_tokens_of_deleted_runs(person):
+    DeletedUsage.objects.create(user=person, day=date(2026, 11, 17), tokens=40)
+
+    assert json.loads(unpack_export(person)["deleted-usage.json"]) == [
+        {"day": "2026-11-17", "tokens": 40}
+    ]
 
 
 def test_the_export_has_nothing_of_other_users(belonging, person, stranger):

@@ -52,7 +52,7 @@ def summarize(row: "StepView") -> str:
     if step.is_live and (waits := status_text.waiting_sentence(step.notes)):
         return one_line(waits)
     if step.status == AgentStep.Status.FAILED and step.observation:
-        return one_line(step.observation)
+        return one_line(translate(step.observation.removeprefix(ERROR_PREFIX)))
     if row.job in JOB_LABELS:
         return JOB_LABELS[row.job]()
     return one_line(row.thought) or (_("Thinking…") if step.is_live else _("Thinking"))
