@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from agents import knowledge
 from agents.engine.loop import AskPersonTool, FunctionTool, effect
 from agents.engine.tool import Effect, Tool, ToolRegistry
+from agents.memory import RememberTool
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret
 from agents.tools.calculator import CalculatorTool
@@ -27,6 +28,7 @@ BUILT_IN_TOOLS: dict[str, Callable[[], Tool]] = {
     AskPersonTool.name: AskPersonTool,
     "calculator": CalculatorTool,
     "database": lambda: DatabaseTool(f"sqlite:///{settings.SAMPLE_DATABASE}"),
+    RememberTool.name: RememberTool,
     "search": lambda: SearchTool(knowledge.asearch),
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any
 
 from agents.access import permissions
@@ -12,6 +13,9 @@ from agents.engine.planner import ReActPlanner
 from agents.engine.plans import ExecutionPlan, read_definition
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.tool import Tool
+from agents.memory import RememberTool
+from agents.memory.candidates import Candidate, find_candidates
+from agents.memory.user_requests import Request, save_requested
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 
 from .. import agent_versions, custom_instructions, planner_factory, tool_factory
@@ -46,6 +50,8 @@ class AgentConfig:
     experts: tuple[str, ...] = ()  # groups of people it can ask
     limits: dict[str, int] = field(default_factory=dict)  # max calls per tool
     notes: tuple[dict[str, Any], ...] = ()  # about what the instructions contain
+    memories: tuple[Candidate, ...] = ()  # that may fit the question
+    request: Request | None = None  # what the user asked to remember
 
 
 def load_team(run: Run) -> list[AgentConfig]:
@@ -141,8 +147,12 @@ def _load_config(
         pseudonymizer_for(run, agent, pseudonymizer),
     )
     patterns = active_patterns(run, agent)
+    rules = cache(partial(guardrails_from, agent, patterns))  # built only if needed
+    for tool in own:
+        if isinstance(tool, RememberTool):
+            tool.bind(run, agent, rules())
     if is_first and (about := custom_instructions.for_run(run, agent)):
-        about = custom_instructions.screened(about, guardrails_from(agent, patterns))
+        about = custom_instructions.screened(about, rules())
         planners = [one.with_instructions(one.instructions + about) for one in planners]
     return AgentConfig(
         agent,
@@ -154,6 +164,8 @@ def _load_config(
         is_rerun=run.is_rerun and not run.is_continuation,
         experts=experts,
         limits=tool_limits(links),
+        memories=tuple(find_candidates(run, agent)) if is_first else (),
+        request=save_requested(run, agent, rules) if is_first else None,
     )
 
 

@@ -27,6 +27,7 @@ from .. import tool_factory, tool_grants
 from .circuits import CIRCUITS
 from .config import AgentConfig, load_team, load_workflow
 from .guardrails import guardrails_from
+from .memory_part import with_memory
 from .personal_data import run_attachment_store
 
 RegistryLoader = Callable[..., Awaitable[ToolRegistry]]  # like tool_factory.build_registry
@@ -41,7 +42,8 @@ async def build(
     """
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
-    everybody = await database.run(load_team, run)
+    first, *others = await database.run(load_team, run)
+    everybody = [await with_memory(run, first), *others]
     team = await _build_team(everybody, registry, asks, run_attachment_store(run), run)
     return team[everybody[0].agent.name]
 

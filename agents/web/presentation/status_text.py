@@ -102,6 +102,8 @@ def note_sentence(facts: dict[str, Any]) -> str:
             return _left_out_sentence(facts)
         case StatusKind.COMPACTION:
             return _compaction_sentence(facts["dropped"], facts["shortened"])
+        case StatusKind.MEMORY:
+            return " ".join(memory_sentences(facts))
         case StatusKind.UNSENT_ATTACHMENTS:
             return ngettext(
                 "%(count)d attachment wasn't sent to the model: %(message)s.",
@@ -139,6 +141,21 @@ def _limit_sentence(facts: dict[str, Any]) -> str:
 
 def _short_seconds(facts: dict[str, Any]) -> dict[str, Any]:
     return facts | {"seconds": f"{facts['seconds']:g}"}
+
+
+def memory_sentences(facts: dict[str, Any]) -> list[str]:
+    """Return what was recalled, saved or refused."""
+    found = []
+    if used := facts.get("used"):
+        found.append(
+            ngettext("Used %(count)d memory.", "Used %(count)d memories.", len(used))
+            % {"count": len(used)}
+        )
+    for saved in facts.get("saved", ()):
+        found.append(_("Saved to memory: “%(text)s”.") % {"text": saved["text"]})
+    if reason := facts.get("refused"):
+        found.append(_("Not saved to memory. %(reason)s") % {"reason": reason})
+    return found
 
 
 def summary_sentence(facts: dict[str, Any]) -> str:
