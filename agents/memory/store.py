@@ -149,7 +149,8 @@ def _change(memory: Memory, **columns: str) -> Memory:
 
 @transaction.atomic
 def delete(memory: Memory) -> None:
-    """Delete a memory, which can be restored for a while."""
+    """Delete a memory, which can be restored for a while; then it is erased."""
+    purge_deleted()
     Memory.objects.filter(pk=memory.pk).update(deleted_at=timezone.now())
 
 

@@ -30,6 +30,9 @@ from agents.models import (
     AgentVersion,
     Approval,
     Chunk,
+    HistorySummary,
+    Memory,
+    Project,
     Run,
     RunEvent,
     Schedule,
@@ -78,6 +81,9 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     AgentVersion: ("note",),
     Profile: ("about_me", "answer_style"),
     Prompt: ("title", "text"),
+    Memory: ("subject", "text"),
+    HistorySummary: ("text",),
+    Project: ("name", "description", "instructions"),
     LogEntry: ("object_repr", "change_message"),
 }
 # Configuration belongs to the installation: matches are only reported.
