@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0019_memory_and_projects"),
+        ("agents", "0022_document_validators"),
     ]
 
     operations = [
