@@ -68,7 +68,10 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
         "parameters",
     ),
     RunEvent: ("data",),
-    AgentStep: ("thought", "action_input", "observation", "request", "notes", "attachments"),
+    AgentStep: (
+        *("thought", "action_input", "observation", "request", "notes"),
+        *("attachments", "sources"),
+    ),
     Approval: ("arguments", "new_arguments", "reason"),
     Rating: ("comment",),
     Comment: ("text",),

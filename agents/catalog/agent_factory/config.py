@@ -19,6 +19,7 @@ from agents.memory.user_requests import Request, save_requested
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 
 from .. import agent_versions, custom_instructions, planner_factory, tool_factory
+from . import search_tools
 from .errors import AgentForbidden, NoAgentAvailable
 from .guardrails import active_patterns, guardrails_from
 from .personal_data import pseudonymizer_for
@@ -136,6 +137,7 @@ def _load_config(
     others = [other for other in reachable if other.pk not in closed.agents]
     sub_agents = [other for other in others if other != agent]
     own = tool_factory.build_tools(tools)
+    own, documents = search_tools.bind(run, agent, own)
     experts = expert_groups(run, agent) if _may_ask_people(agent, own) else ()
     for person in (tool for tool in own if isinstance(tool, AskPersonTool)):
         person.experts = experts
@@ -154,6 +156,8 @@ def _load_config(
     if is_first and (about := custom_instructions.for_run(run, agent)):
         about = custom_instructions.screened(about, rules())
         planners = [one.with_instructions(one.instructions + about) for one in planners]
+    if documents:
+        planners = [one.with_instructions(one.instructions + documents) for one in planners]
     return AgentConfig(
         agent,
         planners,

@@ -16,12 +16,14 @@ from agents.engine.loop import (
     Handoff,
     HistoryLimits,
     OutputSchema,
+    UntrustedPolicy,
     standard_policy,
 )
 from agents.engine.plans import MergeStrategy, Orchestrator, Panel, WorkflowRuntime
 from agents.engine.resilience import RetryPolicy
 from agents.engine.tool import Tool, ToolRegistry
 from agents.models import Agent, Run, WorkflowVersion
+from agents.tools.search import SearchTool
 
 from .. import tool_factory, tool_grants
 from .circuits import CIRCUITS
@@ -92,6 +94,7 @@ async def _build_team(
             name=agent.name,
             attachments=attachments,
             grants=_grant_check(run, parts, more),
+            asks=asks,
         )
     return team
 
@@ -119,6 +122,7 @@ def _build_runtime(
     name: str,
     attachments: AttachmentStore,
     grants: GrantCheck | None = None,
+    asks: bool = True,
 ) -> AgentRuntime:
     agent, (planner, *fallbacks) = parts.agent, parts.planners
     return make(
@@ -143,6 +147,8 @@ def _build_runtime(
         attachments=attachments,
         allows_sampling=agent.allows_sampling,
         grants=grants,
+        after_untrusted=cast(UntrustedPolicy, agent.after_untrusted if asks else "never"),
+        retrieval_tool=SearchTool.name if agent.retrieves_first else "",
         history_limits=_history_limits(agent),
         notes=parts.notes,
         name=name,
