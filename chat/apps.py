@@ -1,5 +1,5 @@
 from django.apps import AppConfig
-from django.db.models.signals import pre_delete
+from django.db.models.signals import post_delete, pre_delete
 from django.utils.translation import gettext_lazy as _
 
 
@@ -10,11 +10,13 @@ class ChatConfig(AppConfig):
     def ready(self) -> None:
         from agents import runs
         from agents.access import quotas
+        from agents.files import store
         from agents.review import turns
         from chat import messages
+        from chat.attachments import binding, reading
         from chat.imports import jobs
         from chat.live import run_news
-        from chat.models import ChatSession
+        from chat.models import Attachment, ChatSession
         from chat.people_data import retention
         from chat.sessions import branches, deletion, temporary, titles
 
@@ -27,4 +29,7 @@ class ChatConfig(AppConfig):
         runs.on_finished(temporary.delete_if_due)
         runs.on_finished(titles.name_chat)
         quotas.other_usage.append(titles.tokens_since)
+        store.uploads.append(binding.stored_for)
+        post_delete.connect(reading.forget_attachment, sender=Attachment)
+        post_delete.connect(reading.forget_chat, sender=ChatSession)
         pre_delete.connect(titles.keep_usage, sender=ChatSession)

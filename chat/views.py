@@ -18,7 +18,7 @@ from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.web.sandbox import allow_frames
 from agents.workflows import start as workflow_start
-from chat import fragments, messages
+from chat import attachments, fragments, messages
 from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.listing import list_pages
@@ -161,7 +161,10 @@ async def _submit(request: UserRequest, chat: ChatSession | None, user: User) ->
     client_id = request.POST.get("client_id") or uuid4().hex
     is_temporary = chat is None and "temporary" in request.POST
     return await messages.submit(
-        chat, user, text, client_id, agent, options=request.POST, is_temporary=is_temporary
+        *(chat, user, text, client_id, agent),
+        options=request.POST,
+        files=attachments.parse_ids(request.POST.get("files")),
+        is_temporary=is_temporary,
     )
 
 

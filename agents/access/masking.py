@@ -38,7 +38,6 @@ MASKED_COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
         "request",
         "notes",
         "attachments",
-        "sources",
     ),
     Approval: ("arguments", "new_arguments", "reason"),
     RunEvent: ("data",),

@@ -225,6 +225,12 @@ def _build_planner(
     )
 
 
+def sees_images(agent: Agent, model: str = "") -> bool:
+    """Whether the agent's model, or another one, can be sent images."""
+    name = model or model_name(agent)
+    return "image" in _senses(ModelSetup(name=name, row=model_row(name), why=None))
+
+
 def _senses(setup: ModelSetup) -> set[Sense]:
     """Return what the model can be sent besides text: by its row, or by LiteLLM's table."""
     row, name = setup.row, setup.row.model if setup.row else setup.name

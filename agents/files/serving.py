@@ -41,6 +41,7 @@ PLAIN_ENDINGS = {
     *(".csv", ".docx", ".eml", ".epub", ".json", ".m4a", ".md", ".mov", ".mp4", ".pdf"),
     *(".pptx", ".tsv", ".txt", ".webm", ".xlsx", ".zip"),
 }
+UNCACHED = {"Cache-Control": "no-store, private"}
 SINGLE_RANGE = re.compile(r"bytes=(\d{0,12})-(\d{0,12})")
 
 
@@ -52,7 +53,7 @@ def serve(
     mime_type: str = "",
     is_download: bool = False,
     inline_types: frozenset[str] = frozenset(INLINE_TYPES),
-    headers: Mapping[str, str] = REVALIDATED,
+    headers: Mapping[str, str] | None = None,
 ) -> HttpResponseBase:
     """Return a file to somebody who was allowed to read it; check that before.
 
@@ -61,6 +62,8 @@ def serve(
     kind = mime_type or file.mime_type
     is_inline = kind in inline_types and not is_download
     content = Content(file.open, file.size, file.digest, kind, name, is_inline)
+    if headers is None:
+        headers = REVALIDATED if is_inline else UNCACHED
     return respond(request, content, headers)
 
 

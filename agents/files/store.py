@@ -15,6 +15,7 @@ from datetime import timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from shutil import copyfileobj
 from typing import Any, BinaryIO, TypeAlias
 
 from django.conf import settings
@@ -164,6 +165,22 @@ def _draft() -> Path:
     descriptor, path = tempfile.mkstemp(dir=folder, prefix="upload-")
     os.close(descriptor)
     return Path(path)
+
+
+@contextmanager
+def local_path(file: StoredFile) -> Iterator[Path]:
+    """Yield a path to the file's bytes; those of a bucket are copied here for a moment."""
+    storage = storages["files"]
+    if isinstance(storage, FileSystemStorage):
+        yield Path(storage.path(file.path))
+        return
+    copy = _draft()
+    try:
+        with file.open() as content, copy.open("wb") as target:
+            copyfileobj(content, target)
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 def used_bytes(user: AnyUser) -> int:

@@ -243,7 +243,8 @@ def transcript(run: Run) -> list[Message]:
     """Return the run as history messages: a whole exchange, or nothing."""
     if run.status == Run.Status.BLOCKED:
         return []
-    messages: list[Message] = [{"role": "user", "content": _question(run)}]
+    files: Message = {"files": run.files} if run.files else {}
+    messages: list[Message] = [{"role": "user", "content": _question(run), **files}]
     calls: list[AgentStep] = []
     used = run.steps.filter(kind=AgentStep.Kind.TOOL, parent=None) if run.tool_calls else ()
     for step in [*used, None]:
@@ -283,24 +284,10 @@ def _tool_messages(calls: Sequence[AgentStep]) -> list[Message]:
         for step in calls
     ]
     answers = [
-        {
-            "role": "tool",
-            "tool_call_id": step.call_id,
-            "content": _tool_result(step),
-            **_provenance(step),
-        }
+        {"role": "tool", "tool_call_id": step.call_id, "content": _tool_result(step)}
         for step in calls
     ]
     return [{"role": "assistant", "content": None, "tool_calls": tool_calls}, *answers]
-
-
-def _provenance(step: AgentStep) -> dict[str, Any]:
-    """Return what later runs need to know about a result: its passages, and its trust."""
-    if not step.is_untrusted:
-        return {}
-    kinds = {note.get("kind") for note in step.notes}
-    about = {"sources": step.sources, "is_suspect": StatusKind.EMBEDDED_INSTRUCTIONS in kinds}
-    return {"untrusted": step.action, **{k: v for k, v in about.items() if v}}
 
 
 def _arguments(step: AgentStep) -> dict[str, Any]:

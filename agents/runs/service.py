@@ -47,6 +47,7 @@ def prepare(
     workflow: WorkflowVersion | None = None,
     parameters: dict[str, Any] | None = None,
     overrides: dict[str, Any] | None = None,
+    files: list[dict[str, Any]] | None = None,
 ) -> Run:
     """Create a run; raise RunInProgress while another one is live on the topic.
 
@@ -71,6 +72,7 @@ def prepare(
                 parameters=parameters or {},
                 model=model,
                 overrides=overrides,
+                files=files or [],
             )
     except IntegrityError as error:
         if not any(name in str(error) for name in ONE_LIVE_CONSTRAINT):
@@ -95,6 +97,7 @@ def prepare_rerun(
             agent,
             query=origin.query,
             history=origin.history,
+            files=origin.files,
             topic=topic,
             user=user,
             model=model,

@@ -16,6 +16,8 @@ from agents.models.types import LazyText
 from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MAX_QUESTION_CHARS
 from agents.web.presentation.markdown import render_markdown, truncate
+from chat import attachments
+from chat.attachments.presentation import FileView
 from chat.listing import session_list
 from chat.messages import session_status
 from chat.models import ChatSession, Message
@@ -71,6 +73,13 @@ class MessageView:
         if run is None or self.message.edited_at is not None:
             return reverse("chat:text", args=[self.message.session_id, self.message.pk])
         return text_url(run, "question")
+
+    @property
+    def files(self) -> list[FileView]:
+        """The attached files; most messages have none, and ask for none."""
+        if not self.message.has_files:
+            return []
+        return [FileView(row) for row in attachments.sent_with(self.message.pk)]
 
     @property
     def edit_mark(self) -> str:
@@ -201,7 +210,9 @@ def _run_statuses(live: session_list.Runs) -> dict[str, str]:
 def render_new_message(message: MessageView, user: User) -> SafeString:
     """Render a message at the end of the conversation, with its live run."""
     is_new = message.view is not None and message.view.is_unstarted
-    is_usual = not (message.text_left_out or message.fork or message.edited_at)
+    is_usual = not (
+        message.text_left_out or message.fork or message.edited_at or message.has_files
+    )
     if message.view and is_new and is_usual and message.author_id == user.pk:
         html = new_message.render(message.message, message.view)
     else:
@@ -240,7 +251,7 @@ def render_edit_problem(reason: LazyText) -> SafeString:
     return _render("messages/_message_editor.html#problem", {"problem": reason})
 
 
-def render_composer(session: ChatSession, **about: str) -> SafeString:
+def render_composer(session: ChatSession, **about: Any) -> SafeString:
     """Render the composer, with what was acknowledged, rejected or returned."""
     return _render_composer(
         session_status.get_status(session, session_state.live_run(session)), **about
@@ -252,6 +263,7 @@ def _render_composer(
     acknowledged: str = "",
     returned: str = "",
     refused: str = "",
+    returned_files: Collection[int] = (),
 ) -> SafeString:
     about = {
         "standing": standing,
@@ -262,6 +274,7 @@ def _render_composer(
         if len(returned) > MAX_QUESTION_CHARS
         else "",
         "refused": refused,
+        "returned_files": ",".join(map(str, returned_files)),
     }
     return _render("messages/_composer.html#state", about)
 

@@ -25,7 +25,7 @@ from agents.runs import disconnections, pubsub
 from agents.web import first_frames
 from agents.web.consumers import BadFrame, EventDicts, LiveConsumer, Subject
 from agents.web.presentation.live_run import LiveRunView
-from chat import fragments, messages
+from chat import attachments, fragments, messages
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.messages import message_actions, queue_actions
 from chat.models import ChatSession, Message
@@ -207,7 +207,10 @@ class ChatConsumer(LiveConsumer):
             async with self.turn:
                 try:
                     message = await messages.submit(
-                        session, user, text, client_id, agent, options=options, page=self
+                        *(session, user, text, client_id, agent),
+                        options=options,
+                        files=attachments.parse_ids(options.get("files")),
+                        page=self,
                     )
                 finally:
                     frames, self.new_run_frames = self.new_run_frames, ""
@@ -328,11 +331,13 @@ class ChatConsumer(LiveConsumer):
     async def withdraw(self, pk: int | None) -> None:
         """Withdraw a queued message and return its text to the composer."""
         await database.run_urgent(self._check_access)
+        files = await database.run(attachments.ids_of, self.scope["user"], pk)
         text = await queue_actions.withdraw(self.session, self.scope["user"], pk)
         if text is None:
             self.on_notification("queue.changed", {})
         else:
-            await self.show(partial(fragments.render_composer, returned=text), self.session)
+            state = partial(fragments.render_composer, returned=text, returned_files=files)
+            await self.show(state, self.session)
 
     def on_page(self, run: int) -> LiveRunView:
         return self.conversation.on_page(run)

@@ -9,6 +9,7 @@ from django.db.models import Exists, Max, Min, OuterRef, QuerySet
 
 from agents.db.compiled_queries import compiled_query
 from agents.models import Run
+from chat import attachments
 from chat.models import ChatSession, Message
 from chat.sessions import session_state
 
@@ -60,6 +61,8 @@ def withdraw(session: ChatSession, user: User, pk: int | None) -> str | None:
         message = theirs.filter(session=session, pk=pk).first()
         if message is None:
             return None
+        if message.author_id == user.pk:
+            attachments.detach(message)  # they return to the composer with the text
         message.delete()
     if message.author_id != user.pk:
         return ""
@@ -87,9 +90,11 @@ def attach_run(message: Message, run: Run) -> Message:
     on the same branch will follow it.
     """
     typed, before = message.created_at, message.parent_id
+    files = attachments.detach(message)
     message.delete()
     message.pk, message.run, message.place = None, run, None
     message.save(force_insert=True)
+    attachments.rebind(files, message)
     Message.objects.filter(pk=message.pk).update(created_at=typed)
     behind = Message.objects.queued().filter(session=message.session_id, parent=before)
     behind.update(parent=message)

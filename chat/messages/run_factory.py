@@ -23,8 +23,9 @@ from agents.models import Agent, Run
 from agents.runs import event_store
 from agents.runs.engine_messages import translate
 from agents.workflows import start
+from chat import attachments
 from chat.errors import MessageRejected
-from chat.models import ChatSession, Message
+from chat.models import Attachment, ChatSession, Message
 from chat.sessions import branches
 
 from . import history_screening, run_options
@@ -38,7 +39,7 @@ HISTORY_RUNS = 20
 MAX_SCREENED_CHARS = 400_000
 # Only what the history needs: loading whole runs takes three times as long.
 HISTORY_FIELDS = (
-    *("query", "answer", "status", "stopped_reason", "detail"),
+    *("query", "files", "answer", "status", "stopped_reason", "detail"),
     *("marks", "tool_calls", "road", "agent", "review__correction"),
     *("summary__text", "summary__kept"),
 )
@@ -171,11 +172,14 @@ def prepare(
     agent: Agent,
     path: Sequence[int] = (),
     options: RunOptions = AGENT_DEFAULTS,
+    files: Sequence[Attachment] = (),
 ) -> Run:
     """Create the run for a text after this path: of an agent, a workflow, or a stopped plan."""
-    if (stopped := _stopped_plan(session, text, path)) is not None:
+    if not files and (stopped := _stopped_plan(session, text, path)) is not None:
         return _prepare_continuation(stopped, session, user)
     request = requested_workflow(text, user)
+    if files:
+        check_files(agent, is_workflow=request is not None)
     overrides = run_options.overrides(agent, options, user)
     with _reject_agent_errors():
         return runs.prepare(
@@ -187,6 +191,23 @@ def prepare(
             workflow=request.version if request else None,
             parameters=dict(request.parameters) if request else None,
             overrides=overrides,
+            files=attachments.refs_of(files),
+        )
+
+
+def check_files(agent: Agent, *, is_workflow: bool = False) -> None:
+    """Raise MessageRejected if files can't be sent to this agent."""
+    if agent.personal_data == Agent.PersonalData.UNKEPT:
+        raise MessageRejected(
+            _(
+                "%(agent)s stores no personal data, and files can't be masked. "
+                "Remove the files or choose another agent."
+            )
+            % {"agent": agent.name}
+        )
+    if is_workflow:
+        raise MessageRejected(
+            _("A workflow can't read attached files. Remove them and send again.")
         )
 
 

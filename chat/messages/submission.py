@@ -26,9 +26,10 @@ from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
+from chat import attachments
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.listing import filing
-from chat.models import ChatSession, Message
+from chat.models import Attachment, ChatSession, Message
 from chat.sessions import branches, rights, session_state, temporary, titles
 
 from . import mentions, queue, run_factory, run_options
@@ -62,6 +63,7 @@ def submit(
     agent: str = "",
     *,
     options: Mapping[str, Any] | None = None,
+    files: Sequence[int] = (),
     page: Page | None = None,
     instead_of: int | None = None,
     is_temporary: bool = False,
@@ -69,14 +71,16 @@ def submit(
     """Save a message and have it answered, even if its sender disconnects meanwhile.
 
     Without a session a new chat starts with it. With `instead_of`, it is a new branch beside
-    that message, and its options don't become the chat's. `options` may have a model, an effort
-    and a temperature; without any of them, the chat's are used. Raises MessageRejected.
+    that message with its files, and its options don't become the chat's. `options` may have a
+    model, an effort and a temperature; without any of them, the chat's are used. `files` are
+    the ids of uploads. Raises MessageRejected.
     """
     sent = (session, user, text, client_id, agent)
     saving: Callable[[], Message] = partial(
         save,
         *sent,
         options=options,
+        files=files,
         page=page,
         instead_of=instead_of,
         is_temporary=is_temporary,
@@ -102,6 +106,7 @@ def save(
     agent: str = "",
     *,
     options: Mapping[str, Any] | None = None,
+    files: Sequence[int] = (),
     page: Page | None = None,
     instead_of: int | None = None,
     is_temporary: bool = False,
@@ -113,10 +118,11 @@ def save(
     with translation.override(page.language) if page else nullcontext():
         if page is not None:
             session, user = page.recheck()
-        text, mention = clean_text(text), mentions.parse(text, user)
+        mention, text = mentions.parse(text, user), _clean_question(text, files, instead_of)
         is_mention = mention is not None or mentions.is_mention(instead_of)
         if mention is not None:
-            text, agent = clean_text(mention.text), mention.agent
+            text = _clean_question(mention.text, files, instead_of)
+            agent = mention.agent
         chosen = run_options.parse(options) if mention is None else None
         if is_mention and chosen is None:  # the chat's options are for the chat's agent
             chosen = RunOptions()
@@ -128,10 +134,14 @@ def save(
                 if message is None:
                     _check_rate(user)
                     sent = (session, user, text, client_id, agent)
-                    message = _build(*sent, chosen, instead_of, is_temporary)
+                    attached = _claim_files(user, files, instead_of)
+                    message = _build(*sent, chosen, instead_of, is_temporary, attached)
                     message.is_mention = is_mention
+                    message.has_files = bool(attached)
                     message.save(force_insert=True)
                     message.is_new = True
+                    if attached:
+                        attachments.attach(message, attached)
                     if instead_of is not None:
                         branches.enter(message)
                 if message.is_new and session is not None:
@@ -147,6 +157,23 @@ def save(
         if page is not None:
             page.on_saved(message)
         return message
+
+
+def _clean_question(text: str, files: Sequence[int], instead_of: int | None) -> str:
+    """Return the text for storage; with files, it can be empty."""
+    is_blank = not text.strip()
+    if is_blank and (files or (instead_of is not None and attachments.sent_with(instead_of))):
+        return ""
+    return clean_text(text)
+
+
+def _claim_files(user: User, files: Sequence[int], instead_of: int | None) -> list[Attachment]:
+    """Return the files of a new message: uploaded ones, or those of the message it replaces."""
+    if files:
+        return attachments.claim(user, files)
+    if instead_of is None or not Message.objects.filter(pk=instead_of, has_files=True).exists():
+        return []
+    return attachments.copies_of(instead_of)
 
 
 def _touch(session: ChatSession, chosen: RunOptions | None) -> None:
@@ -211,8 +238,10 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
             agent = run_factory.select_agent(message.agent_name, message.author)
             path = _path_for(message)
             options = RunOptions.load(message.options)
+            files = attachments.sent_with(message.pk) if message.has_files else []
+            question = message.text or attachments.names_of(files)
             run = run_factory.prepare(
-                session, message.author, message.text, agent, path, options
+                session, message.author, question, agent, path, options, files
             )
             message.text = masking.mask_for_storage(agent, message.text)
             return queue.attach_run(message, run)
@@ -313,6 +342,7 @@ def _build(
     chosen: RunOptions | None = None,
     instead_of: int | None = None,
     is_temporary: bool = False,
+    files: Sequence[Attachment] = (),
 ) -> Message:
     """Return the message, unsaved: with its run, or with its place in the queue."""
     options = chosen or RunOptions.load(session.options if session else {})
@@ -323,12 +353,13 @@ def _build(
         )
     # A new branch doesn't wait behind messages of other branches.
     if session is not None and instead_of is None and (live or queue.queued_messages(session)):
-        return _build_queued(session, user, text, client_id, agent, options)
+        return _build_queued(session, user, text, client_id, agent, options, files)
     path = _path_before(session, user, instead_of)
-    session = session or _create_session(user, text, agent, options, is_temporary)
+    question = text or attachments.names_of(files)
+    session = session or _create_session(user, question, agent, options, is_temporary)
     fault_injection.point("before_message_save")
     answers = run_factory.select_agent(agent, user)
-    run = run_factory.prepare(session, user, text, answers, path, options)
+    run = run_factory.prepare(session, user, question, answers, path, options, files)
     kept = masking.mask_for_storage(answers, text)
     about = {
         "text": kept,
@@ -358,9 +389,12 @@ def _build_queued(
     client_id: str,
     agent: str,
     options: RunOptions,
+    files: Sequence[Attachment] = (),
 ) -> Message:
     fault_injection.point("before_message_save")
     name = agent and run_factory.select_agent(agent, user).name
+    if files:
+        run_factory.check_files(run_factory.select_agent(agent, user))
     if options != RunOptions():
         run_options.overrides(run_factory.select_agent(agent, user), options, user)
     run_factory.requested_workflow(text, user)

@@ -21,6 +21,7 @@ from agents import runs
 from agents.db import database
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
+from chat.attachments import binding
 from chat.models import ChatSession, Message
 
 from . import batched_delete, rights, server_files, session_state
@@ -56,6 +57,7 @@ def discard(session: ChatSession, user: User, messages: Collection[int]) -> None
     stays = Run.objects.filter(origin__message__in=messages, message__isnull=False)
     stays.exclude(message__in=messages).update(origin=None, origin_step=None)
     Run.objects.filter(message__in=messages).update(topic=place.topic)
+    binding.hide(place, messages)
     Message.objects.filter(pk__in=messages).update(session=place)
     _hide_topics(place)
 

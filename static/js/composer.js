@@ -6,6 +6,7 @@ import { isComposing } from "./keys.js";
 import { whole } from "./run.js";
 import { toEnd } from "./scroll.js";
 import { focusUnlessTouch, hasTouchKeyboard } from "./touch.js";
+import { clearUploads, restoreUploads } from "./uploads.js";
 
 const composer = document.getElementById("composer");
 const form = document.getElementById("ask");
@@ -24,6 +25,7 @@ export function compose() {
   document.addEventListener("keydown", shortcut);
   text.addEventListener("keydown", typed);
   text.addEventListener("input", edited);
+  form.addEventListener("files", edited);
   document.addEventListener("htmx:wsConfigSend", trim);
   document.addEventListener("htmx:wsAfterMessage", readState);
   document.addEventListener("htmx:oobBeforeSwap", noticed);
@@ -61,7 +63,7 @@ function sent(event) {
     release();
     return;
   }
-  if (!text.value.trim() || (form.dataset.sending !== undefined && !repeated)) {
+  if ((!text.value.trim() && !files()) || (form.dataset.sending !== undefined && !repeated)) {
     event.preventDefault();
     event.stopImmediatePropagation();
     return;
@@ -107,7 +109,7 @@ function readState() {
   const kept = isKept(form.elements.client_id.value, state.acknowledged);
   if (kept) clear();
   if (state.refused && state.refused === form.elements.client_id.value) renew();
-  if (state.returned || state.returnedBase64) takeBack(state);
+  if (state.returned || state.returnedBase64 || state.returnedFiles) takeBack(state);
   // Otherwise the buttons would flicker between two answers.
   if (state.liveRun !== live && (state.liveRun || !isNextComing())) show(state.liveRun);
   if (kept?.closest?.("#queue")) announce("queued");
@@ -115,10 +117,13 @@ function readState() {
 
 // Only once: a field that the user empties afterwards stays empty.
 function takeBack(state) {
-  const words = state.returned ?? decoded(state.returnedBase64);
+  const words = state.returned ?? (state.returnedBase64 ? decoded(state.returnedBase64) : "");
+  const ids = (state.returnedFiles ?? "").split(",").filter(Boolean).map(Number);
   delete state.returned;
   delete state.returnedBase64;
+  delete state.returnedFiles;
   announce("returned");
+  restoreUploads(ids);
   if (text.value.trim()) return;
   text.value = words;
   edited();
@@ -192,6 +197,7 @@ function clear() {
   text.value = "";
   form.elements.client_id.value = "";
   document.querySelector(".welcome")?.remove();
+  clearUploads();
   keep();
   release();
   grow();
@@ -207,8 +213,10 @@ function keep() {
 }
 
 function typedSoFar() {
-  return [text.value, form.elements.client_id.value];
+  return [text.value, form.elements.client_id.value, files()];
 }
+
+const files = () => form.elements.files.value;
 
 function restore() {
   watchDrafts(typedSoFar);
@@ -219,6 +227,7 @@ function restore() {
   text.value = draft.text;
   form.elements.client_id.value = draft.id;
   grow();
+  restoreUploads(draft.files?.split(",").filter(Boolean).map(Number));
 }
 
 // crypto.randomUUID isn't available over plain http from another machine.

@@ -41,11 +41,11 @@ function drafts(prefix = PREFIX) {
   return found.map((key) => ({ key, ...read(key) })).sort((one, other) => (other.at ?? 0) - (one.at ?? 0));
 }
 
-export function saveDraft(text, id) {
+export function saveDraft(text, id, files = "") {
   if (isTemporary) return;
-  markEmptied(!text);
-  if (!text) return remove(keyOf(chat));
-  const record = JSON.stringify({ text, id, at: Date.now() });
+  markEmptied(!text && !files);
+  if (!text && !files) return remove(keyOf(chat));
+  const record = JSON.stringify({ text, id, files, at: Date.now() });
   const write = () => localStorage.setItem(keyOf(chat), record) ?? true;
   if (attempt(write)) return;
   drafts(mine).slice(1).forEach(({ key }) => remove(key)); // full: older ones make room
@@ -63,13 +63,13 @@ const isEmptied = () => attempt(() => sessionStorage.getItem(EMPTIED) !== null);
 export function takeDraft() {
   if (isTemporary) return null;
   const own = read(keyOf(chat));
-  if (own?.text) return own;
+  if (own?.text || own?.files) return own;
   if (isEmptied()) return null;
-  const left = drafts(`${mine}${chat}-`).find((draft) => draft.text);
+  const left = drafts(`${mine}${chat}-`).find((draft) => draft.text || draft.files);
   if (!left) return null;
   // A mark instead of nothing: an open tab hears of it, and knows that the user didn't sign out.
   attempt(() => localStorage.setItem(left.key, JSON.stringify({ isTaken: true, at: Date.now() })));
-  saveDraft(left.text, left.id);
+  saveDraft(left.text, left.id, left.files);
   return left;
 }
 

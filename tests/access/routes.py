@@ -49,6 +49,10 @@ ROUTES = {
     "chat/folders/": read(ACCOUNTS),
     "chat/folders/<int:pk>/": change(OWNER),
     "chat/folders/<int:pk>/delete/": change(OWNER),
+    "chat/files/": read(ACCOUNTS),  # others' files are left out
+    "chat/files/<int:pk>/": read(OWNER),  # not sent yet
+    "chat/files/<int:pk>/delete/": change(OWNER),
+    "chat/files/<int:pk>/retry/": change(OWNER),
     "chat/<int:pk>/": read(MEMBERS),
     "chat/<int:pk>/messages/": change(MEMBERS),  # readers get an error
     "chat/<int:pk>/messages/<int:message>/edit/": read(OWNER),  # the author's
@@ -93,15 +97,6 @@ ROUTES = {
     "chat/news/": read(ACCOUNTS),
     "palette/": read(ACCOUNTS),
     "account/profile/": read(ACCOUNTS),
-    "account/memory/": read(ACCOUNTS),
-    "account/memory/switch/": change(ACCOUNTS),
-    "account/memory/clear/": change(ACCOUNTS),
-    "account/memory/export/": read(ACCOUNTS),
-    "account/memory/<int:pk>/": read(OWNER),
-    "account/memory/<int:pk>/accept/": change(OWNER),
-    "account/memory/<int:pk>/delete/": change(OWNER),
-    "account/memory/<int:pk>/undo/": change(OWNER),
-    "account/memory/<int:pk>/restore/": change(OWNER),
     "account/data/": read(ACCOUNTS),
     "account/data/download/": change(ACCOUNTS),
     "account/erase/": change(NOBODY),  # unless self-erasure is enabled

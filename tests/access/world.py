@@ -22,12 +22,12 @@ from agents.models import (
     Document,
     GuardrailHit,
     GuardrailPattern,
-    Memory,
     ReviewScope,
     Run,
     RunAttachment,
     RunEvent,
     Schedule,
+    StoredFile,
     ToolGrant,
     ToolRegistration,
     Workflow,
@@ -36,6 +36,7 @@ from agents.models import (
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import token_digest
 from chat.models import (
+    Attachment,
     ChatImport,
     ChatSession,
     Folder,
@@ -160,7 +161,13 @@ def _library(people: dict[str, Any]) -> dict:
         "library/<int:pk>": mine.pk,
         "library/undo/<int:pk>": gone.pk,
         "library/documents/<int:pk>": document.pk,
-    }
+    } | _unsent_file(people["owner"], file)
+
+
+def _unsent_file(owner: Any, file: StoredFile) -> dict:
+    about = {"name": "tea.txt", "mime_type": "text/plain", "kind": "document"}
+    unsent = Attachment.objects.create(user=owner, file=file, **about)
+    return {"chat/files/<int:pk>": unsent.pk}
 
 
 def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soon: Any) -> dict:
@@ -198,7 +205,6 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
     comment = Comment.objects.create(run=run, step=1, text="Hm.", author=owner)
     view = SavedView.objects.create(user=owner, name="mine", query="status:failed")
     folder = Folder.objects.create(user=owner, name="Tea")
-    memory = Memory.objects.create(user=owner, text="I like tea", digest="d")
     prompt = Prompt.objects.create(user=owner, name="p", title="P", text="p", sharing="groups")
     prompt.groups.add(Group.objects.get_or_create(name="Team")[0])
     people["reader"].groups.add(*prompt.groups.all())
@@ -207,7 +213,6 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "chat/<int:pk>": chat.pk,
         "prompts/<int:pk>": prompt.pk,
         "chat/folders/<int:pk>": folder.pk,
-        "account/memory/<int:pk>": memory.pk,
         "traces/<int:pk>": run.pk,
         "api/runs/<int:pk>": run.pk,
         "workflows/<int:pk>": workflow.pk,

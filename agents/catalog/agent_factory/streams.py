@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from agents.db import database
 from agents.engine.events import Event, EventType
-from agents.engine.loop import Events
+from agents.engine.loop import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
 from agents.models import AgentStep, Run, RunEvent
 
-from .. import attachment_store
+from .. import attachment_store, file_context
 from .personal_data import apply_redaction
 from .runtime import RegistryLoader, build
 
@@ -21,7 +21,8 @@ async def start(run: Run) -> Events:
     """Return the events of a new run."""
     original = run.original
     runtime = await build(original)
-    return apply_redaction(run, runtime.stream(original.query, _build_state(original.history)))
+    state = await _load_state(original, runtime)
+    return apply_redaction(run, runtime.stream(original.query, state))
 
 
 async def resume(run: Run) -> Events:
@@ -31,7 +32,7 @@ async def resume(run: Run) -> Events:
     if recorded and run.origin_id is not None:
         copy = attachment_store.copy_attachments
         await database.run(copy, run.origin_id, run.pk, recorded)
-    state = _build_state(run.history)
+    state = await _load_state(run, runtime)
     if len(past_events) < len(recorded):
         return apply_redaction(run, runtime.rerun(recorded, past_events, state))
     events = (
@@ -70,6 +71,14 @@ def _events_before_stop(run: Run) -> list[Event]:
 def _is_stop_event(event: Event) -> bool:
     is_cut = event.type is EventType.STEP and event.data["status"] in STOPPED_STATUSES
     return is_cut or event.type is EventType.RUN_FINISHED
+
+
+async def _load_state(run: Run, runtime: AgentRuntime) -> AgentState:
+    """Return the state before the question, with the content of the chat's files."""
+    history, question = await file_context.resolve(run, runtime.planner)
+    state = _build_state(history)
+    state.question = question
+    return state
 
 
 def _build_state(history: list[Message]) -> AgentState:

@@ -5,7 +5,6 @@ from .approval import (
     AskPersonTool,
     GrantCheck,
     StandingApproval,
-    UntrustedPolicy,
     fingerprint,
 )
 from .cancellation import CallOutcome, record_outcomes
@@ -38,7 +37,6 @@ __all__ = [
     "PlainReply",
     "StopReason",
     "UNFINISHED",
-    "UntrustedPolicy",
     "ask_once",
     "effect",
     "is_number",

@@ -1,6 +1,5 @@
 """Personal data and secrets: detection, masking and pseudonyms."""
 
-from .detectors import PiiKind
 from .masking import StreamingMasker, find, mask
 from .pseudonyms import ALIAS, Pseudonymizer
 from .redaction import Redactor, redact
@@ -9,7 +8,6 @@ from .secrets import MASK, mask_secrets
 __all__ = [
     "ALIAS",
     "MASK",
-    "PiiKind",
     "Pseudonymizer",
     "Redactor",
     "StreamingMasker",

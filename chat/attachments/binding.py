@@ -1,0 +1,118 @@
+"""Binds files to the message they are sent with."""
+
+from collections.abc import Collection, Iterable, Sequence
+from copy import copy
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from chat.errors import MessageRejected
+from chat.models import Attachment, ChatSession, Message
+
+from . import reading
+
+MAX_FILES = 10
+
+
+def claim(user: User, ids: Sequence[int]) -> list[Attachment]:
+    """Return the user's unsent files with these ids, in this order, for this transaction."""
+    if not ids:
+        return []
+    if len(ids) > MAX_FILES:
+        raise MessageRejected(
+            _("A message can have at most %(most)d files.") % {"most": MAX_FILES}
+        )
+    rows = Attachment.objects.unsent_by(user).select_for_update(of=("self",))
+    found = rows.select_related("file").in_bulk(ids)
+    if len(found) < len(set(ids)):
+        raise MessageRejected(
+            _("A file is no longer available. Remove it, attach it again and send.")
+        )
+    return [found[pk] for pk in dict.fromkeys(ids)]
+
+
+def copies_of(message: int) -> list[Attachment]:
+    """Return unsaved copies of a message's files, for a message that replaces it."""
+    copies = [copy(row) for row in sent_with(message)]
+    for row in copies:
+        row.pk, row.message = None, None
+        row._state.adding = True
+    return copies
+
+
+def sent_with(message: int) -> list[Attachment]:
+    return list(Attachment.objects.filter(message=message).select_related("file", "document"))
+
+
+def attach(message: Message, files: Iterable[Attachment]) -> None:
+    """Bind files to a saved message; its chat can then search their text."""
+    for row in files:
+        row.message = message
+        row.save()
+    reading.move(message.session, files)
+
+
+def detach(message: Message) -> list[int]:
+    """Take the files from a queued message that is about to be deleted."""
+    if not message.has_files:
+        return []
+    rows = Attachment.objects.filter(message=message.pk)
+    files = list(rows.values_list("pk", flat=True))
+    rows.update(message=None)
+    return files
+
+
+def rebind(files: Sequence[int], message: Message) -> None:
+    """Give detached files to the row that replaces a queued message."""
+    if files:
+        Attachment.objects.filter(pk__in=files).update(message=message)
+
+
+def ids_of(user: User, message: int | None) -> list[int]:
+    """Return the ids of the files of a user's own message."""
+    rows = Attachment.objects.filter(message=message, message__author=user)
+    return list(rows.values_list("pk", flat=True)) if message is not None else []
+
+
+def parse_ids(text: object) -> list[int]:
+    """Return the ids in a form's field, such as "12,13"; other text is ignored."""
+    parts = text.split(",")[: MAX_FILES + 1] if isinstance(text, str) else []
+    return [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 19]
+
+
+def refs_of(files: Iterable[Attachment]) -> list[dict[str, Any]]:
+    """Return references for the run: what its files are, not their content."""
+    return [
+        {
+            "kind": row.kind,
+            "name": row.name,
+            "mime_type": row.mime_type,
+            "size": row.file.size,
+            "digest": row.file.digest,
+            "document": row.document_id,
+            **({"width": row.width, "height": row.height} if row.width else {}),
+        }
+        for row in files
+    ]
+
+
+def names_of(files: Iterable[Attachment]) -> str:
+    """Return the question of a message that only has files."""
+    return ", ".join(row.name for row in files)
+
+
+def hide(place: ChatSession, messages: Collection[int]) -> None:
+    """Move the documents of deleted messages, so that no search finds them any more."""
+    doomed = Attachment.objects.filter(message__in=messages)
+    documents = set(doomed.exclude(document=None).values_list("document_id", flat=True))
+    if documents:
+        others = Attachment.objects.exclude(message__in=messages)
+        used = set(others.filter(document__in=documents).values_list("document_id", flat=True))
+        reading.move_documents(place, documents - used)
+
+
+def stored_for(user: int) -> QuerySet[Attachment, int]:
+    """Return the stored files that count towards a user's quota."""
+    return Attachment.objects.filter(user=user).order_by().values_list("file_id", flat=True)

@@ -1,0 +1,118 @@
+"""A file as a page displays it: a chip in the composer, or a card in a message."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Sum
+from django.db.models.functions import Length
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.catalog.file_context import is_whole
+from agents.engine.attachments import format_size
+from agents.models import Document
+from chat.models import Attachment
+
+MAX_THUMBNAIL_HEIGHT = 200
+ICONS = {"image": "image", "audio": "audio", "video": "video", "table": "table"}
+
+
+@dataclass(frozen=True)
+class FileView:
+    """An attachment with its address, size and progress."""
+
+    row: Attachment
+
+    @property
+    def url(self) -> str:
+        return reverse("chat:file", args=[self.row.pk])
+
+    @property
+    def thumbnail(self) -> str:
+        return f"{self.url}?size=thumbnail" if self.row.is_image else ""
+
+    @property
+    def thumbnail_size(self) -> tuple[int, int] | None:
+        width, height = self.row.width, self.row.height
+        if not width or not height:
+            return None
+        scale = min(1, MAX_THUMBNAIL_HEIGHT / height)
+        return max(1, round(width * scale)), max(1, round(height * scale))
+
+    @property
+    def size(self) -> str:
+        return format_size(self.row.file.size)
+
+    @property
+    def icon(self) -> str:
+        return ICONS.get(self.row.kind, "document")
+
+    @property
+    def state(self) -> str:
+        """Return `ready`, `reading` or `failed`."""
+        document = self.row.document
+        if document is None or document.status == Document.Status.READY:
+            return "ready"
+        if self.row.is_image and not document.is_pending:
+            return "ready"  # it is sent, also if nothing can be read in it
+        return "reading" if document.is_pending else "failed"
+
+    @property
+    def note(self) -> str:
+        """Return what a model gets of it, or why it gets nothing."""
+        document = self.row.document
+        if document is None:
+            return ""
+        if document.is_pending:
+            return self._progress_text(document)
+        if document.status != Document.Status.READY:
+            return document.problem or _("This file can't be read.")
+        if self.row.is_image:
+            return _("Text recognized")
+        if self.row.kind == Attachment.Kind.TABLE:
+            return _("Can be queried")
+        return _("Whole text") if self._is_whole else _("Searchable")
+
+    @property
+    def progress(self) -> int | None:
+        """Return how much of it is read in percent, if that is known."""
+        document = self.row.document
+        if document is None or not document.is_pending or not document.total:
+            return None
+        return min(99, round(100 * document.done / document.total))
+
+    @property
+    def pages(self) -> str:
+        count = self.row.document.pages if self.row.document else None
+        if not count:
+            return ""
+        return ngettext("%(count)d page", "%(count)d pages", count) % {"count": count}
+
+    @cached_property
+    def _is_whole(self) -> bool:
+        document = self.row.document
+        if document is None:
+            return False
+        total = document.parts.aggregate(sum=Sum(Length("text")))["sum"] or 0
+        return is_whole(total, document.language)
+
+    def _progress_text(self, document: Document) -> str:
+        if self.progress is None:
+            return _("Reading…")
+        return _("Reading… %(percent)d %%") % {"percent": self.progress}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.row.pk,
+            "name": self.row.name,
+            "kind": self.row.kind,
+            "icon": self.icon,
+            "size": self.size,
+            "url": self.url,
+            "thumbnail": self.thumbnail,
+            "state": self.state,
+            "note": self.note,
+            "progress": self.progress,
+        }

@@ -1,0 +1,137 @@
+"""Receives files for a composer: checked, scaled, stored once, and read in the background."""
+
+from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
+from pathlib import PurePath
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents.db.sanitize import sanitize_text
+from agents.engine.attachments import OTHER_TYPE
+from agents.engine.tool import IMAGE_TYPES
+from agents.files import FileRefused, images, sniffing, store
+from agents.files.images import ScaledImage
+from agents.files.store import StagedFile
+from chat.models import Attachment
+
+from . import reading
+
+Kind = Attachment.Kind
+
+MAX_FILE_BYTES = 50_000_000
+MAX_UNSENT = 40
+MAX_PER_MINUTE = 60
+MAX_NAME_CHARS = 200
+UNSENT_DAYS = 7
+TABLE_TYPES = {
+    *("text/csv", "text/tab-separated-values", sniffing.XLSX),
+    "application/vnd.oasis.opendocument.spreadsheet",
+}
+# Nothing in these can be read without unpacking or running it.
+UNREADABLE_TYPES = {
+    *(OTHER_TYPE, "application/zip", "application/gzip", "application/x-7z-compressed"),
+    *("application/vnd.rar", "application/vnd.sqlite3", "image/bmp", "image/tiff"),
+}
+
+
+def receive(
+    user: User, upload: "UploadedFile[Any]", *, reads_images: bool = False
+) -> Attachment:
+    """Save an uploaded file in this user's composer; raise FileRefused.
+
+    `reads_images` is for models that don't see: the text in images is recognized.
+    """
+    name = clean_name(upload.name or "")
+    _check_limits(user)
+    with store.stage(upload, name=name, max_bytes=MAX_FILE_BYTES) as staged:
+        mime_type = sniffing.refine(staged.mime_type, name)
+        kind = _kind(mime_type, name)
+        with _scaled(staged, kind, name) as scaled, transaction.atomic():
+            attachment = _save(user, staged, scaled, name=name, mime_type=mime_type, kind=kind)
+            if scaled is None or reads_images:
+                reading.start(attachment)
+    return attachment
+
+
+def remove(user: User, pk: int) -> bool:
+    """Remove a file that wasn't sent; return whether there was one."""
+    with transaction.atomic():
+        found = Attachment.objects.unsent_by(user).select_for_update().filter(pk=pk).first()
+        if found is None:
+            return False
+        found.delete()
+    return True
+
+
+def clean_name(name: str) -> str:
+    """Return a name without folders and control characters, short enough to be displayed."""
+    last = sanitize_text(name).replace("\\", "/").rsplit("/", 1)[-1]
+    plain = "".join(c if c.isprintable() else " " for c in last)
+    plain = " ".join(plain.split()).strip(". ") or _("file")
+    ending = PurePath(plain).suffix[:20]
+    return (
+        plain if len(plain) <= MAX_NAME_CHARS else plain[: MAX_NAME_CHARS - 21] + "…" + ending
+    )
+
+
+def _check_limits(user: User) -> None:
+    unsent = Attachment.objects.unsent_by(user)
+    if unsent.count() >= MAX_UNSENT:
+        # The oldest make room: a composer that nobody came back to.
+        for old in unsent.order_by("pk")[:1]:
+            old.delete()
+    recent = timezone.now() - timedelta(minutes=1)
+    theirs = Attachment.objects.filter(user=user, created_at__gt=recent)
+    if theirs.count() >= MAX_PER_MINUTE:
+        raise FileRefused(
+            _("You've uploaded %(most)d files in the last minute. Wait a moment.")
+            % {"most": MAX_PER_MINUTE}
+        )
+
+
+def _kind(mime_type: str, name: str) -> str:
+    if mime_type in IMAGE_TYPES or mime_type in {"image/heic", "image/avif"}:
+        return Kind.IMAGE
+    if mime_type in UNREADABLE_TYPES:
+        raise FileRefused(
+            _(
+                "%(name)s can't be read. Attach a document, a table, an image, "
+                "a recording or a video."
+            )
+            % {"name": name}
+        )
+    if mime_type in TABLE_TYPES:
+        return Kind.TABLE
+    start = mime_type.partition("/")[0]
+    return start if start in {Kind.AUDIO, Kind.VIDEO} else Kind.DOCUMENT
+
+
+def _scaled(
+    staged: StagedFile, kind: str, name: str
+) -> AbstractContextManager[ScaledImage | None]:
+    return images.scale(staged, name) if kind == Kind.IMAGE else nullcontext()
+
+
+def _save(
+    user: User, staged: StagedFile, scaled: ScaledImage | None, **about: Any
+) -> Attachment:
+    if scaled is not None:
+        about |= {"width": scaled.width, "height": scaled.height}
+        about["mime_type"] = scaled.staged.mime_type
+    file = store.commit(scaled.staged if scaled else staged, owner=user)
+    attachment = Attachment.objects.create(user=user, file=file, **about)
+    if scaled is not None:
+        images.save_thumbnail(file, scaled.thumbnail)
+    return attachment
+
+
+def delete_unsent() -> None:
+    """Delete files that nobody sent for a week."""
+    before = timezone.now() - timedelta(days=UNSENT_DAYS)
+    for old in Attachment.objects.filter(message=None, created_at__lt=before).iterator():
+        old.delete()

@@ -1,0 +1,85 @@
+"""Files of the composer and of messages: upload, progress, removal, and their content."""
+
+from django.http import Http404, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from agents.access.requests import UserRequest
+from agents.catalog import planner_factory
+from agents.files import FileRefused, images, serving
+from chat import attachments
+from chat.attachments.presentation import FileView
+from chat.errors import MessageRejected
+from chat.models import Attachment, ChatSession
+
+from . import run_factory
+
+
+@require_http_methods(["GET", "POST"])
+def uploads(request: UserRequest) -> HttpResponse:
+    """Receive a file, or return how far the user's unsent files are."""
+    if request.method == "POST":
+        return _receive(request)
+    ids = attachments.parse_ids(request.GET.get("ids", ""))
+    mine = Attachment.objects.unsent_by(request.user).filter(pk__in=ids)
+    rows = mine.select_related("file", "document")
+    response = JsonResponse({"files": [FileView(row).to_json() for row in rows]})
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _receive(request: UserRequest) -> HttpResponse:
+    chat = request.POST.get("chat", "")
+    if chat:  # reading a chat is not enough to add files to it
+        number = int(chat) if chat.isascii() and chat.isdigit() and len(chat) < 19 else 0
+        get_object_or_404(ChatSession.objects.writable_by(request.user), pk=number)
+    upload = request.FILES.get("file")
+    if upload is None:
+        return JsonResponse({"problem": _("Choose a file first.")}, status=422)
+    try:
+        attachment = attachments.receive(
+            request.user, upload, reads_images=_reads_images(request)
+        )
+    except FileRefused as reason:
+        return JsonResponse({"problem": str(reason)}, status=422)
+    return JsonResponse(FileView(attachment).to_json(), status=201)
+
+
+def _reads_images(request: UserRequest) -> bool:
+    """Whether the chosen model doesn't see, so that the text in an image must be read."""
+    try:
+        agent = run_factory.select_agent(request.POST.get("agent", ""), request.user)
+    except MessageRejected:
+        return False
+    return not planner_factory.sees_images(agent, request.POST.get("model", ""))
+
+
+@require_POST
+def remove(request: UserRequest, pk: int) -> HttpResponse:
+    """Remove a file that wasn't sent."""
+    if not attachments.remove(request.user, pk):
+        raise Http404
+    return HttpResponse(status=204)
+
+
+@require_POST
+def retry(request: UserRequest, pk: int) -> HttpResponse:
+    """Read a file again that couldn't be read."""
+    row = get_object_or_404(
+        Attachment.objects.unsent_by(request.user).select_related("file", "document"), pk=pk
+    )
+    attachments.retry(row)
+    row.refresh_from_db()
+    return JsonResponse(FileView(row).to_json())
+
+
+@require_safe
+def file(request: UserRequest, pk: int) -> HttpResponseBase:
+    """Return a file to somebody who can see its chat, or to the user who hasn't sent it."""
+    rows = Attachment.objects.for_user(request.user).select_related("file")
+    row = get_object_or_404(rows, pk=pk)
+    if request.GET.get("size") == "thumbnail" and images.has_thumbnail(row.file):
+        return serving.serve_thumbnail(request, row.file)
+    return serving.serve(request, row.file, name=row.name, mime_type=row.mime_type)
