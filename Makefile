@@ -10,7 +10,7 @@ NO_PACKAGES := Can't install the packages. Check the network. They are prebuilt 
 # Tests start hundreds of processes; bytecode that one of them compiled is reused by the others.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run scale s3 otlp scale-demo test test-quick test-all check audit faults bench bench-scaled bench-peers messages screenshots lock
+.PHONY: help run scale s3 otlp video scale-demo test test-quick test-all check audit faults bench bench-scaled bench-peers messages screenshots lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -24,6 +24,8 @@ scale: .venv/scale ## install support for PostgreSQL, Redis and workers
 s3: .venv/s3 ## install support for S3-compatible file storage
 
 otlp: .venv/otlp ## install support for OpenTelemetry traces
+
+video: .venv/video ## install ffmpeg, if the system has none
 
 scale-demo: .venv/dev redis ## start two web processes and two workers under load, then kill one of each
 	@$(BIN)/python -m tests.scaled.demo
@@ -95,7 +97,8 @@ lock: .venv/run ## update the pinned versions for all supported Python versions
 	@$(COMPILE) --extra scale -c requirements.lock -o requirements-scale.lock
 	@$(COMPILE) --extra s3 -c requirements.lock -o requirements-s3.lock
 	@$(COMPILE) --extra otlp -c requirements.lock -o requirements-otlp.lock
-	@$(COMPILE) --extra scale --extra s3 --extra otlp --group dev -c requirements.lock -c requirements-scale.lock -c requirements-s3.lock -c requirements-otlp.lock -o requirements-dev.lock
+	@$(COMPILE) --extra video -c requirements.lock -o requirements-video.lock
+	@$(COMPILE) --extra scale --extra s3 --extra otlp --extra video --group dev -c requirements.lock -c requirements-scale.lock -c requirements-s3.lock -c requirements-otlp.lock -c requirements-video.lock -o requirements-dev.lock
 
 .venv/python:
 	@$(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || { \
@@ -117,6 +120,11 @@ lock: .venv/run ## update the pinned versions for all supported Python versions
 .venv/s3: requirements-s3.lock | .venv/python
 	@echo "Installing…"
 	@$(INSTALL) -r requirements-s3.lock || { echo "$(NO_PACKAGES)"; exit 1; }
+	@touch $@
+
+.venv/video: requirements-video.lock | .venv/python
+	@echo "Installing…"
+	@$(INSTALL) -r requirements-video.lock || { echo "$(NO_PACKAGES)"; exit 1; }
 	@touch $@
 
 .venv/otlp: requirements-otlp.lock | .venv/python

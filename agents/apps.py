@@ -26,6 +26,7 @@ class AgentsConfig(AppConfig):
         from agents.files import store
         from agents.knowledge import ingestion
         from agents.library import deletion
+        from agents.media import reader
         from agents.models import Run
         from agents.runs import pubsub
         from agents.workflows import schedules
@@ -33,6 +34,7 @@ class AgentsConfig(AppConfig):
         runs.on_finished(schedules.launch_due)
         runs.on_finished(ingestion.work_if_due)
         ingestion.register_publisher(pubsub.publish)
+        ingestion.register_reader("audio", reader.read_sound)
         runs.on_finished(deletion.erase_if_due)
         signals.connect_receivers(self)
         store.release_on_delete()

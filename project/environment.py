@@ -36,6 +36,7 @@ SECRET_NAMES = {
 MIN_TOKEN_CHARS = 16
 HEADER_PATTERN = re.compile(r"[\w-]+\s*=[ -~]*", re.ASCII)
 SCOPE_PATTERN = re.compile(r"[!#-\[\]-~]+")  # RFC 6749
+LANGUAGE_PATTERN = re.compile(r"[a-z]{2,3}")
 EXPECTED_VALUES = {
     "bool_parsing": '"true" or "false"',
     "int_parsing": "a whole number",
@@ -90,6 +91,22 @@ class Environment(BaseSettings):
     model_key: SecretStr | None = None
     model_road: Literal["auto", "direct", "litellm"] = "auto"
     model_discovery: bool = True
+    transcription_model: str = ""
+    transcription_url: str = ""
+    transcription_key: SecretStr | None = None
+    transcription_language: str = ""
+    transcription_seconds: float = Field(default=300, ge=1, le=86_400)
+    whisper_model: Path | None = None
+    speech_model: str = ""
+    speech_url: str = ""
+    speech_key: SecretStr | None = None
+    speech_voice: str = "alloy"
+    image_model: str = ""
+    image_url: str = ""
+    image_key: SecretStr | None = None
+    vision_model: str = ""
+    vision_url: str = ""
+    vision_key: SecretStr | None = None
     tools: str = ""
     model_retries: int = Field(default=2, ge=0, le=10)
     model_first_seconds: float = Field(default=60, ge=0.1, le=86_400)
@@ -210,7 +227,21 @@ class Environment(BaseSettings):
             raise ValueError("a time zone such as Asia/Tokyo") from None
         return value
 
-    @field_validator("model_url")
+    @field_validator("transcription_language")
+    @classmethod
+    def _check_language_code(cls, value: str) -> str:
+        if value and not LANGUAGE_PATTERN.fullmatch(value):
+            raise ValueError("a language code such as ja or en")
+        return value
+
+    @field_validator("whisper_model")
+    @classmethod
+    def _check_whisper_model(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.is_dir():
+            raise ValueError("a folder with a faster-whisper model")
+        return value
+
+    @field_validator("model_url", "transcription_url", "speech_url", "image_url", "vision_url")
     @classmethod
     def _check_model_url(cls, value: str) -> str:
         parts = urlsplit(value)

@@ -294,9 +294,9 @@ async def _read(reader: asyncio.StreamReader) -> Request:
     pairs = (line.partition(":") for line in head[1:] if line)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Request(
-        method=method, path=path, headers=headers, body=json.loads(body) if body else None
-    )
+    is_form = headers.get("content-type", "").startswith("multipart/")
+    content = body if is_form or not body else json.loads(body)
+    return Request(method=method, path=path, headers=headers, body=content or None)
 
 
 async def _send(reply: Reply, writer: asyncio.StreamWriter) -> None:

@@ -6,6 +6,7 @@ Requests only save rows. A thread of the web process, or of a worker, does the r
 from .documents import add_file, add_folder, add_url, cancel, delete, refresh, retry
 from .progress import topic
 from .queue import process, process_waiting, register_publisher, shut_down, work_if_due
+from .readers import register_reader
 from .sitemaps import SitemapUnreadable, add_sitemap
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "process_waiting",
     "refresh",
     "register_publisher",
+    "register_reader",
     "retry",
     "shut_down",
     "topic",

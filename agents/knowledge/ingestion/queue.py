@@ -29,7 +29,7 @@ from agents.knowledge.parsing import ParsedDocument, UnreadableDocument, parse
 from agents.knowledge.retrieval.tokenizer import detect_language
 from agents.models import Document, Run, StoredFile
 
-from . import progress, web_pages
+from . import progress, readers, web_pages
 from .progress import register_publisher
 
 __all__ = ["process", "process_waiting", "register_publisher", "shut_down", "work_if_due"]
@@ -257,9 +257,16 @@ def _process(lease: _Lease) -> None:
     if document.file is None:
         raise UnreadableDocument(FILE_GONE)
     with local_path(document.file) as path:
-        parsed = parse(path, document.name, mime_type=document.mime_type, progress=lease.report)
+        parsed = _parse(lease, path)
     lease.update(status=Status.INDEXING, done=0, total=0)
     _save(lease, parsed)
+
+
+def _parse(lease: _Lease, path: Path) -> ParsedDocument:
+    document = lease.document
+    if (read := readers.find(document.mime_type)) is not None:
+        return read(path, document.name, document.mime_type, lease.report)
+    return parse(path, document.name, mime_type=document.mime_type, progress=lease.report)
 
 
 def _save(lease: _Lease, parsed: ParsedDocument) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
-Kind = Literal["text", "page", "slide", "sheet", "chapter"]
+Kind = Literal["text", "page", "slide", "sheet", "chapter", "clip"]
 Progress = Callable[[int, int], None]
 
 MAX_CHARS = 20_000_000

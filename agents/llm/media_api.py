@@ -1,0 +1,255 @@
+"""Sound and images by OpenAI's API: transcription, speech, image generation, description.
+
+Each call has a deadline and is retried where that can help. The key only goes to the address it
+belongs to, as with chat models.
+"""
+
+import asyncio
+import base64
+import binascii
+import os
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import aiohttp
+
+from agents.engine.errors import AgentError, ModelError, ModelTimeout
+from agents.engine.resilience import RetryPolicy
+
+from . import http
+from .json_codec import decode, encode
+from .provider_errors import NO_RESPONSE, RETRY_ADVICE, StreamGarbled, explain
+from .routing import Endpoint, resolve_endpoint
+
+CONNECT_SECONDS = 10.0
+MAX_JSON_BYTES = 40 * 1024 * 1024
+NO_IMAGE = "{model!r} returned no image."
+IMAGE_ADVICE = "Check that it is a model that generates images."
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaModel:
+    """A model for sound or images, and where it is."""
+
+    model: str
+    url: str = ""
+    key: str | None = field(default=None, repr=False)
+    seconds: float = 120.0
+    max_retries: int = 2
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratedImage:
+    """An image, and what the provider said about it."""
+
+    data: bytes
+    prompt: str = ""
+    usage: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file in a form."""
+
+    name: str
+    mime_type: str
+    data: bytes
+
+
+async def transcribe(
+    service: MediaModel, sound: Upload, *, language: str = "", prompt: str = ""
+) -> dict[str, Any]:
+    """Return the reply to a recording: its text, and segments where the model has them."""
+    wanted = transcript_format(service.model)
+    form = {"response_format": wanted, "language": language, "prompt": prompt}
+    if wanted == "diarized_json":
+        form |= {"chunking_strategy": "auto", "prompt": ""}  # it rejects prompts
+    try:
+        return await _retry(service, lambda: _send_form(service, sound, form))
+    except ModelError as error:
+        if wanted == "json" or not _is_about_format(error):
+            raise
+        # Servers that only know plain JSON still return the text.
+        form = {"response_format": "json", "language": language}
+        return await _retry(service, lambda: _send_form(service, sound, form))
+
+
+def transcript_format(model: str) -> str:
+    """Return the most detailed format that a model of this name offers."""
+    name = model.rpartition("/")[2].lower()
+    if "diarize" in name:
+        return "diarized_json"
+    return "json" if name.startswith("gpt-") else "verbose_json"
+
+
+def _is_about_format(error: ModelError) -> bool:
+    return "response_format" in str(error)
+
+
+async def _send_form(
+    service: MediaModel, sound: Upload, fields: Mapping[str, str]
+) -> dict[str, Any]:
+    there = _endpoint(service)
+    named = {"model": there.name, **fields}
+    body, content_type = encode_form({k: v for k, v in named.items() if v}, sound)
+    path = "/audio/transcriptions"
+    reply = await _read_json(service, path, body, content_type)
+    if not isinstance(reply.get("text"), str) and not isinstance(reply.get("segments"), list):
+        raise StreamGarbled("a reply without text")
+    return reply
+
+
+def encode_form(fields: Mapping[str, str], file: Upload) -> tuple[bytes, str]:
+    """Return a multipart form with one file, and its content type."""
+    mark = secrets.token_hex(16)
+    parts = [
+        f'--{mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    ]
+    head = (
+        f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{file.name}"\r\n'
+        f"Content-Type: {file.mime_type}\r\n\r\n"
+    )
+    body = b"".join(
+        ["".join(parts).encode(), head.encode(), file.data, f"\r\n--{mark}--\r\n".encode()]
+    )
+    return body, f"multipart/form-data; boundary={mark}"
+
+
+async def speak(service: MediaModel, text: str, *, voice: str) -> AsyncIterator[bytes]:
+    """Yield an MP3 of the text as it arrives."""
+    body = encode(
+        {
+            "model": _endpoint(service).name,
+            "input": text,
+            "voice": voice,
+            "response_format": "mp3",
+        }
+    )
+    opened = _open(service, "/audio/speech", body, "application/json")
+    with_errors = _explained(service)
+    async with with_errors, asyncio.timeout(service.seconds), opened as answer:
+        while piece := await answer.read():
+            yield piece
+
+
+async def generate_image(service: MediaModel, prompt: str, *, size: str) -> GeneratedImage:
+    """Return an image of the prompt."""
+    name = _endpoint(service).name
+    asked = {"model": name, "prompt": prompt, "n": 1, "size": size}
+    if not name.startswith("gpt-image"):
+        asked["response_format"] = "b64_json"  # not a link that we would have to fetch
+    body = encode(asked)
+    reply = await _retry(service, lambda: _read_json(service, "/images/generations", body))
+    try:
+        found = reply["data"][0]
+        data = base64.b64decode(found["b64_json"], validate=True)
+    except (KeyError, IndexError, TypeError, ValueError, binascii.Error):
+        raise ModelError(NO_IMAGE.format(model=service.model), advice=IMAGE_ADVICE) from None
+    usage = reply.get("usage")
+    return GeneratedImage(
+        data=data,
+        prompt=str(found.get("revised_prompt") or ""),
+        usage=usage if isinstance(usage, dict) else {},
+    )
+
+
+async def describe_image(
+    service: MediaModel, image: bytes, mime_type: str, *, question: str, max_tokens: int = 800
+) -> str:
+    """Return what a model that sees says about an image."""
+    url = f"data:{mime_type};base64,{base64.b64encode(image).decode()}"
+    content = [
+        {"type": "text", "text": question},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
+    asked = {
+        "model": _endpoint(service).name,
+        "messages": [{"role": "user", "content": content}],
+        "max_tokens": max_tokens,
+    }
+    body = encode(asked)
+    reply = await _retry(service, lambda: _read_json(service, "/chat/completions", body))
+    try:
+        text = reply["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        text = None
+    if not isinstance(text, str) or not text.strip():
+        raise ModelError(f"{service.model!r} returned no description.", advice=RETRY_ADVICE)
+    return text.strip()
+
+
+async def _retry(service: MediaModel, send: Callable[[], Awaitable[T]]) -> T:
+    policy, attempt = RetryPolicy(max_retries=service.max_retries), 0
+    try:
+        async with asyncio.timeout(service.seconds):
+            while True:
+                attempt += 1
+                try:
+                    async with _explained(service):
+                        return await send()
+                except AgentError as error:
+                    pause = policy.wait(error, attempt)
+                    if pause is None:
+                        raise
+                await asyncio.sleep(pause)
+    except TimeoutError:
+        raise ModelTimeout(NO_RESPONSE.format(model=service.model)) from None
+
+
+@asynccontextmanager
+async def _explained(service: MediaModel) -> AsyncIterator[None]:
+    """Raise errors as sentences without secrets."""
+    try:
+        yield
+    except (AgentError, GeneratorExit, asyncio.CancelledError):
+        raise
+    except TimeoutError:
+        raise ModelTimeout(NO_RESPONSE.format(model=service.model)) from None
+    except Exception as error:
+        # Not `from error`: a provider's message may contain the key, and logs print causes.
+        secret = _endpoint(service).key
+        raise explain(error, model=service.model, secrets=[secret]) from None
+
+
+async def _read_json(
+    service: MediaModel, path: str, body: bytes, content_type: str = "application/json"
+) -> dict[str, Any]:
+    async with _open(service, path, body, content_type) as answer:
+        reply = bytearray()
+        while piece := await answer.read():
+            reply += piece
+            if len(reply) > MAX_JSON_BYTES:
+                raise StreamGarbled("a reply that is too large")
+    value = decode(bytes(reply))
+    if not isinstance(value, dict):
+        raise StreamGarbled("a reply that is not an object")
+    return value
+
+
+@asynccontextmanager
+async def _open(
+    service: MediaModel, path: str, body: bytes, content_type: str
+) -> AsyncIterator[http.StreamingResponse]:
+    there = _endpoint(service)
+    headers = {"Content-Type": content_type, "Accept": "*/*"}
+    if there.key:
+        headers["Authorization"] = f"Bearer {there.key}"
+    patience = aiohttp.ClientTimeout(
+        total=None, sock_connect=CONNECT_SECONDS, sock_read=service.seconds
+    )
+    base = f"{there.url}/v1" if there.has_own_api else there.url
+    async with http.post(f"{base}{path}", body, headers, patience) as answer:
+        yield answer
+
+
+def _endpoint(service: MediaModel) -> Endpoint:
+    return resolve_endpoint(
+        service.model, service.environ, base_url=service.url or None, api_key=service.key
+    )

@@ -1,0 +1,1 @@
+"""Sound, video and images: transcripts, key frames, speech, and tools that make or describe."""

@@ -1,0 +1,43 @@
+"""The models for sound and images, as configured by environment variables."""
+
+from typing import Literal
+
+from django.conf import settings
+from django.utils.translation import gettext_noop
+
+from agents.llm.media_api import MediaModel
+
+Service = Literal["transcription", "speech", "image", "vision"]
+
+NO_TRANSCRIPTION = gettext_noop(
+    "Audio can't be transcribed: no transcription model is configured."
+)
+NO_IMAGE_MODEL = gettext_noop("Images can't be generated: no image model is configured.")
+SPEECH_SECONDS, IMAGE_SECONDS, VISION_SECONDS = 120.0, 180.0, 60.0
+
+
+def find(service: Service) -> MediaModel | None:
+    """Return the model for a service, or None if there is none."""
+    environment = settings.ENVIRONMENT
+    model = getattr(environment, f"{service}_model")
+    if not model:
+        return None
+    key = getattr(environment, f"{service}_key")
+    seconds = {
+        "transcription": environment.transcription_seconds,
+        "speech": SPEECH_SECONDS,
+        "image": IMAGE_SECONDS,
+        "vision": VISION_SECONDS,
+    }
+    return MediaModel(
+        model=model if "/" in model else f"openai/{model}",
+        url=getattr(environment, f"{service}_url"),
+        key=key.get_secret_value() if key else None,
+        seconds=seconds[service],
+        max_retries=environment.model_retries,
+    )
+
+
+def can_transcribe() -> bool:
+    """Whether recordings become text here, by a configured model or on this machine."""
+    return bool(settings.ENVIRONMENT.transcription_model or settings.ENVIRONMENT.whisper_model)

@@ -1,0 +1,38 @@
+"""Whether a WAV recording is silent; other formats need ffmpeg."""
+
+import math
+import sys
+import wave
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.utils.translation import gettext_noop
+
+NEARLY_SILENT = gettext_noop("No speech was found: the recording is nearly silent.")
+# The loudest tenth of a second of somebody who speaks is far above this.
+SILENT_DECIBELS = -50.0
+WINDOWS_A_SECOND = 10
+FULL_SCALE = 32_768
+
+
+def is_silent(path: Path) -> bool | None:
+    """Whether no tenth of a second is loud enough; None if it can't be measured."""
+    try:
+        with wave.open(str(path), "rb") as file:
+            if file.getsampwidth() != 2:
+                return None
+            size = max(1, file.getframerate() // WINDOWS_A_SECOND)
+            # It ends at the first loud moment, so speech costs next to nothing.
+            return all(level < SILENT_DECIBELS for level in _levels(file, size))
+    except (wave.Error, EOFError, OSError):
+        return None
+
+
+def _levels(file: wave.Wave_read, size: int) -> Iterator[float]:
+    while data := file.readframes(size):
+        samples = array("h", data[: len(data) // 2 * 2])
+        if sys.byteorder == "big":
+            samples.byteswap()
+        square = sum(sample * sample for sample in samples) / max(1, len(samples))
+        yield 10 * math.log10(square / FULL_SCALE**2) if square else -120.0

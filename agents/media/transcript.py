@@ -1,0 +1,137 @@
+"""What was said when, without what a model only imagined."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from agents.knowledge.parsing import ParsedPart
+
+# Whisper's own limits: above and below these it heard nothing, or repeats itself.
+NO_SPEECH, SURELY_NO_SPEECH, UNSURE, REPETITIVE = 0.6, 0.9, -0.8, 2.4
+MAX_REPEATS = 2
+PART_SECONDS = 300
+MAX_LINE_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """Words from one moment to another; `speaker` if the model tells voices apart."""
+
+    start: float
+    end: float
+    text: str
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """A recording's words; without times, it has one segment from the beginning."""
+
+    segments: tuple[Segment, ...] = ()
+    language: str = ""
+    is_timed: bool = True
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def text(self) -> str:
+        """The words alone, as somebody would write them."""
+        parts = [segment.text for segment in self.segments]
+        return ("" if self.language == "ja" else " ").join(parts).strip()
+
+
+def parse_reply(reply: Mapping[str, Any]) -> Transcript:
+    """Read a transcription service's reply, in any of its formats."""
+    language = LANGUAGES.get(str(reply.get("language", "")).lower(), "")
+    found = reply.get("segments")
+    if isinstance(found, list) and found:
+        segments = tuple(_spoken(found))
+        return Transcript(segments=segments, language=language)
+    text = str(reply.get("text") or "").strip()
+    only = (Segment(start=0, end=0, text=text),) if text else ()
+    return Transcript(segments=only, language=language, is_timed=False)
+
+
+LANGUAGES = {"japanese": "ja", "ja": "ja", "english": "en", "en": "en"}
+
+
+def _spoken(found: Iterable[Any]) -> Iterator[Segment]:
+    last, repeats = "", 0
+    for raw in found:
+        if not isinstance(raw, Mapping) or _is_imagined(raw):
+            continue
+        text = str(raw.get("text") or "").strip()
+        repeats = repeats + 1 if text == last else 0
+        last = text
+        if text and repeats < MAX_REPEATS:
+            yield Segment(
+                start=_number(raw.get("start"), 0.0),
+                end=_number(raw.get("end"), 0.0),
+                text=text,
+                speaker=str(raw.get("speaker") or "")[:60],
+            )
+
+
+def _is_imagined(raw: Mapping[str, Any]) -> bool:
+    """Whether a model wrote words where nobody spoke, as Whisper does in silence."""
+    silence = _number(raw.get("no_speech_prob"), 0.0)
+    sureness = _number(raw.get("avg_logprob"), 0.0)
+    is_quiet = silence > SURELY_NO_SPEECH or (silence > NO_SPEECH and sureness < UNSURE)
+    return is_quiet or _number(raw.get("compression_ratio"), 1.0) > REPETITIVE
+
+
+def _number(value: Any, default: float) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and value == value else default
+
+
+def time_code(seconds: float) -> str:
+    """Return a time as 1:02:03 or 02:03."""
+    whole = int(max(0.0, seconds))
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes:02}:{left:02}"
+
+
+def to_lines(transcript: Transcript) -> list[tuple[float, str]]:
+    """Return the words in lines with their times, such as `[00:12] Speaker 1: Good morning.`"""
+    if not transcript.is_timed:
+        return [(segment.start, segment.text) for segment in transcript.segments]
+    lines: list[tuple[float, str]] = []
+    for group in _joined(transcript):
+        first = group[0]
+        glue = "" if transcript.language == "ja" else " "
+        who = f"{first.speaker}: " if first.speaker else ""
+        text = glue.join(segment.text for segment in group)
+        lines.append((first.start, f"[{time_code(first.start)}] {who}{text}"))
+    return lines
+
+
+def _joined(transcript: Transcript) -> Iterator[list[Segment]]:
+    """Join short segments of the same speaker, so that lines are sentences."""
+    group: list[Segment] = []
+    for segment in transcript.segments:
+        if group and (
+            segment.speaker != group[0].speaker
+            or segment.end - group[0].start > MAX_LINE_SECONDS
+        ):
+            yield group
+            group = []
+        group.append(segment)
+    if group:
+        yield group
+
+
+def to_parts(lines: Iterable[tuple[float, str]]) -> list[ParsedPart]:
+    """Return parts of five minutes each."""
+    parts: list[ParsedPart] = []
+    for index, group in groupby(lines, lambda line: int(line[0] // PART_SECONDS)):
+        begin, end = index * PART_SECONDS, (index + 1) * PART_SECONDS
+        text = "\n\n".join(line for _start, line in group)
+        label = f"{time_code(begin)}–{time_code(end)}"
+        parts.append(
+            ParsedPart(
+                kind="clip", number=len(parts) + 1, label=label, text=text, is_recognized=True
+            )
+        )
+    return parts
