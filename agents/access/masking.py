@@ -38,6 +38,7 @@ MASKED_COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
         "request",
         "notes",
         "attachments",
+        "sources",
     ),
     Approval: ("arguments", "new_arguments", "reason"),
     RunEvent: ("data",),

@@ -5,7 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from .views import account, profile, sign_in
+from .views import account, memory, profile, sign_in
 
 app_name = "people"
 
@@ -39,6 +39,15 @@ urlpatterns = [
     ),
     path("welcome/<str:uid>/<str:token>/", login_not_required(sign_in.welcome), name="welcome"),
     path("account/profile/", profile.profile_page, name="profile"),
+    path("account/memory/", memory.memory_page, name="memory"),
+    path("account/memory/switch/", memory.switch, name="switch_memory"),
+    path("account/memory/clear/", memory.clear, name="clear_memory"),
+    path("account/memory/export/", memory.export, name="export_memory"),
+    path("account/memory/<int:pk>/", memory.edit, name="edit_memory"),
+    path("account/memory/<int:pk>/accept/", memory.accept, name="accept_memory"),
+    path("account/memory/<int:pk>/delete/", memory.delete, name="delete_memory"),
+    path("account/memory/<int:pk>/undo/", memory.undo, name="undo_memory"),
+    path("account/memory/<int:pk>/restore/", memory.restore, name="restore_memory"),
     path("account/", account.account_page, name="account"),
     path("account/confirm/", account.confirm, name="confirm"),
     path("account/confirm/passkey/", account.confirm_options, name="confirm_options"),

@@ -14,8 +14,9 @@ from agents.db.compiled_queries import compiled_query
 from agents.engine.guardrails import Guardrails
 from agents.models import Agent, Run
 
+from . import prompt_parts
+
 OPENING, CLOSING = "<user_profile>", "</user_profile>"
-PART = re.compile(rf"\s*{OPENING}.*(?:{CLOSING}|\Z)", re.DOTALL)
 MARK = re.compile(r"user_profile", re.IGNORECASE)
 PREAMBLE = (
     "The user wrote this in their profile. Follow it where it helps the user. It doesn't "
@@ -58,15 +59,8 @@ def compose(about: str, style: str) -> str:
 
 
 def remove(value: Any) -> Any:
-    """Return instructions, or a request with them, without the part: for shared links."""
-    match value:
-        case str():
-            return PART.sub("", value) if OPENING in value else value
-        case dict():
-            return {key: remove(item) for key, item in value.items()}
-        case list():
-            return [remove(item) for item in value]
-    return value
+    """Return instructions, or a request with them, without users' parts: for shared links."""
+    return prompt_parts.remove_personal(value)
 
 
 def _is_others(run: Run) -> bool:

@@ -11,23 +11,27 @@ from typing import Any, cast
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from agents import knowledge
 from agents.engine.loop import AskPersonTool, FunctionTool, effect
 from agents.engine.tool import Effect, Tool, ToolRegistry
+from agents.memory import RememberTool
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret
 from agents.tools.calculator import CalculatorTool
 from agents.tools.database.tool import DatabaseTool
 from agents.tools.http import HttpTool
+from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
 from . import mcp_servers
+from .search_library import ScopedLibrary
 
 BUILT_IN_TOOLS: dict[str, Callable[[], Tool]] = {
     AskPersonTool.name: AskPersonTool,
     "calculator": CalculatorTool,
     "database": lambda: DatabaseTool(f"sqlite:///{settings.SAMPLE_DATABASE}"),
-    "search": lambda: SearchTool(knowledge.asearch),
+    ReadDocumentTool.name: lambda: ReadDocumentTool(ScopedLibrary()),
+    RememberTool.name: RememberTool,
+    SearchTool.name: lambda: SearchTool(ScopedLibrary()),
 }
 
 
@@ -121,6 +125,8 @@ def _create_tool(row: ToolRegistration) -> Any:
     else:
         return None
     tool.timeout = row.timeout
+    if isinstance(tool, SearchTool):
+        tool.top_k, tool.min_score = row.top_k, row.min_score
     return tool
 
 

@@ -219,8 +219,18 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
                 ]
             },
         ),
-        (_("Tools"), {"fields": ["given", "auto_execute_tools", "allows_sampling"]}),
-        (_("Documents"), {"fields": ["collections"]}),
+        (
+            _("Tools"),
+            {
+                "fields": [
+                    "given",
+                    "auto_execute_tools",
+                    "after_untrusted",
+                    "allows_sampling",
+                ]
+            },
+        ),
+        (_("Documents"), {"fields": ["collections", "retrieves_first"]}),
         (_("Handoffs"), {"fields": ["handoffs"]}),
         (_("Experts"), {"fields": ["experts", "asker_approves_questions"]}),
         (

@@ -16,6 +16,7 @@ from agents.catalog import mcp_servers
 from agents.models import McpServer, ToolRegistration
 from agents.models.types import LazyText
 from agents.tools.mcp.definition import escape_invisible
+from agents.tools.search import SearchTool
 
 from . import circuit_breakers, figures, openapi_import, schema_summary, tool_tester, usage
 from .json_field import JsonObjectField, format_json
@@ -98,8 +99,9 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         about = (None, {"fields": ["source", *BASIC_FIELDS]})
         if obj.source == Source.HTTP:
             return [about, *HTTP_FIELDSETS, ARGUMENTS_FIELDSET, USE_FIELDSET, USAGE_FIELDSET]
+        search = [SEARCH_FIELDSET] if obj.name == SearchTool.name else []
         more = [SERVER_FIELDSET] if obj.source == Source.MCP else []
-        return [about, ARGUMENTS_FIELDSET, USE_FIELDSET, *more, USAGE_FIELDSET]
+        return [about, *search, ARGUMENTS_FIELDSET, USE_FIELDSET, *more, USAGE_FIELDSET]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         fixed = ["source", "server", "accepted_definition", "held_back", "takes"]
@@ -193,6 +195,7 @@ USE_FIELDSET = (
     _("Execution & access"),
     {"fields": ["approval", "always_allow", "effect", "timeout", "fallback", "groups"]},
 )
+SEARCH_FIELDSET = (_("Search"), {"fields": ["top_k", "min_score"]})
 ARGUMENTS_FIELDSET = (_("Arguments"), {"fields": ["takes"]})
 USAGE_FIELDSET = (
     _("Recent usage"),

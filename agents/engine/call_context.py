@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 from .call_timeout import CallTimeout
 from .errors import ToolError
+from .material.run_material import RunMaterial, Source
 
 
 class QuestionUnavailable(ToolError):
@@ -85,6 +86,14 @@ class CallContext:
         """Give the call its full timeout from now, e.g. once its server has started."""
         if self.timeout is not None:
             self.timeout.extend()
+
+    def number_sources(self, sources: Sequence[Source]) -> list[Source]:
+        """Return the passages with their numbers, which are unique in the run."""
+        return RunMaterial().number(sources)
+
+    def find_source(self, number: int) -> Source | None:
+        """Return the passage with this number in the run."""
+        return None
 
     async def ask(self, question: Question) -> QuestionAnswer:
         """Ask the run's user and wait for the answer; raise QuestionUnavailable."""

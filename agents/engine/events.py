@@ -46,8 +46,11 @@ DELTA_TYPES = (EventType.DELTA, EventType.THOUGHT_DELTA)
 class StatusKind(StrEnum):
     """Kinds of `status` events, each with the data that it has besides its step."""
 
+    CITATIONS_REMOVED = "citations_removed"  # numbers that no source has
     COMPACTION = "compaction"  # dropped, shortened: messages; see also `compaction_note`
     DEGRADED = "degraded"  # tool
+    EARLIER_SOURCES = "earlier_sources"  # sources: cited passages of earlier answers
+    EMBEDDED_INSTRUCTIONS = "embedded_instructions"  # tool, message: what it returned
     FINISHED_ANYWAY = "finished_anyway"  # Stop came too late
     LIMITED = "limited"  # limit, most, model
     MEMORY = "memory"  # saved, used: memories

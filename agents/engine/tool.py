@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from .errors import DuplicateToolError, ToolNotFoundError
+from .material.run_material import Source
 
 ToolInput = str | Mapping[str, Any]
 Effect = Literal["read", "idempotent", "at_most_once"]
@@ -47,7 +48,8 @@ class ToolResult:
     `mendable` errors come from the input: a retry is useless, but the model can correct it. A
     `note` is about the output, e.g. that it is rounded, and isn't part of it. `is_data` means
     that the output is JSON: plan steps read it as a value, so 6 is a number. `is_late` means
-    that the tool gave up waiting, so how far the call got is unknown.
+    that the tool gave up waiting, so how far the call got is unknown. `sources` are the
+    numbered passages in the output of a search; None means that it is no search.
     """
 
     output: str = ""
@@ -57,6 +59,7 @@ class ToolResult:
     is_data: bool = False
     is_late: bool = False
     attachments: tuple[Attachment, ...] = ()
+    sources: tuple[Source, ...] | None = None
 
     @property
     def is_error(self) -> bool:
@@ -75,7 +78,8 @@ class Tool(Protocol):
     """Anything with a name, a description and `execute`.
 
     A tool can also have `parameters` (the JSON schema of its input), `effect` (of repeating a
-    call) and `timeout` (seconds).
+    call), `timeout` (seconds) and `is_untrusted` (it returns text from outside, which a model
+    must not obey).
     """
 
     name: str

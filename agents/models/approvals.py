@@ -77,6 +77,10 @@ class Approval(models.Model):
             _("This question will be sent to experts. They see only the question."),
         )
         ELICITATION = "elicitation", _("A running tool needs information from you.")
+        UNTRUSTED = (
+            "untrusted",
+            _("This run has read text that could contain instructions to the model."),
+        )
 
     run = models.ForeignKey(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="approvals"

@@ -67,6 +67,11 @@ class Agent(Restricted):
         HIDDEN = "hidden", _("Replaced before the model sees it, restored in the answer")
         UNKEPT = "unkept", _("Masked before the trace is saved")
 
+    class AfterUntrusted(models.TextChoices):
+        SUSPICIOUS = "suspicious", _("If the text contains instructions")
+        ALWAYS = "always", _("Always")
+        NEVER = "never", _("Never")
+
     # Chosen by a user for a run, so they are no columns.
     effort = ""
     temperature: float | None = None
@@ -178,6 +183,27 @@ class Agent(Restricted):
         help_text=_(
             "Documents this agent searches, as far as the user can open them. If none is "
             "selected, it searches everything the user can open."
+        ),
+    )
+    retrieves_first = models.BooleanField(
+        _("search before the first step"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "When on, every question is searched for in the documents before the model "
+            "answers. Requires the search tool."
+        ),
+    )
+    after_untrusted = models.CharField(
+        _("approval after reading untrusted text"),
+        max_length=10,
+        choices=AfterUntrusted,
+        default=AfterUntrusted.SUSPICIOUS,
+        db_default=AfterUntrusted.SUSPICIOUS.value,
+        help_text=_(
+            "Documents, web pages and results of HTTP and MCP tools are untrusted. Once a run "
+            "has read some, tools with side effects need the user's approval, also if users "
+            "always allow them."
         ),
     )
     asker_approves_questions = models.BooleanField(

@@ -56,6 +56,10 @@ class Memory(models.Model):
         ACTIVE = "active", pgettext_lazy("memory", "Saved")
         PROPOSED = "proposed", pgettext_lazy("memory", "Suggested")
 
+    class Kind(models.TextChoices):
+        FACT = "fact", _("Fact")
+        PREFERENCE = "preference", _("Preference")
+
     class Source(models.TextChoices):
         STATED = "stated", _("You asked for it in a chat")
         AGENT = "agent", _("An agent suggested it")
@@ -81,6 +85,14 @@ class Memory(models.Model):
         max_length=80,
         blank=True,
         help_text=_("E.g. home city. A newer fact about the same subject replaces it."),
+    )
+    kind = models.CharField(
+        _("kind"),
+        max_length=12,
+        choices=Kind,
+        default=Kind.FACT,
+        db_default=Kind.FACT.value,
+        help_text=_("Agents always get preferences, and facts when they fit the question."),
     )
     text = models.CharField(_("text"), max_length=MAX_CHARS)
     digest = models.CharField(_("digest"), max_length=64, editable=False)

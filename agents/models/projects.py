@@ -4,6 +4,7 @@ from typing import Self
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from .access import Membership
@@ -90,6 +91,9 @@ class Project(models.Model):
     @property
     def topic(self) -> str:
         return f"{TOPIC_PREFIX}{self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("chat:project", args=[self.pk])
 
 
 class ProjectMember(Membership):

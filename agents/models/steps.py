@@ -69,6 +69,19 @@ class AgentStep(models.Model):
         db_default=models.Value([], models.JSONField()),
         help_text=_("Images, sounds and files that the tool returned."),
     )
+    sources = models.JSONField(
+        _("sources"),
+        default=list,
+        blank=True,
+        db_default=models.Value([], models.JSONField()),
+        help_text=_("Passages that a search returned, with their numbers."),
+    )
+    is_untrusted = models.BooleanField(
+        _("untrusted"),
+        default=False,
+        db_default=False,
+        help_text=_("Whether the observation is text from outside."),
+    )
     request = models.JSONField(_("request"), null=True, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=1)
     notes = models.JSONField(

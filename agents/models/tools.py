@@ -76,6 +76,20 @@ class ToolRegistration(Restricted):
             "Calls that must not be repeated can be allowed in one chat at most."
         ),
     )
+    top_k = models.PositiveSmallIntegerField(
+        _("passages per search"),
+        default=5,
+        db_default=5,
+        validators=[MinValueValidator(1), MaxValueValidator(50)],
+        help_text=_("How many passages a search returns, 1–50."),
+    )
+    min_score = models.FloatField(
+        _("minimum score"),
+        default=0.0,
+        db_default=0.0,
+        validators=[MinValueValidator(0), MaxValueValidator(1)],
+        help_text=_("Passages with a lower score are left out. 0 returns all."),
+    )
     effect = models.CharField(
         _("side effects"), max_length=12, choices=Effect, blank=True, default=Effect.TOOL
     )

@@ -121,6 +121,7 @@ def _step_dict(step: AgentStep) -> dict[str, Any]:
         "action_input",
         "observation",
         "attachments",
+        "sources",
         "request",
         "attempts",
         "notes",

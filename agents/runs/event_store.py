@@ -284,10 +284,24 @@ def _tool_messages(calls: Sequence[AgentStep]) -> list[Message]:
         for step in calls
     ]
     answers = [
-        {"role": "tool", "tool_call_id": step.call_id, "content": _tool_result(step)}
+        {
+            "role": "tool",
+            "tool_call_id": step.call_id,
+            "content": _tool_result(step),
+            **_provenance(step),
+        }
         for step in calls
     ]
     return [{"role": "assistant", "content": None, "tool_calls": tool_calls}, *answers]
+
+
+def _provenance(step: AgentStep) -> dict[str, Any]:
+    """Return what later runs need to know about a result: its passages, and its trust."""
+    if not step.is_untrusted:
+        return {}
+    kinds = {note.get("kind") for note in step.notes}
+    about = {"sources": step.sources, "is_suspect": StatusKind.EMBEDDED_INSTRUCTIONS in kinds}
+    return {"untrusted": step.action, **{k: v for k, v in about.items() if v}}
 
 
 def _arguments(step: AgentStep) -> dict[str, Any]:

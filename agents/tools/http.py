@@ -68,6 +68,8 @@ class HttpTool:
     exactly where each argument goes (`http_binding`).
     """
 
+    is_untrusted = True
+
     def __init__(
         self,
         definition: Mapping[str, Any],

@@ -26,6 +26,8 @@ from agents.models import (
     DeletedUsage,
     Document,
     Membership,
+    Memory,
+    Project,
     Run,
     Schedule,
     ToolGrant,
@@ -42,7 +44,7 @@ PIECE_BYTES = 256 * 1024
 SCHEMA = "ashiato.person/1"
 PROFILE_COLUMNS = (
     *("display_name", "language", "time_zone", "date_format", "clock"),
-    *("has_single_keys", "has_instructions", "about_me", "answer_style"),
+    *("has_single_keys", "has_memory", "has_instructions", "about_me", "answer_style"),
 )
 SIGN_IN_ACTIONS = r"^(signin|password|mfa)\."
 
@@ -143,6 +145,9 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
     published = ("session_id", "level", "made_at", "updated_at", "expires_at", "opened")
     imported = ("files", "status", "sources", "found", "created_at", "ended_at")
     times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
+    remembered: tuple[str, ...] = ("id", "project_id", "subject", "kind", "text", "status")
+    remembered += ("source", "run_id", "valid_from", "valid_to", "superseded_by_id")
+    grouped = ("name", "description", "instructions", "created_at")
     filed = ("session_id", "pinned_at", "archived_at", "folder_id")
     collected = ("id", "name", "description", "is_open", "created_at", "deleted_at")
     described = (
@@ -171,6 +176,8 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("share-links", ShareLink.objects.filter(made_by=user), links),
         ("public-links", PublicLink.objects.filter(made_by=user), published),
         ("prompts", Prompt.objects.filter(user=user), ("name", "title", "text", "sharing")),
+        ("memories", Memory.objects.for_user(user), remembered),
+        ("projects", Project.objects.for_user(user), grouped),
         ("imports", ChatImport.objects.filter(user=user), imported),
         (
             "saved-views",

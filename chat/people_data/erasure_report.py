@@ -14,6 +14,8 @@ from agents.models import (
     Approval,
     AuditEntry,
     Collection,
+    Memory,
+    Project,
     Run,
     RunAttachment,
     RunEvent,
@@ -133,6 +135,8 @@ def plan(user: User) -> ErasurePlan:
             ErasureCount(
                 what=_("Documents"), count=personal_data.erasable_documents(user).count()
             ),
+            ErasureCount(what=_("Memories"), count=Memory.objects.filter(user=user).count()),
+            ErasureCount(what=_("Projects"), count=Project.objects.filter(owner=user).count()),
             ErasureCount(what=_("Schedules"), count=Schedule.objects.filter(user=user).count()),
             ErasureCount(
                 what=_("Folders that MCP servers have for this user and their chats"),
@@ -192,6 +196,7 @@ def count_rows(user: User) -> list[ErasureCount]:
         Folder.objects.filter(user=user),
         Collection.objects.filter(owner=user),
         personal_data.erasable_documents(user),
+        Memory.objects.filter(user=user),
     ]
     return to_counts(Counter({row.model: row.distinct().count() for row in rows}))
 

@@ -12,7 +12,7 @@ from django.db.models import Model, Q
 from agents.access import audit
 from agents.accounts.models import Profile
 from agents.engine.events import EventType
-from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.models import AgentStep, Approval, Memory, Project, Run, RunEvent
 from agents.review.models import Comment, Note, Rating, Review
 from chat.models import ChatSession, Message, Prompt, PublicLink
 
@@ -104,6 +104,8 @@ def source_rows(user: User) -> dict[type[Model], Q]:
         Review: Q(flagged_by=user) | Q(corrected_by=user),
         Profile: Q(user=user),
         Prompt: Q(user=user),
+        Memory: Q(user=user),
+        Project: Q(owner=user),
     }
 
 
@@ -121,6 +123,8 @@ def _authored_texts(user: User) -> Iterator[str]:
         (Rating.objects.filter(user=user), "comment"),
         (Note.objects.filter(author=user), "text"),
         (Prompt.objects.filter(user=user), "text"),
+        (Memory.objects.filter(user=user), "text"),
+        (Project.objects.filter(owner=user), "instructions"),
         (Profile.objects.filter(user=user), "about_me"),
         (Profile.objects.filter(user=user), "answer_style"),
         (Review.objects.filter(flagged_by=user), "why"),

@@ -30,6 +30,9 @@ from agents.models import (
     AgentVersion,
     Approval,
     Chunk,
+    HistorySummary,
+    Memory,
+    Project,
     Run,
     RunEvent,
     Schedule,
@@ -65,7 +68,10 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
         "parameters",
     ),
     RunEvent: ("data",),
-    AgentStep: ("thought", "action_input", "observation", "request", "notes", "attachments"),
+    AgentStep: (
+        *("thought", "action_input", "observation", "request", "notes"),
+        *("attachments", "sources"),
+    ),
     Approval: ("arguments", "new_arguments", "reason"),
     Rating: ("comment",),
     Comment: ("text",),
@@ -78,6 +84,9 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     AgentVersion: ("note",),
     Profile: ("about_me", "answer_style"),
     Prompt: ("title", "text"),
+    Memory: ("subject", "text"),
+    HistorySummary: ("text",),
+    Project: ("name", "description", "instructions"),
     LogEntry: ("object_repr", "change_message"),
 }
 # Configuration belongs to the installation: matches are only reported.

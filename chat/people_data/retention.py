@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from agents.access import audit
 from agents.db import database
+from agents.memory import store as memory_store
 from agents.models import AuditEntry, AuditPerson, DeletedUsage, Run, Upkeep
 from agents.review.models import Example, Review
 from chat.imports import jobs
@@ -65,6 +66,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         server_files.delete_unowned()
         DeletedUsage.objects.filter(day__lt=timezone.localdate() - timedelta(days=1)).delete()
         public_links.delete_expired()
+        memory_store.purge_deleted()
         jobs.delete_old(now)
         _save_result(done, now)
     return done

@@ -22,6 +22,7 @@ from agents.models import (
     Document,
     GuardrailHit,
     GuardrailPattern,
+    Memory,
     ReviewScope,
     Run,
     RunAttachment,
@@ -205,6 +206,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
     comment = Comment.objects.create(run=run, step=1, text="Hm.", author=owner)
     view = SavedView.objects.create(user=owner, name="mine", query="status:failed")
     folder = Folder.objects.create(user=owner, name="Tea")
+    memory = Memory.objects.create(user=owner, text="I like tea", digest="d")
     prompt = Prompt.objects.create(user=owner, name="p", title="P", text="p", sharing="groups")
     prompt.groups.add(Group.objects.get_or_create(name="Team")[0])
     people["reader"].groups.add(*prompt.groups.all())
@@ -213,6 +215,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "chat/<int:pk>": chat.pk,
         "prompts/<int:pk>": prompt.pk,
         "chat/folders/<int:pk>": folder.pk,
+        "account/memory/<int:pk>": memory.pk,
         "traces/<int:pk>": run.pk,
         "api/runs/<int:pk>": run.pk,
         "workflows/<int:pk>": workflow.pk,

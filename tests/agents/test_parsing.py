@@ -168,6 +168,14 @@ def test_a_page_is_its_main_content_in_any_encoding(encoding: str) -> None:
         ("<table><tr><td>layout</table>", "layout"),
         ("<a href=/x><h3>Card</h3><p>Text</p></a>", "### Card\n\nText"),
         ("<header><h1>Title</h1></header><p>Body text.</p>", "# Title\n\nBody text."),
+        ("<div class=sidebar><p>A note in a box.</p></div>x", "A note in a box.\n\nx"),
+        ("<div id=_sharing_files_at_work><p>Section</p></div>", "Section"),
+        ("<ul><li>one<p>loose</p>two</ul>", "- one\n\n  loose\n\n  two"),
+        ("<ul>bare<li>one</ul>", "- bare\n- one"),
+        ("<dl><dt>T<dd>D</dd><p>loose</dl>", "**T**\n\nD\n\nloose"),
+        ("<table><tr><td><img><th>Tip<tr><td><td>Do it.</table>", "Tip\n\nDo it."),
+        ("<html xmlns='http://www.w3.org/1999/xhtml'><a id='x'/><p>a</p><div/>b", "a\n\nb"),
+        ("<p>x</p><ul><li><a href=n>Next</a></ul>", "x"),
     ],
 )
 def test_html_elements_become_markdown(page: str, expected: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any
 
 from agents.access import permissions
@@ -12,9 +13,13 @@ from agents.engine.planner import ReActPlanner
 from agents.engine.plans import ExecutionPlan, read_definition
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.tool import Tool
+from agents.memory import RememberTool
+from agents.memory.candidates import Candidate, find_candidates
+from agents.memory.user_requests import Request, save_requested
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 
 from .. import agent_versions, custom_instructions, planner_factory, tool_factory
+from . import search_tools
 from .errors import AgentForbidden, NoAgentAvailable
 from .guardrails import active_patterns, guardrails_from
 from .personal_data import pseudonymizer_for
@@ -46,6 +51,8 @@ class AgentConfig:
     experts: tuple[str, ...] = ()  # groups of people it can ask
     limits: dict[str, int] = field(default_factory=dict)  # max calls per tool
     notes: tuple[dict[str, Any], ...] = ()  # about what the instructions contain
+    memories: tuple[Candidate, ...] = ()  # that may fit the question
+    request: Request | None = None  # what the user asked to remember
 
 
 def load_team(run: Run) -> list[AgentConfig]:
@@ -130,6 +137,7 @@ def _load_config(
     others = [other for other in reachable if other.pk not in closed.agents]
     sub_agents = [other for other in others if other != agent]
     own = tool_factory.build_tools(tools)
+    own, documents = search_tools.bind(run, agent, own)
     experts = expert_groups(run, agent) if _may_ask_people(agent, own) else ()
     for person in (tool for tool in own if isinstance(tool, AskPersonTool)):
         person.experts = experts
@@ -141,9 +149,15 @@ def _load_config(
         pseudonymizer_for(run, agent, pseudonymizer),
     )
     patterns = active_patterns(run, agent)
+    rules = cache(partial(guardrails_from, agent, patterns))  # built only if needed
+    for tool in own:
+        if isinstance(tool, RememberTool):
+            tool.bind(run, agent, rules())
     if is_first and (about := custom_instructions.for_run(run, agent)):
-        about = custom_instructions.screened(about, guardrails_from(agent, patterns))
+        about = custom_instructions.screened(about, rules())
         planners = [one.with_instructions(one.instructions + about) for one in planners]
+    if documents:
+        planners = [one.with_instructions(one.instructions + documents) for one in planners]
     return AgentConfig(
         agent,
         planners,
@@ -154,6 +168,8 @@ def _load_config(
         is_rerun=run.is_rerun and not run.is_continuation,
         experts=experts,
         limits=tool_limits(links),
+        memories=tuple(find_candidates(run, agent)) if is_first else (),
+        request=save_requested(run, agent, rules) if is_first else None,
     )
 
 

@@ -16,17 +16,20 @@ from agents.engine.loop import (
     Handoff,
     HistoryLimits,
     OutputSchema,
+    UntrustedPolicy,
     standard_policy,
 )
 from agents.engine.plans import MergeStrategy, Orchestrator, Panel, WorkflowRuntime
 from agents.engine.resilience import RetryPolicy
 from agents.engine.tool import Tool, ToolRegistry
 from agents.models import Agent, Run, WorkflowVersion
+from agents.tools.search import SearchTool
 
 from .. import tool_factory, tool_grants
 from .circuits import CIRCUITS
 from .config import AgentConfig, load_team, load_workflow
 from .guardrails import guardrails_from
+from .memory_part import with_memory
 from .personal_data import run_attachment_store
 
 RegistryLoader = Callable[..., Awaitable[ToolRegistry]]  # like tool_factory.build_registry
@@ -41,7 +44,8 @@ async def build(
     """
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
-    everybody = await database.run(load_team, run)
+    first, *others = await database.run(load_team, run)
+    everybody = [await with_memory(run, first), *others]
     team = await _build_team(everybody, registry, asks, run_attachment_store(run), run)
     return team[everybody[0].agent.name]
 
@@ -90,6 +94,7 @@ async def _build_team(
             name=agent.name,
             attachments=attachments,
             grants=_grant_check(run, parts, more),
+            asks=asks,
         )
     return team
 
@@ -117,6 +122,7 @@ def _build_runtime(
     name: str,
     attachments: AttachmentStore,
     grants: GrantCheck | None = None,
+    asks: bool = True,
 ) -> AgentRuntime:
     agent, (planner, *fallbacks) = parts.agent, parts.planners
     return make(
@@ -141,6 +147,8 @@ def _build_runtime(
         attachments=attachments,
         allows_sampling=agent.allows_sampling,
         grants=grants,
+        after_untrusted=cast(UntrustedPolicy, agent.after_untrusted if asks else "never"),
+        retrieval_tool=SearchTool.name if agent.retrieves_first else "",
         history_limits=_history_limits(agent),
         notes=parts.notes,
         name=name,

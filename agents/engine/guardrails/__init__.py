@@ -2,6 +2,7 @@
 
 from .checks import STAGES, GuardrailAction, Guardrails, Inspection, Pattern, try_pattern
 from .confusables import fold
+from .invisible import strip_invisible
 from .normalization import LINK_TARGET, MAX_GAP_CHARS, normalize
 from .patterns import Stage
 from .stream_filter import Match, find_matches
@@ -19,5 +20,6 @@ __all__ = [
     "find_matches",
     "fold",
     "normalize",
+    "strip_invisible",
     "try_pattern",
 ]

@@ -5,6 +5,7 @@ from .approval import (
     AskPersonTool,
     GrantCheck,
     StandingApproval,
+    UntrustedPolicy,
     fingerprint,
 )
 from .cancellation import CallOutcome, record_outcomes
@@ -37,6 +38,7 @@ __all__ = [
     "PlainReply",
     "StopReason",
     "UNFINISHED",
+    "UntrustedPolicy",
     "ask_once",
     "effect",
     "is_number",

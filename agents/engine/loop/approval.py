@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal, Self
 
+from agents.engine.material.run_material import RunMaterial
 from agents.engine.tool import (
     Effect,
     Tool,
@@ -18,8 +19,18 @@ from agents.engine.tool import (
 from agents.engine.turn.assembly import ToolCall
 
 ApprovalReason = Literal[
-    "agent", "tool", "unknown", "plan", "step", "question", "sharing", "elicitation"
+    "agent",
+    "tool",
+    "unknown",
+    "plan",
+    "step",
+    "question",
+    "sharing",
+    "elicitation",
+    "untrusted",
 ]
+# When a call with side effects needs approval because of what the run has read.
+UntrustedPolicy = Literal["suspicious", "always", "never"]
 # A question of a running call, which waits itself: the run isn't paused.
 ELICITATION: ApprovalReason = "elicitation"
 
@@ -95,6 +106,7 @@ class StandingApproval:
 GrantCheck = Callable[[Tool], Awaitable[StandingApproval | None]]
 # Plans, questions, sharing and interrupted calls are always decided by a person.
 GRANTABLE_REASONS = ("agent", "tool")
+WRITING_EFFECTS = ("idempotent", "at_most_once")
 
 
 class AskPersonTool:
@@ -163,11 +175,13 @@ class ApprovalPolicy:
         *,
         is_written: bool = False,
         grants: GrantCheck | None = None,
+        after_untrusted: UntrustedPolicy = "suspicious",
     ) -> None:
         self.registry = registry
         self.auto_execute = auto_execute
         self.is_written = is_written
         self.grants = grants
+        self.after_untrusted = after_untrusted
 
     def why(self, call: ToolCall) -> ApprovalReason | None:
         """Return why a call waits, or None if it needs no approval or can't be made."""
@@ -180,6 +194,22 @@ class ApprovalPolicy:
             return "agent"
         asks: bool = getattr(tool, "needs_approval", False)
         return "tool" if asks else None
+
+    def is_tightened(self, call: ToolCall, material: RunMaterial) -> bool:
+        """Whether what the run has read means that a person must see this call.
+
+        Standing permissions don't apply then. The calls of a workflow were written by a person.
+        """
+        if self.is_written or self.after_untrusted == "never":
+            return False
+        has_reason = bool(material.suspect_steps)
+        if self.after_untrusted == "always":
+            has_reason |= material.has_untrusted
+        if not has_reason or not self.registry.has(call.name):
+            return False
+        tool = self.registry.get(call.name)
+        declared = getattr(tool, "effect", "idempotent")
+        return declared in WRITING_EFFECTS and isinstance(call.readable, dict)
 
     async def standing(self, call: ToolCall) -> StandingApproval | None:
         """Return the user's permission for this call, if it would wait and there is one."""

@@ -139,6 +139,7 @@ class HandoffRun:
             run_state = RunState(event_factory, AgentState(), self.task)
         run_state.path = self._path
         run_state.budgets = self.caller.budgets
+        run_state.material = self.caller.material
         # The other agent spends the same budget.
         ours = self.caller.progress
         run_state.progress = Progress(run_state.progress.calls, ours.used, ours.time)

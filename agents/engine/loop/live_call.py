@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ from agents.engine.call_context import (
 )
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.guardrails.checks import GuardrailResult, Guardrails
+from agents.engine.material.run_material import RunMaterial, Source
 from agents.engine.privacy.secrets import mask_secrets
 from agents.engine.question_form import QUESTION_SECONDS, check_question
 from agents.engine.turn.assembly import ToolCall
@@ -58,6 +59,7 @@ class LiveCall(CallContext):
         guardrails: Guardrails,
         work_time: WorkTime,
         sampler: Sampler | None = None,
+        material: RunMaterial | None = None,
     ) -> None:
         run = current_run()
         self.user_id, self.chat_id, self._desk = run.user_id, run.chat_id, run.questions
@@ -66,6 +68,7 @@ class LiveCall(CallContext):
         self._guardrails = guardrails
         self._work_time = work_time
         self._sampler = sampler
+        self._material = material or RunMaterial()
         self._samples = 0
         self._questions = 0
         self._asking: asyncio.Lock | None = None
@@ -104,6 +107,12 @@ class LiveCall(CallContext):
             )
 
         self._add(report)
+
+    def number_sources(self, sources: Sequence[Source]) -> list[Source]:
+        return self._material.number(sources)
+
+    def find_source(self, number: int) -> Source | None:
+        return self._material.sources.get(number)
 
     async def ask(self, question: Question) -> QuestionAnswer:
         if self._desk is None:

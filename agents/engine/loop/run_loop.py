@@ -1,5 +1,6 @@
 """One run of an agent, from the question to its end."""
 
+import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -16,10 +17,12 @@ from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.guardrails.checks import GuardrailResult, Guardrails
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState, AgentStep, Message, message_chars
-from agents.engine.turn.assembly import PlanResult, ToolCall
+from agents.engine.turn.assembly import PlanResult, ToolCall, Turn
 
+from .answer_citations import check_answer, citation_events
 from .approval import ELICITATION
 from .compaction import Compaction, HistoryCompactor
+from .first_retrieval import retrieval_call
 from .lifecycle_events import (
     error_event,
     finish_event,
@@ -145,7 +148,8 @@ class RunLoop:
         if not run_state.recorded_events:
             self.state.add_question(run_state.query)
         if not cut.is_checked:
-            return await self._check_input()
+            events = await self._check_input()
+            return events if run_state.is_over else [*events, *self._retrieve_first()]
         if run_state.open and cut.is_decided:
             self.next_step = self._tool_step()
         elif cut.finding is not None:
@@ -154,6 +158,23 @@ class RunLoop:
             return [self._resume_error(cut.error)]
         elif run_state.open or cut.answer is not None:
             return await self._apply_decision(last_plan(run_state))
+        else:
+            return self._retrieve_first()
+        return []
+
+    def _retrieve_first(self) -> list[Event]:
+        """Search for the question before the first turn, if the agent wants it."""
+        run_state, name = self.run_state, self.agent.retrieval_tool
+        is_new = run_state.turn == 0 and not run_state.progress.total()
+        if not name or not is_new or not self.agent.tools.has(name):
+            return []
+        call = retrieval_call(run_state, name)
+        # A search that a person must approve is left to the model.
+        if json.loads(call.arguments)["query"] and not self.agent.approval_policy.why(call):
+            message = Turn().message([call])
+            run_state.open = (call,)
+            run_state.say(message)
+            self.next_step = self._tool_step(message)
         return []
 
     async def _check_input(self) -> list[Event]:
@@ -286,7 +307,7 @@ class RunLoop:
             return TerminateImmediately(StopReason.BUDGET, next(filter(None, spent)))
         return decision
 
-    def _tool_step(self) -> ToolStep:
+    def _tool_step(self, opening: Message | None = None) -> ToolStep:
         agent = self.agent
         return ToolStep(
             self.run_state,
@@ -294,6 +315,7 @@ class RunLoop:
             agent.approval_policy,
             agent.guardrails,
             Sampler(agent, self.run_state),
+            opening,
         )
 
     def _output_step(self, output: OutputSchema, words: str = "") -> OutputStep:
@@ -350,7 +372,9 @@ class RunLoop:
         if inspected.is_blocked:
             detail = inspected.result.reason
             return [*events, finish_event(self.run_state, StopReason.BLOCKED, detail=detail)]
-        text = inspected.text
+        checked = check_answer(self.run_state, inspected.text) if output is None else None
+        text = inspected.text if checked is None else checked.text
+        events += citation_events(self.run_state, checked) if checked else []
         self.state.add_message("assistant", text)
         self.state.add_step(AgentStep(thought=plan.thought))
         reason = StopReason.DEGRADED if self.tool_runner.is_degraded else StopReason.COMPLETED

@@ -8,6 +8,7 @@ from typing import Any, Self
 from agents.engine.attachments import AttachmentRef, refs_of
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.history_summary import summary_messages
+from agents.engine.material.run_material import RunMaterial
 from agents.engine.state import AgentState, Message
 from agents.engine.turn.assembly import ToolCall
 
@@ -30,8 +31,8 @@ class RunState:
     `shared` are questions the user allowed to go to others, and `questions` those that a
     running call has asked. `notes`, and what they used, belong to the next request. `sent` is
     the last request to the model, and `replaced` what it wasn't sent, by alias. `path` are the
-    agents a task was handed through, `budgets` theirs. `past` are the events it was rebuilt
-    from, and `cut` what was running at their end.
+    agents a task was handed through, `budgets` theirs; `material` is what all of them have
+    read. `past` are the events it was rebuilt from, and `cut` what was running at their end.
     """
 
     emit: EventFactory
@@ -58,16 +59,20 @@ class RunState:
     barred: set[str] = field(default_factory=set)
     out_of_order: set[str] = field(default_factory=set)
     is_degraded: bool = False
+    has_checked_citations: bool = False
     is_over: bool = False
     cut: "Interruption" = field(default_factory=lambda: Interruption())
     notes: list[Data] = field(default_factory=list)
     budgets: tuple[BudgetPolicy, ...] = ()
+    material: RunMaterial = field(default_factory=RunMaterial)
     path: tuple[str, ...] = ()
     recorded_events: Sequence[Event] = ()
 
     @classmethod
     def start(cls, agent: str, query: str, state: AgentState | None = None) -> Self:
-        return cls(EventFactory(agent), state or AgentState(), query, path=(agent,))
+        state = state or AgentState()
+        material = RunMaterial.of_history(state.get_messages())
+        return cls(EventFactory(agent), state, query, path=(agent,), material=material)
 
     def next_step(self) -> int:
         self.step = self.emit.next_step()
@@ -82,10 +87,17 @@ class RunState:
         self.state.add_message(**message)
 
     def close(
-        self, call: ToolCall, observation: str, attachments: Sequence[AttachmentRef] = ()
+        self,
+        call: ToolCall,
+        observation: str,
+        attachments: Sequence[AttachmentRef] = (),
+        *,
+        is_untrusted: bool = False,
     ) -> None:
         """Add a call's result and close the call."""
-        more = {"attachments": list(attachments)} if attachments else {}
+        more: dict[str, Any] = {"attachments": list(attachments)} if attachments else {}
+        if is_untrusted:
+            more["untrusted"] = call.name
         self.state.add_message("tool", observation, tool_call_id=call.id, **more)
         self.open = tuple(other for other in self.open if other.id != call.id)
         self.started_calls.pop(call.id, None)
@@ -117,7 +129,12 @@ def rebuild(
     `calls` are open from the start if the model didn't decide on them.
     """
     run_state = RunState(
-        event_factory, state, path=(event_factory.agent,), recorded_events=events, open=calls
+        event_factory,
+        state,
+        path=(event_factory.agent,),
+        recorded_events=events,
+        open=calls,
+        material=RunMaterial.of_history(state.get_messages()),
     )
     if events:
         event_factory.clock.advance_to(events[-1].time)
@@ -127,6 +144,8 @@ def rebuild(
         if event.type is EventType.STEP_STARTED:
             # For all agents, because agents that work for each other share their aliases.
             run_state.replaced |= event.data["request"].get("replaced", {})
+        elif event.type is EventType.TOOL_RESPONSE:
+            run_state.material.record(event.data)
         if event.is_replayed and event.type in _ORIGIN_ONLY and not is_compaction(event.data):
             continue
         if event.type is EventType.USAGE:
@@ -226,6 +245,11 @@ def _on_approval_resolved(run_state: RunState, data: Data) -> None:
 def _on_tool_call(run_state: RunState, data: Data) -> None:
     tool_call = _tool_call(data)
     run_state.started_calls[tool_call.id] = data["step"]
+    if "messages" in data:  # a call that no model decided on
+        for message in data["messages"]:
+            run_state.say(message)
+        run_state.open = (*run_state.open, tool_call)
+        run_state.cut.is_checked = True
     if data.get("is_barred"):
         run_state.barred.add(tool_call.id)
     # As it was made: a person may have edited it, and approval is about that version.
@@ -239,7 +263,8 @@ def _on_tool_call(run_state: RunState, data: Data) -> None:
 
 def _on_tool_response(run_state: RunState, data: Data) -> None:
     call = ToolCall(id=data["tool_call_id"], name=data["name"])
-    run_state.close(call, data["content"], refs_of(data))
+    untrusted = bool(data.get("is_untrusted"))
+    run_state.close(call, data["content"], refs_of(data), is_untrusted=untrusted)
     run_state.is_degraded = run_state.is_degraded and data["is_error"]
     run_state.cut.unended[data["step"]] = data
 
@@ -275,6 +300,8 @@ def _on_status(run_state: RunState, data: Data) -> None:
             run_state.out_of_order.add(data["tool"])
         case StatusKind.MODEL_FALLBACK:
             run_state.model = data["to"]
+        case StatusKind.CITATIONS_REMOVED | StatusKind.EARLIER_SOURCES:
+            run_state.has_checked_citations = True
         case StatusKind.COMPACTION if is_compaction(data):
             compact(run_state, data)
 

@@ -16,7 +16,7 @@ from agents.engine.resilience.retry import RetryPolicy
 from agents.engine.state import AgentState, AgentStep
 from agents.engine.tool import ToolRegistry
 
-from .approval import ApprovalPolicy, GrantCheck
+from .approval import ApprovalPolicy, GrantCheck, UntrustedPolicy
 from .compaction import HistoryLimits
 from .error_filter import ErrorFilter
 from .output_schema import OutputSchema
@@ -69,6 +69,8 @@ class AgentRuntime:
         attachments: AttachmentStore | None = None,
         allows_sampling: bool = False,
         grants: GrantCheck | None = None,
+        after_untrusted: UntrustedPolicy = "suspicious",
+        retrieval_tool: str = "",
         history_limits: HistoryLimits | None = None,
         notes: Sequence[Mapping[str, Any]] = (),
         name: str = "agent",
@@ -82,7 +84,10 @@ class AgentRuntime:
         self.policy = policy or standard_policy()
         self.retry = retry or RetryPolicy()
         self.output = output
-        self.approval_policy = ApprovalPolicy(tool_registry, auto_execute_tools, grants=grants)
+        self.approval_policy = ApprovalPolicy(
+            tool_registry, auto_execute_tools, grants=grants, after_untrusted=after_untrusted
+        )
+        self.retrieval_tool = retrieval_tool
         self.fallback_planners = tuple(fallback_planners)
         self.circuits = circuits
         self.attachments = attachments or MemoryAttachmentStore()

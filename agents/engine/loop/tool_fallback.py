@@ -44,7 +44,8 @@ class FallbackResult:
     `degraded` means the tool is unusable; its last error is in `result`. `is_outage`: a
     dependency is down. `failure` is the typed error, unless the input was at fault. `stand_in`
     is the fallback tool used, because of `reason`. `findings` are the guardrails' findings in
-    the result, and `attachments` those of its attachments that are saved.
+    the result, and `attachments` those of its attachments that are saved. `is_untrusted`: it is
+    text from outside, and `suspicion` what in it looks like instructions.
     """
 
     result: ToolResult
@@ -56,6 +57,8 @@ class FallbackResult:
     reason: str = ""
     findings: tuple[GuardrailResult, ...] = ()
     attachments: tuple[AttachmentRef, ...] = ()
+    is_untrusted: bool = False
+    suspicion: str = ""
     ended: float = field(default_factory=monotonic)  # monotonic time
 
     @property

@@ -12,6 +12,7 @@ from agents.engine.call_context import NO_CONTEXT, CallContext, use_context
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentError, CircuitOpen, ToolNotFoundError
 from agents.engine.guardrails.checks import Guardrails
+from agents.engine.material import find_instructions
 from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
 from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, ToolInput, ToolRegistry, ToolResult
 from agents.engine.turn.assembly import ToolCall
@@ -89,7 +90,18 @@ class ToolRunner:
             self.is_degraded = True
         elif not outcome.result.is_error:
             self.is_degraded = False
-        return await self._save_attachments(await self.guard_result(outcome))
+        guarded = await self._mark_untrusted(call.name, await self.guard_result(outcome))
+        return await self._save_attachments(guarded)
+
+    async def _mark_untrusted(self, name: str, outcome: FallbackResult) -> FallbackResult:
+        """Mark text from outside, and say what in it looks like instructions."""
+        used = outcome.stand_in or name
+        tool = self.registry.get(used) if self.registry.has(used) else None
+        if not getattr(tool, "is_untrusted", False):
+            return outcome
+        text = outcome.result.text
+        suspicion = await run_in_thread_if_large(len(text), find_instructions, text)
+        return replace(outcome, is_untrusted=True, suspicion=suspicion)
 
     async def _save_attachments(self, outcome: FallbackResult) -> FallbackResult:
         """Save the result's attachments before the event that refers to them."""

@@ -20,6 +20,7 @@ from agents.engine.tool import Effect, text_argument
 from agents.engine.turn.assembly import ToolCall
 
 from .approval import (
+    GRANTABLE_REASONS,
     ApprovalDecision,
     ApprovalPolicy,
     ApprovalReason,
@@ -53,12 +54,15 @@ class ToolStep:
         approval_policy: ApprovalPolicy,
         guardrails: Guardrails | None = None,
         sampler: Sampler | None = None,
+        opening: Message | None = None,
     ) -> None:
+        """`opening` is the message with the calls, if no model wrote it."""
         self.run_state = run_state
         self.tool_runner = tool_runner
         self.approval_policy = approval_policy
         self.guardrails = guardrails or Guardrails()
         self.sampler = sampler
+        self.opening = opening
         self._findings: dict[str, tuple[GuardrailResult, ...]] = {}
         self._live_calls: dict[str, LiveCall] = {}
 
@@ -154,13 +158,15 @@ class ToolStep:
         if call.id in self.run_state.unsure:
             return "unknown"
         why = self.approval_policy.why(call)
+        if why in {None, *GRANTABLE_REASONS} and self._is_tightened(call):
+            return "untrusted"
         return "question" if why == "sharing" and call.id in self.run_state.shared else why
 
     async def _standing_approvals(self) -> list[Event]:
         """Approve the calls that the user always allows; each has its request and decision."""
         events: list[Event] = []
         for call in filter(self._needs_approval, self.run_state.open):
-            if call.id in self.run_state.unsure:
+            if self._approval_reason(call) not in GRANTABLE_REASONS:
                 continue
             grant = await self.approval_policy.standing(call)
             if grant is None:
@@ -219,6 +225,15 @@ class ToolStep:
         known = registry.has(call.name) and isinstance(call.readable, dict)
         return known and isinstance(registry.get(call.name), AskPersonTool)
 
+    def _is_tightened(self, call: ToolCall) -> bool:
+        """Whether the call waits for a person because of what the run has read."""
+        registry = self.tool_runner.registry
+        tool = registry.get(call.name) if registry.has(call.name) else None
+        # Handoffs and questions have no effect themselves.
+        if isinstance(tool, Handoff | AskPersonTool) or call.id in self.run_state.started_calls:
+            return False
+        return self.approval_policy.is_tightened(call, self.run_state.material)
+
     def _approved_calls(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Return the calls to make: approved, and edited if a person changed them."""
         free = [call for call in calls if call.id not in self.run_state.barred]
@@ -270,13 +285,16 @@ class ToolStep:
         """Return the context of this call."""
         if call.id not in self._live_calls:
             work_time = self.run_state.progress.time
-            self._live_calls[call.id] = LiveCall(call, self.guardrails, work_time, self.sampler)
+            self._live_calls[call.id] = LiveCall(
+                call, self.guardrails, work_time, self.sampler, self.run_state.material
+            )
         return self._live_calls[call.id]
 
     def _call_event(self, call: ToolCall, about: dict[str, Any], **more: Any) -> Event:
         function = {"name": call.name, "arguments": call.arguments}
+        opening = {"messages": [self.opening]} if self.opening else {}
         return self.run_state.emit(
-            EventType.TOOL_CALL, id=call.id, function=function, **more, **about
+            EventType.TOOL_CALL, id=call.id, function=function, **opening, **more, **about
         )
 
     def _guardrail_events(
@@ -307,7 +325,10 @@ class ToolStep:
         used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
         details = {"note": result.note, "is_data": result.is_data and not is_error}
         details |= {"error_type": failure, **used, "attachments": list(outcome.attachments)}
+        details |= {"is_untrusted": outcome.is_untrusted, "suspicion": outcome.suspicion}
         more = {name: value for name, value in details.items() if value}
+        if result.sources is not None and not is_error:
+            more["sources"] = [source.to_dict() for source in result.sources]
         status = "failed" if is_error else "done"
         ended = self.run_state.emit.clock.at(outcome.ended).isoformat()
         return [
@@ -318,7 +339,7 @@ class ToolStep:
         ]
 
     def _status_events(self, call: ToolCall, outcome: FallbackResult, step: int) -> list[Event]:
-        """Report a fallback tool, or that the tool is degraded."""
+        """Report a fallback tool, a suspicious result, or that the tool is degraded."""
         emit, events = self.run_state.emit, list[Event]()
         if outcome.stand_in is not None:
             fallback = emit(
@@ -330,6 +351,15 @@ class ToolStep:
                 step=step,
             )
             events.append(fallback)
+        if outcome.suspicion:
+            found = emit(
+                EventType.STATUS,
+                kind=StatusKind.EMBEDDED_INSTRUCTIONS,
+                tool=call.name,
+                message=outcome.suspicion,
+                step=step,
+            )
+            events.append(found)
         if outcome.degraded:
             events.append(
                 emit(EventType.STATUS, kind=StatusKind.DEGRADED, tool=call.name, step=step)
@@ -384,7 +414,9 @@ class ToolStep:
         about: dict[str, Any],
         **more: Any,
     ) -> Event:
-        self.run_state.close(call, observation, refs_of(more))
+        untrusted = bool(more.get("is_untrusted"))
+        self.run_state.close(call, observation, refs_of(more), is_untrusted=untrusted)
+        self.run_state.material.record({**more, **about})
         self.run_state.state.add_step(
             AgentStep(
                 thought=self.run_state.thought,

@@ -11,7 +11,10 @@ from . import message_attachments
 
 MIN_OBSERVATION_CHARS = 500
 MESSAGE_OVERHEAD_TOKENS = 4  # tokens a provider adds per message
-_UNCOUNTED_FIELDS = {"role", "content", "tool_call_id", "model", "attachments"}
+_UNCOUNTED_FIELDS = {
+    *("role", "content", "tool_call_id", "model", "attachments"),
+    *("untrusted", "sources", "is_suspect"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, Self
 from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
 from agents.engine.errors import AgentError, EmptyReply
 from agents.engine.guardrails.checks import TokenCounter, estimate_tokens
+from agents.engine.material.delimiters import wrap_untrusted
 from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS, PlanRestorer, Pseudonymizer
 from agents.engine.resilience.rate_limiter import RateLimiter
 from agents.engine.state import AgentState, Message
@@ -35,6 +36,8 @@ from .stream_batches import Deadlines, batched, open_stream
 
 Dialect = Literal["native", "react"]
 DEFAULT_ANSWER_TOKENS = 4_096
+# What a history message says about its text; a model reads marks instead.
+PROVENANCE_FIELDS = {"untrusted", "sources", "is_suspect"}
 REACT_INSTRUCTIONS = """\
 You can use these tools:
 {tools}
@@ -230,6 +233,7 @@ class ReActPlanner:
         return self.pseudonymizer.hide(self.instructions), ALIAS_INSTRUCTIONS
 
     def _format_history(self, history: Sequence[Message]) -> list[Message]:
+        history = [_mark_untrusted(message) for message in history]
         if self.dialect == "react":
             return react_history(history)
         messages = [_format_message(message, self.model) for message in history]
@@ -270,6 +274,15 @@ def _tool_line(tool: Mapping[str, Any]) -> str:
 def _system_messages(*parts: str) -> list[Message]:
     text = "\n\n".join(part for part in parts if part)
     return [{"role": "system", "content": text}] if text else []
+
+
+def _mark_untrusted(message: Message) -> Message:
+    """Return a message with text from outside between marks."""
+    tool = message.get("untrusted")
+    if not tool:
+        return message
+    others = {name: value for name, value in message.items() if name not in PROVENANCE_FIELDS}
+    return {**others, "content": wrap_untrusted(message["content"], tool)}
 
 
 def _format_message(message: Message, model: str) -> Message:

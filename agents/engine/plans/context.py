@@ -76,5 +76,6 @@ class PlanContext:
             ours.budgets,
             ours.progress,
         )
+        run_state.material = ours.material
         run_state.turn = self.version
         return run_state

@@ -9,10 +9,12 @@ import ctypes
 import json
 import os
 import resource
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
+SET_PARENT_DEATH_SIGNAL = 1
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 OUT_OF_MEMORY = "This file needs too much memory to be read."
 
@@ -22,6 +24,7 @@ def main() -> None:
     # Whatever a library prints must not end up between the lines of the result.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    _end_with_parent()
     _limit(request["limits"])
     _leave_network()
 
@@ -55,6 +58,12 @@ def _parse(request: dict[str, Any], send: Any) -> None:
         send(part={name: getattr(part, name) for name in part.__slots__})
     about = ("title", "pages", "language", "notes")
     send(done={name: getattr(document, name) for name in about})
+
+
+def _end_with_parent() -> None:
+    """Have this process killed when the thread that started it has ended."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def _limit(limits: dict[str, int]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from agents.engine.loop import ApprovalDecision
+from agents.engine.material import unwrap
 from agents.engine.state import INTERRUPTED, NOT_STARTED
 
 Message = Mapping[str, Any]
@@ -242,7 +243,8 @@ def _findings(messages: Sequence[Message]) -> Iterable[Finding]:
 
 
 def _finding(tool: str, input: str, observation: str) -> Finding:
-    """Remove the note about edited arguments from a result."""
+    """Remove the marks of text from outside, and the note about edited arguments."""
+    observation = unwrap(observation)
     # A result without text has no line break after the note.
     if changed := _CHANGED.match(f"{observation}\n"):
         result = observation[changed.end() :]

@@ -106,7 +106,7 @@ def make_agents() -> None:
     )
     careful.tools.set(helper.tools.all())
     reporter.tools.set(helper.tools.filter(name__in=tool_factory.BUILT_IN_TOOLS))
-    librarian.tools.set(helper.tools.filter(name="search"))
+    librarian.tools.set(helper.tools.filter(name__in=["search", "read_document"]))
     lead.handoffs.set([helper, careful, reporter])
     panel.handoffs.set([helper, librarian])
     planner.tools.set(ToolRegistration.objects.filter(name__in=tool_factory.installed_names()))

@@ -51,6 +51,10 @@ def on_tool_response(rows: ProjectedRows, run: int, event: Event) -> None:
     seen = {"observation": event.data["content"], "attempts": event.data["attempts"]}
     if event.data.get("attachments"):
         seen["attachments"] = event.data["attachments"]
+    if event.data.get("sources"):
+        seen["sources"] = event.data["sources"]
+    if event.data.get("is_untrusted"):
+        seen["is_untrusted"] = True
     rows.update_step(run, event, **seen)
 
 

@@ -24,6 +24,8 @@ class ToolServer(Protocol):
 class McpTool:
     """An accepted tool of a server; if it changes there, it isn't called any more."""
 
+    is_untrusted = True
+
     def __init__(
         self,
         server: ToolServer,

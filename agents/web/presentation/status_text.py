@@ -102,6 +102,20 @@ def note_sentence(facts: dict[str, Any]) -> str:
             return _left_out_sentence(facts)
         case StatusKind.COMPACTION:
             return _compaction_sentence(facts["dropped"], facts["shortened"])
+        case StatusKind.MEMORY:
+            return " ".join(memory_sentences(facts))
+        case StatusKind.CITATIONS_REMOVED:
+            return _removed_citations_sentence(facts["numbers"])
+        case StatusKind.EARLIER_SOURCES:
+            return _("Cites passages that were found for an earlier answer.")
+        case StatusKind.EMBEDDED_INSTRUCTIONS:
+            return (
+                _(
+                    "This text contains instructions to the model: “%(message)s”. From here "
+                    "on, calls with side effects may require approval."
+                )
+                % facts
+            )
         case StatusKind.UNSENT_ATTACHMENTS:
             return ngettext(
                 "%(count)d attachment wasn't sent to the model: %(message)s.",
@@ -109,6 +123,17 @@ def note_sentence(facts: dict[str, Any]) -> str:
                 facts["count"],
             ) % {"count": facts["count"], "message": facts["message"]}
     return ""
+
+
+def _removed_citations_sentence(numbers: Any) -> str:
+    removed = numbers if isinstance(numbers, list) else [numbers]
+    sentence = ngettext(
+        "Removed %(count)d citation to a source that was never retrieved: %(numbers)s.",
+        "Removed %(count)d citations to sources that were never retrieved: %(numbers)s.",
+        len(removed),
+    )
+    listed = ", ".join(f"[{number}]" for number in removed)
+    return sentence % {"count": len(removed), "numbers": listed}
 
 
 def waiting_sentence(notes: Sequence[dict[str, Any]]) -> str:
@@ -139,6 +164,21 @@ def _limit_sentence(facts: dict[str, Any]) -> str:
 
 def _short_seconds(facts: dict[str, Any]) -> dict[str, Any]:
     return facts | {"seconds": f"{facts['seconds']:g}"}
+
+
+def memory_sentences(facts: dict[str, Any]) -> list[str]:
+    """Return what was recalled, saved or refused."""
+    found = []
+    if used := facts.get("used"):
+        found.append(
+            ngettext("Used %(count)d memory.", "Used %(count)d memories.", len(used))
+            % {"count": len(used)}
+        )
+    for saved in facts.get("saved", ()):
+        found.append(_("Saved to memory: “%(text)s”.") % {"text": saved["text"]})
+    if reason := facts.get("refused"):
+        found.append(_("Not saved to memory. %(reason)s") % {"reason": reason})
+    return found
 
 
 def summary_sentence(facts: dict[str, Any]) -> str:

@@ -4,27 +4,25 @@ Everything here runs in a confined child process (see `parsing.process`), so it 
 Django nor the rest of the product.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 
-from . import delimited, docx, epub, html, image, mail, pdf, plain, pptx, spreadsheet
 from .sniffing import Format, sniff
 from .values import ParsedDocument, Source, UnreadableDocument
 
-Parser = Callable[[Source], ParsedDocument]
-
-PARSERS: dict[Format, Parser] = {
-    Format.PDF: pdf.parse,
-    Format.DOCX: docx.parse,
-    Format.PPTX: pptx.parse,
-    Format.SPREADSHEET: spreadsheet.parse,
-    Format.DELIMITED: delimited.parse,
-    Format.EPUB: epub.parse,
-    Format.HTML: html.parse,
-    Format.MAIL: mail.parse,
-    Format.MARKDOWN: plain.parse_markdown,
-    Format.TEXT: plain.parse,
-    Format.IMAGE: image.parse,
+# Imported when needed: a child process parses one file.
+PARSERS = {
+    Format.PDF: "pdf",
+    Format.DOCX: "docx",
+    Format.PPTX: "pptx",
+    Format.SPREADSHEET: "spreadsheet",
+    Format.DELIMITED: "delimited",
+    Format.EPUB: "epub",
+    Format.HTML: "html",
+    Format.MAIL: "mail",
+    Format.MARKDOWN: "markdown_file",
+    Format.TEXT: "plain",
+    Format.IMAGE: "image",
 }
 EMPTY = "This file contains no text."
 
@@ -33,7 +31,8 @@ def parse(source: Source) -> ParsedDocument:
     """Parse a file of any supported format; raise UnreadableDocument."""
     if not source.data:
         raise UnreadableDocument("This file is empty.")
-    document = PARSERS[sniff(source)](source)
+    parser = import_module(f".{PARSERS[sniff(source)]}", __name__)
+    document: ParsedDocument = parser.parse(source)
     document.parts = [part for part in document.parts if part.text.strip()]
     if not document.parts:
         raise UnreadableDocument(document.why_empty or EMPTY)

@@ -15,13 +15,22 @@ CHARSET = re.compile(
 )
 HEAD_BYTES = 8_192
 SEPARATORS = re.compile(r"\s+[|\-–—·»›:]+\s+|\s*[｜]\s*|\s*::\s*")
-TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^<>]*?(/?)>")
 # Elements that are often left open, or have no end.
 UNNESTED = words_of(
     "p li dt dd tr td th thead tbody tfoot option optgroup colgroup rt rp br hr img input "
     "meta link area base col embed source track wbr param path circle rect line use"
 )
+# In XHTML these can be closed at once; HTML would put all that follows into them.
+XHTML = re.compile(r"<\?xml\s|www\.w3\.org/1999/xhtml")
+SELF_CLOSED = re.compile(
+    r"<(a|abbr|b|blockquote|caption|cite|code|dd|div|dl|dt|em|h[1-6]|i|iframe|li|object|ol|p|"
+    r"pre|script|section|small|span|strong|style|sub|sup|table|td|textarea|th|title|tr|tt|ul|"
+    r"video)\b([^<>]*?)/>",
+    re.IGNORECASE,
+)
 MAX_DEPTH = 1_000
+FEW_CHARS = 60
 TOO_DEEP = "This page is nested too deeply to be read."
 LANGUAGES = ("en", "ja")
 
@@ -49,6 +58,8 @@ def convert(text: str) -> Page:
     """Convert a page's HTML to Markdown."""
     from selectolax.lexbor import LexborHTMLParser
 
+    if XHTML.search(text[:HEAD_BYTES]):
+        text = SELF_CLOSED.sub(r"<\1\2></\1>", text)
     _check_depth(text)
     tree = LexborHTMLParser(text)
     root = tree.root
@@ -56,13 +67,13 @@ def convert(text: str) -> Page:
         return Page(title="", text="", language="")
     about = root.attributes
     language = (about.get("lang") or about.get("xml:lang") or "")[:2].lower()
-    title = _title(tree)
-    main = html_content.find(tree)
-    return Page(
-        title=title,
-        text=html_writer.write(main),
-        language=language if language in LANGUAGES else "",
-    )
+    title, body = _title(tree), html_writer.write(html_content.find(tree))
+    if sum(len(line) for line in body.split("\n") if line[:1] != "#") < FEW_CHARS:
+        # An overview: its lists of links are its content.
+        everything = html_content.find(LexborHTMLParser(text), is_overview=True)
+        whole = html_writer.write(everything)
+        body = whole if len(whole) > 3 * len(body) else body
+    return Page(title=title, text=body, language=language if language in LANGUAGES else "")
 
 
 def _declared_encoding(source: Source) -> str:
@@ -76,8 +87,8 @@ def _declared_encoding(source: Source) -> str:
 def _check_depth(text: str) -> None:
     """Refuse deep nesting, for which the parser's time grows with the square of the depth."""
     depth = deepest = 0
-    for closing, name in TAG.findall(text):
-        if name.lower() not in UNNESTED:
+    for closing, name, is_empty in TAG.findall(text):
+        if not is_empty and name.lower() not in UNNESTED:
             depth = max(0, depth - 1) if closing else depth + 1
             deepest = max(deepest, depth)
     if deepest > MAX_DEPTH:
@@ -88,8 +99,8 @@ def _title(tree: "html_content.Tree") -> str:
     """Return the main heading, with what the page's title adds to it but the site's name."""
     found = tree.css_first("head > title") or tree.css_first("title")
     whole = markdown.collapse(found.text()) if found else ""
-    headings = [each for each in tree.css("h1") if html_writer.inline_text(each)]
-    heading = html_writer.inline_text(headings[0]) if len(headings) == 1 else ""
+    headings = [each for each in tree.css("h1") if html_writer.plain_text(each)]
+    heading = html_writer.plain_text(headings[0]) if len(headings) == 1 else ""
     if not whole or not heading:
         return heading or _without_site(whole)
     if heading.casefold() not in whole.casefold():

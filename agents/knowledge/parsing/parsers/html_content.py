@@ -32,16 +32,21 @@ REMOVED_ROLES = (
     *("toolbar", "dialog", "alertdialog", "directory", "doc-toc", "doc-pagelist"),
 )
 # Classes and ids of what surrounds the content, as single words.
-SURROUNDINGS = words_of(
-    "breadcrumb breadcrumbs sidebar navbar topnav subnav navigation pagination pager paginator "
-    "cookie cookies consent gdpr skiplink skip headerlink permalink sphinxsidebar editsection "
-    "navbox catlinks printfooter toc tableofcontents masthead socials sharing newsletter "
-    "subscribe advertisement adsbygoogle promo hatnote siteinfo sitemap colophon"
+NEVER_CONTENT = words_of(
+    "cookie cookies consent gdpr skiplink skip headerlink permalink editsection navheader "
+    "navfooter docnav navbox catlinks printfooter newsletter advertisement adsbygoogle "
+    "breadcrumb breadcrumbs pagination pager paginator sphinxsidebar prevnext"
 )
-# These may also be content, so they are only removed if they are mostly links or very short.
-PERHAPS = words_of(
-    "nav menu header footer share social related banner ads ad toolbar search feedback helpful "
-    "rating comments tags meta topbar links widget contents prev next edit"
+# These may also be content, so they are only removed if much of it is links.
+SURROUNDINGS = words_of(
+    "sidebar navbar topnav subnav navigation toc tableofcontents masthead socials sharing "
+    "subscribe promo sitemap colophon nav menu header footer share social related banner ads "
+    "ad toolbar search feedback topbar widget"
+)
+STEPS = re.compile(
+    r"[«»<>←→‹›\s]*(?:prev(?:ious)?|next|up|home|top|back to top|前へ|前のページ|次へ|"
+    r"次のページ|戻る|上に戻る|ホーム|トップ|トップへ|目次)[«»<>←→‹›\s]*",
+    re.IGNORECASE,
 )
 CALLOUT = re.compile(
     r"note|tip|warn|caution|admonition|callout|info|danger|important|example|hint|alert|"
@@ -55,48 +60,54 @@ MAIN_SELECTORS = (
     *("#main", ".main-content", ".markdown-body", ".document .body", ".content"),
 )
 MAX_SHARE = 0.5  # what has more of the text isn't surroundings
-MIN_SHARE = 0.4  # of the text in the page's content that the main element must have
-SHORT = 200
+MIN_SHARE = 0.3  # of the page's text that the main element must have
+HEADING_SHARE = 0.7  # of the text around it, if that has the main heading
+MIN_LINK_SHARE = 0.5
+MAX_ID_WORDS = 2
+UNTOUCHED = words_of("html body main article code pre td th tr h1 h2 h3 h4 h5 h6")
 
 
-def find(tree: Tree) -> Node:
-    """Return the element with the main content, cleaned in place."""
+def find(tree: Tree, *, is_overview: bool = False) -> Node:
+    """Return the element with the main content, cleaned in place.
+
+    In an overview, lists of links are content.
+    """
     for selector in (*REMOVED_TAGS, *(f"[role={role}]" for role in REMOVED_ROLES)):
         for node in tree.css(selector):
             node.decompose()
     body = tree.body or tree.root
     _remove_hidden(body)
     for node in list(tree.css("aside")):
-        if not CALLOUT.search(_names(node)) or not _is_inside(node, {"main", "article"}):
+        is_apart = not _is_in_main(node) and not CALLOUT.search(_names(node))
+        if is_apart or _link_share(node, _text(node)) > MIN_LINK_SHARE:
             node.decompose()
     for node in list(tree.css("header")):
-        if not _is_inside(node, {"main", "article", "section"}) and not node.css_first("h1"):
+        if not _is_in_main(node) and not node.css_first("h1"):
             node.decompose()
-    _remove_surroundings(body)
+    _remove_surroundings(body, SURROUNDINGS if not is_overview else frozenset())
+    if is_overview:
+        return body
     _remove_page_contents(body)
     return _main(tree, body)
 
 
 def _main(tree: Tree, body: Node) -> Node:
-    """Return the first candidate that has most of the text which isn't links."""
-    whole = _prose_length(body)
+    """Return the first candidate that has most of the text."""
+    whole = len(_text(body))
     for selector in MAIN_SELECTORS:
         found = tree.css(selector)
-        if len(found) == 1 and _prose_length(found[0]) >= max(MIN_SHARE * whole, 1):
-            return _with_heading(found[0], body)
+        if len(found) == 1 and len(_text(found[0])) >= max(MIN_SHARE * whole, 1):
+            return _with_heading(found[0], body, whole)
     _remove_link_lists(body)
     return body
 
 
-def _with_heading(main: Node, body: Node) -> Node:
+def _with_heading(main: Node, body: Node, whole: int) -> Node:
     """Return the main element, or a parent that also has the page's only main heading."""
-    headings = body.css("h1")
-    if len(headings) != 1 or main.css_first("h1"):
+    if len(body.css("h1")) != 1 or main.css_first("h1"):
         return main
-    around = main.parent
-    for _ in range(3):
-        if around is None or around.tag in {"body", "html"}:
-            break
+    around, limit = main.parent, len(_text(main)) / HEADING_SHARE
+    while around is not None and len(_text(around)) <= limit:
         if around.css_first("h1"):
             return around
         around = around.parent
@@ -114,28 +125,29 @@ def _remove_hidden(body: Node) -> None:
             node.decompose()
 
 
-def _remove_surroundings(body: Node) -> None:
+def _remove_surroundings(body: Node, possible: frozenset[str]) -> None:
     whole = len(_text(body)) or 1
     for node in list(body.css("[class], [id]")):
-        if node.tag in {"html", "body", "main", "article", "code", "pre", "td", "th", "tr"}:
+        if node.tag in UNTOUCHED or node.parent is None:
             continue
-        words = {word.lower() for word in WORDS.findall(_names(node))}
-        is_sure, is_possible = words & SURROUNDINGS, words & PERHAPS
-        if not (is_sure or is_possible) or node.parent is None:
+        words = _kind_words(node)
+        is_sure, is_possible = words & NEVER_CONTENT, words & possible
+        if not (is_sure or is_possible):
             continue
         text = _text(node)
-        if len(text) > MAX_SHARE * whole or re.fullmatch(r"h[1-6]", node.tag):
+        if len(text) > MAX_SHARE * whole or (node.css_first("h1") and not is_sure):
             continue
-        if node.css_first("h1") and not is_sure:
-            continue
-        if is_sure or (is_possible and _link_share(node, text) > 0.6):
+        if is_sure or _link_share(node, text) > MIN_LINK_SHARE:
             node.decompose()
+    for link in list(body.css("a[href]")):
+        if link.parent is not None and STEPS.fullmatch(link.text() or ""):
+            link.decompose()
 
 
 def _remove_page_contents(body: Node) -> None:
     """Remove lists of links to the headings of this page, which repeat them."""
     for node in list(body.css("ul, ol")):
-        links = node.css("a")
+        links = node.css("a[href]")
         if len(links) < 3 or node.parent is None:
             continue
         is_local = all((a.attributes.get("href") or "").startswith("#") for a in links)
@@ -146,7 +158,7 @@ def _remove_page_contents(body: Node) -> None:
 def _remove_link_lists(body: Node) -> None:
     """Remove menus: lists of many short links, and nothing else."""
     for node in list(body.css("ul, ol")):
-        links = node.css("a")
+        links = node.css("a[href]")
         if len(links) < 4 or node.parent is None:
             continue
         text = _text(node)
@@ -155,12 +167,8 @@ def _remove_link_lists(body: Node) -> None:
 
 
 def _link_share(node: Node, text: str) -> float:
-    linked = sum(len(_text(a)) for a in node.css("a"))
+    linked = sum(len(_text(a)) for a in node.css("a[href]"))
     return linked / len(text) if text else 1.0
-
-
-def _prose_length(node: Node) -> int:
-    return len(_text(node)) - sum(len(_text(a)) for a in node.css("a"))
 
 
 def _text(node: Node) -> str:
@@ -172,8 +180,24 @@ def _names(node: Node) -> str:
     return f"{about.get('class') or ''} {about.get('id') or ''}"
 
 
+def _kind_words(node: Node) -> set[str]:
+    """Return words of its classes, and of its id unless that is made from a heading."""
+    about = node.attributes
+    named = WORDS.findall(about.get("id") or "")
+    named = named if len(named) <= MAX_ID_WORDS else []
+    return {word.lower() for word in (*WORDS.findall(about.get("class") or ""), *named)}
+
+
 def _is_inside(node: Node, tags: set[str]) -> bool:
     return any(parent.tag in tags for parent in _parents(node))
+
+
+def _is_in_main(node: Node) -> bool:
+    return any(
+        parent.tag in {"main", "article"} or parent.attributes.get("role") == "main"
+        for parent in _parents(node)
+        if parent.tag not in {"html", "-document"}
+    )
 
 
 def _parents(node: Node) -> Iterator[Node]:

@@ -29,6 +29,11 @@ def inline_text(node: Node) -> str:
     return _finish("".join(_inline(node, 0))).replace("\n", " ")
 
 
+def plain_text(node: Node) -> str:
+    """Return an element's text without Markdown, as a title."""
+    return markdown.collapse(node.text() or "").strip(" ¶#🔗")
+
+
 def _blocks(parent: Node, depth: int) -> Iterator[str]:
     """Yield the blocks in an element; text between block elements is a paragraph."""
     if depth > MAX_DEPTH:
@@ -87,16 +92,24 @@ def _items(node: Node, depth: int) -> Iterator[str]:
         if child.tag == "li":
             number += 1
             mark = f"{number}." if node.tag == "ol" else "-"
-        elif child.tag in {"ul", "ol"}:  # nested without an item of its own
+        else:  # invalid, but it happens: content without an item of its own
             mark = "-"
-        else:
-            continue
-        blocks = [block for block in _blocks(child, depth + 1) if block.strip()]
+        blocks = [block for block in _content(child, depth + 1) if block.strip()]
         if not blocks:
             continue
         text = blocks[0] + "".join(_item_block(block) for block in blocks[1:])
         indent = " " * (len(mark) + 1)
         yield re.sub(r"\n(?=[^\n])", f"\n{indent}", f"{mark} {text.strip()}")
+
+
+def _content(node: Node, depth: int) -> Iterator[str]:
+    """Yield the blocks of an item, or of what is there instead of one."""
+    if node.tag == "li":
+        yield from _blocks(node, depth)
+    elif node.tag in BLOCKS or _contains_block(node):
+        yield from _block(node, depth)
+    else:
+        yield markdown.escape(_finish("".join(_inline_node(node, depth))))
 
 
 def _item_block(block: str) -> str:
@@ -113,6 +126,8 @@ def _definitions(node: Node, depth: int) -> Iterator[str]:
             yield from _definitions(child, depth + 1)
         elif child.tag == "dd":
             yield from _blocks(child, depth + 1)
+        else:
+            yield from _content(child, depth + 1)
 
 
 def _table(node: Node, depth: int) -> Iterator[str]:
@@ -131,8 +146,9 @@ def _is_layout(node: Node) -> bool:
         return True
     if node.css_first("h1, h2, h3, pre"):
         return True
-    rows = node.css("tr")
-    return len(rows) < 2 and not node.css_first("th")
+    rows = [[bool(inline_text(cell)) for cell in _cells(row)] for row in node.css("tr")]
+    # Boxes of notes and the like have one column, perhaps beside a picture.
+    return max(map(sum, rows), default=0) < 2 or (len(rows) < 2 and not node.css_first("th"))
 
 
 def _cells(node: Node) -> Iterator[Node]:

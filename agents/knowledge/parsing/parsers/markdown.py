@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from .values import Kind, ParsedPart
 
-MAX_CELL_CHARS = 2_000
+MAX_CELL_CHARS = 10_000
 PART_CHARS = 150_000
 SPACES = re.compile(r"[ \t\u00a0\u3000]*\n[ \t\u00a0]*|[ \t\u00a0]+")
 BLANK_LINES = re.compile(r"\n{3,}")

@@ -34,15 +34,9 @@ def recognize(pixels: Any) -> str:
 def _lines(pieces: list[tuple[Any, str]]) -> list[str]:
     """Join pieces at the same height, from left to right."""
     placed = sorted(
-        (float(box[:, 1].mean()), float(box[:, 0].min()), float(box[:, 1].ptp_()), text)
-        if hasattr(box, "ptp_")
-        else (
-            float(box[:, 1].mean()),
-            float(box[:, 0].min()),
-            float(box[:, 1].max() - box[:, 1].min()),
-            text,
-        )
+        (float(y.mean()), float(x.min()), float(y.max() - y.min()), text)
         for box, text in pieces
+        for x, y in [box.T]
     )
     lines: list[list[tuple[float, str]]] = []
     last, height = -1e9, 0.0

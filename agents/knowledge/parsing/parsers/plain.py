@@ -1,4 +1,4 @@
-"""Plain text and Markdown."""
+"""Plain text, in any of the usual encodings."""
 
 import re
 
@@ -7,9 +7,6 @@ from .encoding import decode, normalize_lines
 from .sniffing import UNKNOWN
 from .values import MAX_CHARS, ParsedDocument, Source, UnreadableDocument
 
-FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
-TITLE_LINE = re.compile(r"""^title:\s*["']?(.+?)["']?\s*$""", re.MULTILINE)
-FIRST_HEADING = re.compile(r"^#\s+(.+?)\s*#*$", re.MULTILINE)
 CONTROL_CHARS = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 MAX_CONTROL_SHARE = 0.01
 TRUNCATED = "Only the first {limit:,} characters were read."
@@ -19,17 +16,6 @@ def parse(source: Source) -> ParsedDocument:
     """Parse plain text; what looks like Markdown in it is left alone."""
     text, notes = read(source)
     return ParsedDocument(parts=markdown.parts(text), notes=notes)
-
-
-def parse_markdown(source: Source) -> ParsedDocument:
-    text, notes = read(source)
-    front = FRONT_MATTER.match(text)
-    title = TITLE_LINE.search(front[1]) if front else None
-    body = text[front.end() :] if front else text
-    title = title or FIRST_HEADING.search(body)
-    return ParsedDocument(
-        title=title[1] if title else "", parts=markdown.parts(body), notes=notes
-    )
 
 
 def read(source: Source) -> tuple[str, list[str]]:

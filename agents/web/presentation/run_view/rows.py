@@ -21,6 +21,7 @@ from ..context_lines import ContextLine, context_lines
 from ..effects import EffectsView, effects_view
 from ..formatting import MAX_SHOWN_CHARS
 from ..markdown import StreamingMarkdown
+from ..memory_cards import MemoryCard, memory_cards
 from ..plan_view import MAX_CHAT_STEPS, PlanView, is_folded
 from ..side_effects import SideEffects
 from ..step_order import sort_steps
@@ -233,6 +234,12 @@ class RunRows:
     def context_lines(self) -> list[ContextLine]:
         """What a chat says about the context of an answer."""
         return context_lines(self.steps) if self.place == "chat" else []
+
+    @cached_property
+    def memory_cards(self) -> list[MemoryCard]:
+        """What was saved or suggested, for the user themselves."""
+        is_here = self.place == "chat" and self.is_own and not self.run.is_live
+        return memory_cards(self.run, self.steps) if is_here else []
 
     @cached_property
     def questions(self) -> list[Approval]:

@@ -1,0 +1,55 @@
+"""The parts of a prompt's instructions, by the marks around them: whose words they are."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+# What each mark is around. Another part that is put into the instructions belongs here, too.
+SOURCES = {
+    "user_profile": "profile",
+    "project_instructions": "project",
+    "user_memory": "memory",
+    "project_memory": "project_memory",
+    "documents": "documents",
+    "passages": "passages",
+    "files": "files",
+    "earlier_conversation": "summary",
+}
+# Other users and shared links never get these.
+PERSONAL_MARKS = ("user_profile", "user_memory", "project_instructions", "project_memory")
+PART = re.compile(rf"<({'|'.join(SOURCES)})\b[^>]*>\n.*?(?:</\1>|\Z)", re.DOTALL)
+PERSONAL_PART = re.compile(rf"\s*<({'|'.join(PERSONAL_MARKS)})>\n.*?(?:</\1>|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptPart:
+    """A piece of the instructions and where it comes from; `agent` for the agent's own."""
+
+    source: str
+    text: str
+
+
+def split(instructions: str) -> Iterator[PromptPart]:
+    """Yield the parts of instructions in their order."""
+    end = 0
+    for found in PART.finditer(instructions):
+        if own := instructions[end : found.start()].strip():
+            yield PromptPart(source="agent", text=own)
+        yield PromptPart(source=SOURCES[found[1]], text=found[0])
+        end = found.end()
+    if rest := instructions[end:].strip():
+        yield PromptPart(source="agent", text=rest)
+
+
+def remove_personal(value: Any) -> Any:
+    """Return instructions, or a request with them, without the users' parts."""
+    match value:
+        case str():
+            has_part = any(f"<{mark}>" in value for mark in PERSONAL_MARKS)
+            return PERSONAL_PART.sub("", value) if has_part else value
+        case dict():
+            return {key: remove_personal(item) for key, item in value.items()}
+        case list():
+            return [remove_personal(item) for item in value]
+    return value

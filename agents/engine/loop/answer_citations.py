@@ -1,0 +1,73 @@
+"""Checks the citations of an answer: only what was in the prompt can be cited."""
+
+from typing import Any
+
+from agents.engine.events import Event, EventType, StatusKind
+from agents.engine.material.citations import (
+    CITATION,
+    CitationCheck,
+    check_citations,
+    cited_numbers,
+    listed_numbers,
+)
+
+from .run_state import RunState
+
+MAX_EARLIER, MAX_EARLIER_CHARS = 20, 2_000
+
+
+def check_answer(run_state: RunState, text: str) -> CitationCheck:
+    """Check an answer's citations, if the run has searched; otherwise [1] may mean anything."""
+    material = run_state.material
+    if not material.has_searched:
+        return CitationCheck(text)
+    known = {*material.citable, *material.earlier}
+    checked = check_citations(text, known)
+    if not checked.removed:
+        return checked
+    # Rare, so only now: other results with numbers, and brackets that are quoted.
+    results = [
+        m["content"] or "" for m in run_state.state.get_messages() if m["role"] == "tool"
+    ]
+    others = listed_numbers(results)
+
+    def is_quoted(citation: str) -> bool:
+        if citation in run_state.query:
+            return True
+        return "," in citation and any(citation in result for result in results)
+
+    return check_citations(text, known | others, is_quoted)
+
+
+def citation_events(run_state: RunState, checked: CitationCheck) -> list[Event]:
+    """Note in the answer's step what was removed, and what it cites of earlier answers."""
+    emit, step, events = run_state.emit, run_state.step, list[Event]()
+    if run_state.has_checked_citations:
+        return events  # before an interruption
+    if checked.removed:
+        note = emit(
+            EventType.STATUS,
+            kind=StatusKind.CITATIONS_REMOVED,
+            numbers=list(checked.removed),
+            step=step,
+        )
+        events.append(note)
+    if earlier := _earlier_sources(run_state, checked.text):
+        note = emit(
+            EventType.STATUS, kind=StatusKind.EARLIER_SOURCES, sources=earlier, step=step
+        )
+        events.append(note)
+    return events
+
+
+def _earlier_sources(run_state: RunState, text: str) -> list[dict[str, Any]]:
+    """Return passages that earlier runs of the chat found and this answer cites."""
+    material = run_state.material
+    if not material.earlier:
+        return []
+    numbers = {n for found in CITATION.finditer(text) for n in cited_numbers(found)}
+    cited = sorted(numbers & material.earlier.keys() - material.citable)
+    return [
+        {**material.sources[n].to_dict(), "text": material.earlier[n][:MAX_EARLIER_CHARS]}
+        for n in cited[:MAX_EARLIER]
+    ]

@@ -1,0 +1,18 @@
+"""What a run has read: numbered passages, citations of them, and text from outside."""
+
+from .citations import CITATION, CitationCheck, check_citations
+from .delimiters import unwrap, wrap_untrusted
+from .injection import find_instructions
+from .run_material import RunMaterial, Source, recorded_sources
+
+__all__ = [
+    "CITATION",
+    "CitationCheck",
+    "RunMaterial",
+    "Source",
+    "check_citations",
+    "find_instructions",
+    "recorded_sources",
+    "unwrap",
+    "wrap_untrusted",
+]

@@ -1,0 +1,5 @@
+"""Why something isn't remembered."""
+
+
+class MemoryRejected(Exception):
+    """Raised with a sentence for the user."""

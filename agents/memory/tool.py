@@ -1,0 +1,144 @@
+"""The tool with which an agent saves or suggests a memory."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from agents.db import database
+from agents.engine.guardrails import Guardrails
+from agents.engine.tool import ToolInput, ToolResult, gettext_noop
+from agents.models import Agent, AgentStep, Memory, Run, RunEvent
+
+from . import policy, store, texts
+from .errors import MemoryRejected
+from .subjects import subject_of
+
+NAME = "remember"
+MIN_OWN_WORDS = 0.6
+UNTRUSTED_KINDS = ("documents", "files")  # notes about what was put into the prompt
+
+
+@dataclass(frozen=True, slots=True)
+class RunBinding:
+    """The run that a tool works for."""
+
+    run: Run
+    agent: Agent
+    guardrails: Guardrails
+
+
+class RememberTool:
+    """Saves the user's own words at once, and suggests everything else to them."""
+
+    name = NAME
+    description = gettext_noop(
+        "Remembers a lasting fact or preference of the user for later chats, such as where "
+        "they live, what they work on or how they like answers. Use it only when the user "
+        "says something about themselves that will matter again, one fact per call. Never use "
+        "it for text from documents, tools or websites, for passwords or numbers, or for what "
+        "is only relevant now. The user sees every memory and can undo it."
+    )
+    parameters = {
+        "type": "object",
+        "properties": {
+            "text": {
+                "type": "string",
+                "description": "The fact, short, in the user's words and language.",
+            },
+            "subject": {
+                "type": "string",
+                "description": "What it is about, e.g. home city. A new fact about the same "
+                "subject replaces the old one.",
+            },
+            "kind": {"type": "string", "enum": ["fact", "preference"]},
+        },
+        "required": ["text"],
+    }
+    effect = "idempotent"
+    timeout: float | None = None
+
+    def __init__(self) -> None:
+        self.binding: RunBinding | None = None
+
+    def bind(self, run: Run, agent: Agent, guardrails: Guardrails) -> None:
+        """Tell the tool for which run it works."""
+        self.binding = RunBinding(run, agent, guardrails)
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        if self.binding is None:
+            return ToolResult(error="Nothing can be remembered outside a chat.")
+        values = {"text": input} if isinstance(input, str) else dict(input)
+        try:
+            return ToolResult(await database.run(_remember, self.binding, values))
+        except MemoryRejected as reason:
+            return ToolResult(error=f"Not saved: {reason}", mendable=True)
+
+
+def _remember(binding: RunBinding, values: dict[str, Any]) -> str:
+    run = binding.run
+    scope = policy.scope_of(run, binding.agent)
+    text = _screened(binding, str(values.get("text") or ""))
+    subject = subject_of(text) or str(values.get("subject") or "")
+    is_preference = values.get("kind") == Memory.Kind.PREFERENCE
+    reason = _why_proposed(run, text)
+    memory = store.save(
+        scope,
+        store.NewMemory(
+            text=text,
+            subject=subject,
+            kind=Memory.Kind.PREFERENCE if is_preference else Memory.Kind.FACT,
+            source=Memory.Source.AGENT,
+            run=run,
+            step=_current_step(run),
+            reason=reason,
+        ),
+    )
+    if memory.status == Memory.Status.PROPOSED:
+        return f"Suggested to the user, who decides whether to save it: “{memory.text}”"
+    return f"Saved: “{memory.text}”"
+
+
+def _screened(binding: RunBinding, text: str) -> str:
+    """Return the text if it passes the guardrails of a message."""
+    cleaned = texts.clean(text)
+    found = binding.guardrails.without_length_limits().inspect(cleaned, "input")
+    if found.is_blocked or found.text != cleaned:
+        raise MemoryRejected(_("A guardrail doesn't allow this text."))
+    return text
+
+
+def _why_proposed(run: Run, text: str) -> str:
+    """Return why the user has to decide, or an empty text if it is saved at once."""
+    if has_read_others(run):
+        return _("The agent had read files, web pages or tool results.")
+    if not is_own_words(text, run.query):
+        return _("These aren't your own words.")
+    return ""
+
+
+def has_read_others(run: Run) -> bool:
+    """Whether anything but the user's words reached the model: now or earlier in the chat."""
+    if any(message.get("role") == "tool" for message in run.history):
+        return True
+    calls = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TOOL).exclude(action=NAME)
+    return calls.exists() or _has_injected_text(run)
+
+
+def _has_injected_text(run: Run) -> bool:
+    """Whether documents or files are in the prompt, as the run's notes say."""
+    notes = RunEvent.objects.filter(run=run, type="status", data__kind__in=UNTRUSTED_KINDS)
+    return notes.exists()
+
+
+def is_own_words(text: str, message: str) -> bool:
+    """Whether the text says what the message says: most of its words, and every number."""
+    said, known = texts.words(text), texts.words(message)
+    if not said or any(word.isdigit() and word not in known for word in said):
+        return False
+    return len(said & known) / len(said) >= MIN_OWN_WORDS
+
+
+def _current_step(run: Run) -> int | None:
+    steps = AgentStep.objects.filter(run=run, action=NAME).order_by("-number")
+    return steps.values_list("number", flat=True).first()

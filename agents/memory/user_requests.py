@@ -1,0 +1,68 @@
+"""Saves what a user asks to remember in a message, when its run starts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from agents.engine.guardrails import Guardrails
+from agents.models import Agent, Memory, Run
+
+from . import policy, statements, store, texts
+from .errors import MemoryRejected
+from .subjects import subject_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What became of a request: saved, or why not."""
+
+    memory: Memory | None = None
+    reason: str = ""
+
+    def to_note(self) -> dict[str, Any]:
+        if self.memory is None:
+            return {"refused": self.reason}
+        return {"saved": [{"id": self.memory.pk, "text": self.memory.text}]}
+
+    @property
+    def line(self) -> str:
+        """What the agent is told, so that it can confirm it."""
+        if self.memory is None:
+            return f"- Not saved, although the user asked for it: {self.reason}"
+        quoted = self.memory.text.replace('"', "'")
+        return f'- Saved just now, because the user asked for it: "{quoted}"'
+
+
+def save_requested(
+    run: Run, agent: Agent, guardrails: Callable[[], Guardrails]
+) -> Request | None:
+    """Save what the run's message asks to remember; None if it asks for nothing."""
+    if run.origin_id is not None or not policy.is_possible(run, agent):
+        return None
+    if not (text := statements.stated(run.query)):
+        return None
+    known = Memory.objects.filter(run=run, source=Memory.Source.STATED).first()
+    if known is not None:  # the run was resumed; what was undone stays so
+        return Request(memory=known)
+    try:
+        return Request(memory=_save(run, agent, guardrails(), text))
+    except MemoryRejected as reason:
+        return Request(reason=str(reason))
+
+
+def _save(run: Run, agent: Agent, guardrails: Guardrails, text: str) -> Memory:
+    scope = policy.scope_of(run, agent)
+    cleaned = texts.clean(text, 2 * Memory.MAX_CHARS)
+    found = guardrails.without_length_limits().inspect(cleaned, "input")
+    if found.is_blocked or found.text != cleaned:
+        raise MemoryRejected(_("A guardrail doesn't allow this text."))
+    new = store.NewMemory(
+        text=cleaned,
+        subject=subject_of(cleaned),
+        kind=statements.kind_of(cleaned),
+        source=Memory.Source.STATED,
+        run=run,
+    )
+    return store.save(scope, new)
