@@ -242,17 +242,17 @@ class Usage:
 
     used: str
     limit: str
-    percent: int
 
 
 def usage(user: User) -> Usage | None:
-    """Return the user's storage; None without a limit."""
+    """Return the user's storage; None if half of it is free or there is no limit."""
     megabytes: int | None = settings.PERSON_FILES_MB
     if not megabytes:
         return None
     used, limit = store.used_bytes(user), megabytes * 1_000_000
+    if used * 2 < limit:  # it matters when it gets scarce
+        return None
     return Usage(
         used=sizes.format_megabytes(used),
         limit=sizes.format_megabytes(limit),
-        percent=min(100, round(100 * used / limit)),
     )

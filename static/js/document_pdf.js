@@ -77,7 +77,9 @@ async function open() {
 // Pages have their size before they are drawn, so that nothing jumps.
 async function layOut() {
   const first = (await pdf.getPage(1)).getViewport({ scale: 1 });
-  const observer = new IntersectionObserver(seen, { rootMargin: NEAR });
+  // A wide page scrolls the box, a narrow one everything.
+  const root = getComputedStyle(box).overflowY === "auto" ? box : null;
+  const observer = new IntersectionObserver(seen, { root, rootMargin: NEAR });
   for (let number = 1; number <= pdf.numPages; number += 1) {
     const page = document.createElement("div");
     page.className = "pdf-page";
@@ -165,7 +167,7 @@ function mark(pieces, isFirst) {
   for (const at of found) pieces[at].classList.add("pdf-hit");
   if (!isFirst || isPlaced || !found.length) return;
   isPlaced = true;
-  pieces[found[0]].scrollIntoView({ block: "center" });
+  pieces[found[0]].scrollIntoView({ block: "center", inline: "nearest" });
 }
 
 let soon;
