@@ -139,6 +139,8 @@ def _mask_column(row: models.Model, name: str, value: Any) -> Any:
         return StreamingMasker().feed(value)  # may be cut in the middle of personal data
     if name in {"attachments", "files"}:
         return [_mask_attachment(ref) for ref in value]
+    if name == "sources":
+        return [_mask_source(source) for source in value]
     if isinstance(row, RunEvent) and row.type in DELTA_TYPES:
         return {**value, "content": HIDDEN}  # a single delta doesn't show what it is part of
     return mask_value(value)
@@ -147,6 +149,12 @@ def _mask_column(row: models.Model, name: str, value: Any) -> Any:
 def _mask_attachment(ref: dict[str, Any]) -> dict[str, Any]:
     """Keep what kind of file it is: its content can't be masked, so it isn't reachable."""
     return {**ref, "name": mask_text(ref.get("name", "")), "digest": "", "is_masked": True}
+
+
+def _mask_source(source: dict[str, Any]) -> dict[str, Any]:
+    """Keep a passage's number and place: ids and digests are no personal data."""
+    names = ("title", "heading", "label")
+    return {**source, **{name: mask_text(str(source.get(name, ""))) for name in names}}
 
 
 def mask_for_storage(agent: Agent, value: Any) -> Any:

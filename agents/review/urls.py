@@ -12,6 +12,7 @@ from .views import (
     reruns,
     runs,
     sharing,
+    sources,
     unmasking,
 )
 
@@ -31,6 +32,7 @@ urlpatterns = [
         attachments.attachment,
         name="attachment",
     ),
+    path("traces/<int:pk>/sources/<int:number>/", sources.source, name="source"),
     path("traces/<int:pk>/rating/", feedback.rate, name="rate"),
     path("traces/<int:pk>/notes/", feedback.add_note, name="annotate"),
     path("traces/<int:pk>/notes/<int:note>/", feedback.edit_note, name="note"),

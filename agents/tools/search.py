@@ -18,7 +18,13 @@ Confidence = Literal["good", "weak", "none"]
 # A line of a passage that looks like the head of another one.
 _HEAD = pattern(r"^\[(?=\d{1,3}\] )", MULTILINE)
 # How a model reads a place; labels for people are translated.
-PLACES = {"page": "p. {}", "slide": "slide {}", "sheet": "sheet {}", "chapter": "ch. {}"}
+PLACES = {
+    "page": "p. {}",
+    "slide": "slide {}",
+    "sheet": "sheet {}",
+    "chapter": "ch. {}",
+    "clip": "clip {}",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

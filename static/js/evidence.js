@@ -107,6 +107,7 @@ function clicked(event) {
   }
   hide();
   clear();
+  if ("document" in next.dataset) return; // opens its page
   const text = entry(next)?.querySelector(".evidence-text");
   const place = text && placeOf(text);
   const step = open(next);

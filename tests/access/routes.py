@@ -118,6 +118,8 @@ ROUTES = {
     "traces/selected/": change(ACCOUNTS),  # only for runs they can see
     "traces/<int:pk>/": read(READERS),
     "traces/<int:pk>/text/<slug:name>/": read(READERS),
+    # A document that the reader can't open is a saved passage.
+    "traces/<int:pk>/sources/<int:number>/": read(READERS),
     # Masked for reviewers, and a file can't be masked.
     "traces/<int:pk>/attachments/<slug:digest>/": read(MEMBERS, REVIEWERS),
     "traces/<int:pk>/rating/": change(OWNER),

@@ -134,7 +134,10 @@ def _conversation(agent: Agent, people: dict[str, Any]) -> tuple[ChatSession, Ru
         query="6 * 7", answer="42", status="completed", started_at=now, ended_at=now,
     )  # fmt: skip
     about = {"run": run, "number": 1, "kind": "tool", "status": "done", "started_at": now}
-    AgentStep.objects.create(**about, ended_at=now, first_seq=2)
+    found = {"number": 1, "id": "tea", "title": "Tea", "digest": "ab"}
+    AgentStep.objects.create(
+        **about, ended_at=now, first_seq=2, observation="[1] Tea\nGreen tea", sources=[found]
+    )
     file = {"digest": "ab" * 32, "mime_type": "image/png", "size": len(png())}
     RunAttachment.objects.create(run=run, data=png(), **file)
     words = {"content": "42", "step": 1}

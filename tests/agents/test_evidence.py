@@ -236,3 +236,69 @@ def test_thousands_of_citations_in_one_sentence_are_limited():
 
     assert not found.is_complete
     assert len(re.findall("evidence-cite", found.html)) <= annotator.MAX_PLACES
+
+
+SAVED = [
+    {
+        "number": 1,
+        "id": "7:3:a",
+        "title": "Runs",
+        "document": 7,
+        "heading": "Stop",
+        "digest": "x",
+    },
+    {"number": 2, "id": "7:4:b", "title": "Runs", "document": 7, "kind": "page", "part": 9},
+]
+
+
+def searched(number=3, text=PASSAGES, sources=SAVED):
+    return step(number, text, "search", sources=sources, is_untrusted=True)
+
+
+def cited(text, *steps, documents="/traces/7/sources/"):
+    return find_evidence(
+        render_markdown(text), observed(steps), "/traces/7/#step-", documents=documents
+    )
+
+
+def test_a_citation_of_a_passage_leads_to_its_document():
+    found = cited("Press Stop [1].", searched())
+
+    assert 'href="/traces/7/sources/1/" target="_blank" data-document' in found.html
+    assert [(s.number, s.passage.title, s.place) for s in found.cited] == [(1, "Runs", "Stop")]
+
+
+def test_passages_that_were_read_and_not_cited_come_after_the_sources():
+    found = cited("Press Stop [1].", searched(), step(4, ROWS))
+
+    assert [(s.number, s.place) for s in found.also_read] == [(2, "Page 9")]
+    assert found.used == []
+
+
+def test_a_shared_answer_has_no_links_to_documents():
+    found = cited("Press Stop [1].", searched(), documents="")
+
+    assert "/sources/" not in found.html
+    assert 'href="/traces/7/#step-3"' in found.html
+
+
+def test_a_number_means_the_passage_that_the_run_gave_it():
+    other = '{"results":[{"title":"First","text":"a"},{"title":"Press Stop","text":"Press"}]}'
+    found = cited("Press Stop [1].", step(2, other, "web_search"), searched(5))
+
+    assert [link.source.step for link in found.links] == [5]
+
+
+def test_a_range_is_linked_by_its_numbers():
+    found = cited("Press Stop [1–2].", searched())
+
+    assert [link.source.number for link in found.links] == [1, 2]
+
+
+def test_an_answer_can_cite_what_an_earlier_one_found():
+    earlier = {**SAVED[0], "number": 4, "text": "Press the Stop button."}
+    note = {"kind": "earlier_sources", "sources": [earlier]}
+    found = cited("As I said [4].", step(2, "", "", kind="answer", notes=[note]))
+
+    [source] = found.cited
+    assert (source.number, source.text) == (4, "Press the Stop button.")

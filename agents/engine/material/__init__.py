@@ -3,15 +3,17 @@
 from .citations import CITATION, CitationCheck, check_citations
 from .delimiters import unwrap, wrap_untrusted
 from .injection import find_instructions
-from .run_material import RunMaterial, Source, recorded_sources
+from .run_material import PASSAGE_HEAD, RunMaterial, Source, passage_texts, recorded_sources
 
 __all__ = [
     "CITATION",
     "CitationCheck",
+    "PASSAGE_HEAD",
     "RunMaterial",
     "Source",
     "check_citations",
     "find_instructions",
+    "passage_texts",
     "recorded_sources",
     "unwrap",
     "wrap_untrusted",

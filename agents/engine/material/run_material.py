@@ -102,7 +102,7 @@ def recorded_sources(values: Any) -> list[Source]:
     return [
         Source.from_dict(value)
         for value in found
-        if isinstance(value, dict) and "id" in value and "title" in value
+        if isinstance(value, dict) and isinstance(value.get("number"), int) and "title" in value
     ]
 
 

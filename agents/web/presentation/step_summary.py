@@ -4,11 +4,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from agents.engine.loop import AskPersonTool
 from agents.engine.plans import JUDGE, MODERATOR, MONITOR, PLANNER
 from agents.models import AgentStep
 from agents.runs.engine_messages import translate
+from agents.tools.read_document import ReadDocumentTool
+from agents.tools.search import SearchTool
 
 from . import panel_view, status_text
 from .formatting import format_compact, one_line
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from .step_view import StepView
 
 ERROR_PREFIX = "Error: "
+SEARCH_TOOLS = {SearchTool.name, ReadDocumentTool.name}
 JOB_LABELS: dict[str, Callable[[], str]] = {
     PLANNER: lambda: _("Writing the plan"),
     MONITOR: lambda: _("Checking the result"),
@@ -37,6 +41,8 @@ def summarize(row: "StepView") -> str:
             return one_line(_handoff_summary(row))
         case AgentStep.Kind.TOOL if step.action == AskPersonTool.name:
             return one_line(_question_summary(row))
+        case AgentStep.Kind.TOOL if step.action in SEARCH_TOOLS:
+            return one_line(_search_summary(row))
         case AgentStep.Kind.TOOL:
             return one_line(f"{step.action}: {format_compact(step.action_input)}")
         case AgentStep.Kind.GUARDRAIL:
@@ -56,6 +62,20 @@ def summarize(row: "StepView") -> str:
     if row.job in JOB_LABELS:
         return JOB_LABELS[row.job]()
     return one_line(row.thought) or (_("Thinking…") if step.is_live else _("Thinking"))
+
+
+def _search_summary(row: "StepView") -> str:
+    """Return what was searched for or read, and how many passages that gave."""
+    step = row.step
+    arguments = step.action_input if isinstance(step.action_input, dict) else {}
+    query = arguments.get("query") or format_compact(step.action_input)
+    call = f"{step.action}: {query}"
+    # Runs of earlier versions didn't save their passages.
+    if step.status != AgentStep.Status.DONE or not step.is_untrusted:
+        return call
+    count = len(step.sources)
+    found = ngettext("%(count)d passage", "%(count)d passages", count) % {"count": count}
+    return f"{call} · {found}"
 
 
 def _handoff_summary(row: "StepView") -> str:

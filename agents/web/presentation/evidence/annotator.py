@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from agents.engine.material import CITATION
+
 from .figures import Figure, figures_in, half_width
 from .source_index import SourceIndex
 from .sources import EXCERPT_CHARS, Source
@@ -13,10 +15,6 @@ Found = TypeVar("Found")
 MAX_LINKS = 200
 MAX_SENTENCES = 300
 MAX_PLACES = 1_000  # citations and figures of the answer
-CITATION = re.compile(
-    r"\[(?P<numbers>\d{1,3}(?:\s?[,、;]\s?\d{1,3}){0,9})\]"
-    r"|【(?P<number>\d{1,3})(?:[†:][^】<]{0,60})?】"
-)
 SENTENCE_END = re.compile(r"(?<=[.!?])[)\]\"'”’]*\s+|(?<=[。！？])[」』）]*|\n+")
 STATEMENT_TAGS = {"p", "li", "blockquote"}
 UNSUPPORTED = '<span class="unsupported">'
@@ -35,8 +33,10 @@ class Link(NamedTuple):
 class Annotator:
     """Writes blocks with links and marks."""
 
-    def __init__(self, index: SourceIndex, base: str, is_cut: bool) -> None:
-        self.index, self.base = index, base
+    def __init__(
+        self, index: SourceIndex, base: str, is_cut: bool, documents: str = ""
+    ) -> None:
+        self.index, self.base, self.documents = index, base, documents
         self.is_complete = index.is_complete and not is_cut
         self.html: list[str] = []
         self.links: list[Link] = []
@@ -148,6 +148,10 @@ class Annotator:
                 return None
             self.links.append(link)
             number = self._known[link] = len(self.links)
+        if self.documents and link.source.passage is not None and not link.match:
+            href = f"{self.documents}{link.source.number}/"
+            opens = f'href="{href}" target="_blank" data-document'
+            return f'<a class="evidence {kind}" {opens} data-evidence="{number}">'
         href = f"{self.base}{link.source.step}"
         return f'<a class="evidence {kind}" href="{href}" data-evidence="{number}">'
 

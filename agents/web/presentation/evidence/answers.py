@@ -22,14 +22,36 @@ class Evidence:
     links: tuple[Link, ...] = ()
     sources: Sources = ()
     base: str = ""  # a step's address without its number
+    documents: str = ""  # a passage's address without its number, if it can be opened
     is_complete: bool = True  # whether everything could be compared
     has_unsupported: bool = False
 
     @cached_property
     def used(self) -> list[Source]:
-        """One source per step that the answer has links to, in their order."""
-        steps = {link.source.step: link.source for link in reversed(self.links)}
+        """One source per step that the answer has links to, in their order.
+
+        Passages of documents have a list of their own.
+        """
+        others = [link.source for link in self.links if link.source.passage is None]
+        steps = {source.step: source for source in reversed(others)}
         return [steps[number] for number in sorted(steps)]
+
+    @cached_property
+    def cited(self) -> list[Source]:
+        """The passages that the answer cites, by number."""
+        cited = {link.source.number for link in self.links if not link.match}
+        return [source for source in self._passages if source.number in cited]
+
+    @cached_property
+    def also_read(self) -> list[Source]:
+        """The passages that the model read and the answer doesn't cite."""
+        cited = {source.number for source in self.cited}
+        return [source for source in self._passages if source.number not in cited]
+
+    @cached_property
+    def _passages(self) -> list[Source]:
+        known = {one.number: one for one in self.sources if one.passage is not None}
+        return [known[number] for number in sorted(known)]
 
 
 @lru_cache(maxsize=64)
@@ -39,16 +61,22 @@ def _index(sources: Sources) -> SourceIndex:
 
 @lru_cache(maxsize=128)
 def find_evidence(
-    html: str, sources: Sources, base: str = STEP_LINK, is_cut: bool = False
+    html: str,
+    sources: Sources,
+    base: str = STEP_LINK,
+    is_cut: bool = False,
+    documents: str = "",
 ) -> Evidence:
     """Link the citations and figures of an answer to steps: `base` and a number.
 
     The HTML is that of `render_markdown`. Sentences that no source supports get a class, unless
-    the sources are known to be cut.
+    the sources are known to be cut. Citations of passages lead to `documents` and their number.
     """
     if len(html) > MAX_HTML_CHARS:
-        return Evidence(mark_safe(html), (), sources, base=base, is_complete=False)
-    annotator = Annotator(_index(sources), base, is_cut)
+        return Evidence(
+            mark_safe(html), (), sources, base=base, documents=documents, is_complete=False
+        )
+    annotator = Annotator(_index(sources), base, is_cut, documents)
     for part in split_blocks(html):
         annotator.add(part)
     written = mark_safe("".join(annotator.html))
@@ -57,6 +85,7 @@ def find_evidence(
         tuple(annotator.links),
         sources,
         base=base,
+        documents=documents,
         is_complete=annotator.is_complete,
         has_unsupported=UNSUPPORTED in written,
     )

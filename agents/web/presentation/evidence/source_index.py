@@ -115,6 +115,9 @@ class SourceIndex:
     def cited(self, number: int, sentence: str) -> int | None:
         """Return the passage with this number; of several, the one most like the sentence."""
         candidates = self._numbered.get(number, [])
+        # The run gave passages their numbers; other results are only numbered by position.
+        passages = [at for at in candidates if self.sources[at].passage is not None]
+        candidates = passages[:1] or candidates
         if len(candidates) < 2:
             return candidates[0] if candidates else None
         shared = self._shared_terms(sentence)

@@ -1,15 +1,19 @@
 """The sources of an answer: a run's observations, split into passages."""
 
 import json
-import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from agents.db.compiled_queries import compiled_query
+from agents.engine.events import StatusKind
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
-from agents.models import AgentStep, Run
+from agents.engine.material import PASSAGE_HEAD, recorded_sources
+from agents.engine.material import Source as PassageSource
+from agents.models import AgentStep, DocumentPart, Run
+from agents.tools.search import SearchTool
 
 from ..formatting import format_compact
 
@@ -20,7 +24,6 @@ MAX_TOTAL_CHARS = 100_000
 EXCERPT_CHARS, MAX_ASKED_CHARS = 240, 160
 LIST_KEYS = ("results", "items", "documents", "passages", "hits", "data")
 LABEL_KEYS = ("title", "name", "url", "source", "id")
-PASSAGE_HEAD = re.compile(r"^\[(\d{1,3})\] (.+)$", re.MULTILINE)
 
 
 class Source(NamedTuple):
@@ -32,6 +35,15 @@ class Source(NamedTuple):
     number: int = 0  # of a passage in its observation, as the model cites it
     label: str = ""  # where a passage comes from
     asked: str = ""  # what the tool was called with
+    passage: PassageSource | None = None  # set for a passage of a document
+
+    @property
+    def place(self) -> str:
+        """Where in its document a passage is: its heading and its page, slide or sheet."""
+        if self.passage is None:
+            return ""
+        parts = (self.passage.heading, part_name(self.passage))
+        return " · ".join(part for part in parts if part)
 
     @property
     def excerpt(self) -> str:
@@ -58,6 +70,8 @@ def observed(steps: Iterable[Any]) -> Sources:
     found: list[Source] = []
     room = MAX_TOTAL_CHARS
     for step in steps:
+        if step.kind == AgentStep.Kind.ANSWER:
+            found += _earlier_passages(step)
         if not _is_observation(step):
             continue
         text = step.observation[: min(MAX_SOURCE_CHARS, room)]
@@ -65,8 +79,44 @@ def observed(steps: Iterable[Any]) -> Sources:
         if text:
             asked = format_compact(step.action_input)[:MAX_ASKED_CHARS]
             parts = _passages(step.number, step.action, text)
-            found += [part._replace(asked=asked) for part in parts]
+            saved = {one.number: one for one in recorded_sources(_saved_sources(step))}
+            found += [
+                part._replace(asked=asked, passage=saved.get(part.number)) for part in parts
+            ]
     return tuple(found[:MAX_SOURCES])
+
+
+def _saved_sources(step: Any) -> Any:
+    return getattr(step, "sources", ())  # a public copy has none
+
+
+def _earlier_passages(step: Any) -> list[Source]:
+    """Return passages of earlier answers that this one cites."""
+    notes = getattr(step, "notes", None) or ()
+    values = [
+        value
+        for note in notes
+        if note.get("kind") == StatusKind.EARLIER_SOURCES
+        for value in note.get("sources") or ()
+    ]
+    texts = [str(value.get("text", "")) for value in values]
+    return [
+        Source(step.number, SearchTool.name, text, one.number, one.title, passage=one)
+        for one, text in zip(recorded_sources(values), texts, strict=False)
+    ]
+
+
+def part_name(source: PassageSource) -> str:
+    """Return the page, slide or sheet of a passage, for people."""
+    about = {"number": source.part, "name": source.label}
+    match source.kind:
+        case DocumentPart.Kind.PAGE:
+            return _("Page %(number)s") % about
+        case DocumentPart.Kind.SLIDE:
+            return _("Slide %(number)s") % about
+        case DocumentPart.Kind.SHEET | DocumentPart.Kind.CHAPTER | DocumentPart.Kind.CLIP:
+            return source.label or _("Part %(number)s") % about
+    return ""
 
 
 def _is_observation(step: Any) -> bool:
@@ -77,10 +127,10 @@ def _is_observation(step: Any) -> bool:
 
 @compiled_query
 def _tool_steps(run: int) -> QuerySet[AgentStep]:
-    steps = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TOOL).order_by("number")
-    return steps.only(
-        "run", "number", "kind", "status", "action", "action_input", "observation"
-    )
+    kinds = (AgentStep.Kind.TOOL, AgentStep.Kind.ANSWER)
+    steps = AgentStep.objects.filter(run=run, kind__in=kinds).order_by("number")
+    known = ("run", "number", "kind", "status", "action", "action_input", "observation")
+    return steps.only(*known, "sources", "notes")
 
 
 def _passages(step: int, tool: str, text: str) -> list[Source]:

@@ -48,8 +48,12 @@ class RunAnswer(RunRows):
         html = self._answer_excerpt[0]
         if not self.has_evidence:
             return Evidence(html)
-        page = "" if self.place == "shared" else trace_url(self.run.pk)
-        return find_evidence(html, self.sources, f"{page}{STEP_LINK}")
+        if self.place == "shared":  # without links to documents
+            return find_evidence(html, self.sources, STEP_LINK)
+        page = trace_url(self.run.pk)
+        return find_evidence(
+            html, self.sources, f"{page}{STEP_LINK}", documents=f"{page}sources/"
+        )
 
     @property
     def has_evidence(self) -> bool:

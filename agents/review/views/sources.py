@@ -1,0 +1,66 @@
+"""Opens the passage behind a citation: in its document, or as it was saved with the run."""
+
+from collections.abc import Callable
+from hashlib import sha256
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from agents.access.requests import UserRequest
+from agents.engine.material import Source
+from agents.models import AgentStep, Chunk, Document, Run
+from agents.review.audited_reading import open_run
+from agents.web.presentation.evidence import Source as Passage
+from agents.web.presentation.evidence import observed
+from agents.web.presentation.links import trace_url
+
+MAX_CHUNKS = 5_000  # of a document that was indexed again
+
+
+@require_safe
+def source(request: UserRequest, pk: int, number: int) -> HttpResponse:
+    """Lead to the place in the document, if the reader can open it and it is still there."""
+    found = open_run(request, pk)
+    passage = _passage(found.row, number)
+    if passage is None or passage.passage is None:
+        raise Http404
+    saved = passage.passage
+    documents = Document.objects.for_user(request.user)
+    document = documents.filter(pk=saved.document or 0).first()
+    if document is not None and (chunk := _same_chunk(document, saved)) is not None:
+        url = reverse("library:document", args=[document.pk])
+        return redirect(f"{url}?part={chunk.part}&chunk={chunk.pk}#place")
+    visible = passage if not found.is_masked else _passage(found.row, number, found.visible_row)
+    context = {
+        "passage": visible,
+        "number": number,
+        "document": document,
+        "step_url": f"{trace_url(pk)}#step-{passage.step}",
+    }
+    return render(request, "trace/source.html", context)
+
+
+def _passage(
+    run: Run, number: int, visible_row: Callable[[AgentStep], AgentStep] | None = None
+) -> Passage | None:
+    kinds = (AgentStep.Kind.TOOL, AgentStep.Kind.ANSWER)
+    steps = run.steps.filter(kind__in=kinds).defer("request").order_by("number")
+    rows = map(visible_row, steps) if visible_row else steps
+    passages = (one for one in observed(rows) if one.passage is not None)
+    return next((one for one in passages if one.number == number), None)
+
+
+def _same_chunk(document: Document, saved: Source) -> Chunk | None:
+    """Return the passage with the text that the model read, also if its id has changed."""
+    first = document.chunks.filter(pk=saved.chunk or 0).first()
+    if first is not None and _digest(first.text) == saved.digest:
+        return first
+    rows = document.chunks.order_by("ordinal").values_list("pk", "text")[:MAX_CHUNKS]
+    same = next((pk for pk, text in rows.iterator() if _digest(text) == saved.digest), None)
+    return document.chunks.filter(pk=same).first() if same else None
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode(errors="replace")).hexdigest()
