@@ -1,4 +1,5 @@
 import asyncio
+import sys
 import threading
 from contextlib import aclosing, asynccontextmanager
 
@@ -38,6 +39,14 @@ def _default_language():
     yield
     if conf.settings.configured:  # `make test-quick` does without
         translation.deactivate()
+
+
+@pytest.fixture(autouse=True)
+def _no_earlier_documents():
+    """What was announced in another test isn't in this one's database."""
+    yield
+    if search_tools := sys.modules.get("agents.catalog.agent_factory.search_tools"):
+        search_tools.ANNOUNCED.clear()
 
 
 @pytest.fixture(scope="session")

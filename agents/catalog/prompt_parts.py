@@ -17,7 +17,10 @@ SOURCES = {
     "earlier_conversation": "summary",
 }
 # Other users and shared links never get these.
-PERSONAL_MARKS = ("user_profile", "user_memory", "project_instructions", "project_memory")
+PERSONAL_MARKS = (
+    *("user_profile", "user_memory", "project_instructions", "project_memory"),
+    "documents",  # names of collections and files
+)
 PART = re.compile(rf"<({'|'.join(SOURCES)})\b[^>]*>\n.*?(?:</\1>|\Z)", re.DOTALL)
 PERSONAL_PART = re.compile(rf"\s*<({'|'.join(PERSONAL_MARKS)})>\n.*?(?:</\1>|\Z)", re.DOTALL)
 

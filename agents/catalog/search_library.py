@@ -5,10 +5,10 @@ nor left without those it can.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
@@ -33,9 +33,9 @@ PASSAGES_BEFORE = 3
 
 @dataclass(frozen=True, slots=True)
 class ScopedLibrary:
-    """The documents in a scope; without one, those that are open to everyone."""
+    """The documents in a scope, which is computed for every call: rights can change in a run."""
 
-    scope: Scope | None = None
+    scope: Callable[[], Scope] = open_to_everyone
 
     async def search(self, request: SearchRequest) -> FoundPassages:
         return await database.run(self._search, request)
@@ -44,11 +44,12 @@ class ScopedLibrary:
         return await database.run(self._read, request)
 
     def _search(self, request: SearchRequest) -> FoundPassages:
-        scope = self._current_scope()
+        scope = self.scope()
         if request.collection:
-            scope = scope.limited_to(_named(scope, request.collection))
-            if not scope:
-                return FoundPassages(problem=_unknown_collection(self, request.collection))
+            chosen = scope.limited_to(_named(scope, request.collection))
+            if not chosen:
+                return FoundPassages(problem=_unknown_collection(scope, request.collection))
+            scope = chosen
         found = find(request.query, request.top_k, scope=scope, queries=request.queries)
         return FoundPassages(
             passages=_with_places(found.passages),
@@ -73,7 +74,7 @@ class ScopedLibrary:
 
     def _document(self, request: ReadRequest) -> Document | None:
         """Return the document if it is in scope; what a model names is never added to it."""
-        documents = Document.objects.filter(collection__in=self._current_scope().collections)
+        documents = Document.objects.filter(collection__in=self.scope().collections)
         if request.source is not None:
             return documents.filter(pk=request.source.document or 0).first()
         exact = documents.filter(Q(title__iexact=request.title) | Q(source=request.title))
@@ -86,14 +87,11 @@ class ScopedLibrary:
         ordinal = here.ordinal if here else int(source.id.split(":")[1]) if source else 1
         return max(1, ordinal - PASSAGES_BEFORE)
 
-    def _current_scope(self) -> Scope:
-        return open_to_everyone() if self.scope is None else self.scope
-
 
 def announcement(scope: Scope) -> str:
     """Return what is in scope as a part of the instructions."""
-    rows = list(_collections(scope))
-    library = [row for row in rows if not row.topic and vars(row)["ready"]]
+    rows = list(scope.rows().only("name", "description", "topic"))
+    library = [row for row in rows if not row.topic]
     own = [row.pk for row in rows if row.topic]
     lines = [_collection_line(row) for row in library[:MAX_COLLECTIONS]]
     if len(library) > MAX_COLLECTIONS:
@@ -105,11 +103,6 @@ def announcement(scope: Scope) -> str:
     return f"\n\n{OPENING}\n{text}\n{CLOSING}"
 
 
-def remove_announcement(text: str) -> str:
-    """Return instructions without the part: for shared links and copies."""
-    return re.sub(rf"\s*{OPENING}.*?(?:{CLOSING}|\Z)", "", text, flags=re.DOTALL)
-
-
 @compiled_query
 def topic_collections(first: str, second: str) -> QuerySet[Collection, int]:
     """Return the collections of a chat and its project."""
@@ -117,15 +110,10 @@ def topic_collections(first: str, second: str) -> QuerySet[Collection, int]:
     return rows.order_by("pk").values_list("pk", flat=True)
 
 
-def _collections(scope: Scope) -> QuerySet[Collection]:
-    is_ready = Q(documents__indexed_at__isnull=False)
-    return scope.rows().annotate(ready=Count("documents", filter=is_ready))
-
-
 def _collection_line(row: Collection) -> str:
-    count = vars(row)["ready"]
+    # Without figures: a prompt that stays the same is cheaper.
     about = f": {_plain(row.description)}" if row.description else ""
-    return f"- {_plain(row.name)} ({count} {'document' if count == 1 else 'documents'}){about}"
+    return f"- {_plain(row.name)}{about}"
 
 
 def _file_lines(collections: Sequence[int]) -> list[str]:
@@ -147,8 +135,8 @@ def _named(scope: Scope, name: str) -> Iterable[int]:
     return scope.rows().filter(name__iexact=name.strip()).values_list("pk", flat=True)
 
 
-def _unknown_collection(library: ScopedLibrary, name: str) -> str:
-    names = list(library._current_scope().rows().values_list("name", flat=True)[:20])
+def _unknown_collection(scope: Scope, name: str) -> str:
+    names = list(scope.rows().values_list("name", flat=True)[:20])
     known = f" Collections: {', '.join(names)}." if names else ""
     return f"There is no collection named {name[:80]!r} here.{known}"
 

@@ -1,6 +1,8 @@
 """Gives an agent's search tools what they can read in a run, and says so to its model."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from agents.engine.tool import Tool
 from agents.knowledge.scope import Scope
@@ -12,29 +14,49 @@ from agents.tools.search import SearchTool
 from ..search_library import ScopedLibrary, announcement, topic_collections
 from .relations import search_scope
 
+# How long an announcement is used again. It only tells a model where to look: what a search
+# can read is decided when it runs.
+ANNOUNCED_SECONDS = 15.0
+MAX_ANNOUNCED = 2_000
+ANNOUNCED: dict[tuple[int | None, int], tuple[float, str]] = {}
+
 
 def bind(run: Run, agent: Agent, tools: Sequence[Tool]) -> tuple[list[Tool], str]:
     """Return the tools with their scope, and the part of the instructions that announces it.
 
     Without a search tool, an agent can still search the files of its chat and project.
     """
-    searches = [tool for tool in tools if isinstance(tool, SearchTool)]
+    has_search = any(isinstance(tool, SearchTool) for tool in tools)
     own_files = _own_files(run)
-    if not searches and not own_files:
+    if not has_search and not own_files:
         return list(tools), ""
-    scope = search_scope(run, agent, _project_topics(run)) if searches else own_files
+    scope: Callable[[], Scope] = partial(search_scope, run, agent, _project_topics(run))
+    if not has_search:
+        scope = partial(_own_files, run)
     library = ScopedLibrary(scope)
     found = list(tools)
-    if not searches:
-        others = (ReadDocumentTool.name, SearchTool.name)
-        found = [tool for tool in tools if tool.name not in others]
+    if not has_search:
+        found = [tool for tool in tools if not isinstance(tool, ReadDocumentTool)]
         found += [SearchTool(library), ReadDocumentTool(library)]
     for tool in found:
         if isinstance(tool, SearchTool):
             tool.search = library
         elif isinstance(tool, ReadDocumentTool):
             tool.library = library
-    return found, announcement(scope)
+    if own_files or run.is_draft_run:
+        return found, announcement(scope())
+    return found, _announced(run, agent, scope)
+
+
+def _announced(run: Run, agent: Agent, scope: Callable[[], Scope]) -> str:
+    key, now = (run.user_id, agent.pk), time.monotonic()
+    since, text = ANNOUNCED.get(key, (now - 2 * ANNOUNCED_SECONDS, ""))
+    if now - since > ANNOUNCED_SECONDS:
+        text = announcement(scope())
+        if len(ANNOUNCED) >= MAX_ANNOUNCED:
+            ANNOUNCED.clear()
+        ANNOUNCED[key] = (now, text)
+    return text
 
 
 def _own_files(run: Run) -> Scope:
