@@ -16,6 +16,7 @@ from typing import Any
 
 SET_PARENT_DEATH_SIGNAL = 1
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+TOO_DEEP = "This file is nested too deeply to be read."
 OUT_OF_MEMORY = "This file needs too much memory to be read."
 
 
@@ -36,6 +37,8 @@ def main() -> None:
         _parse(request, send)
     except MemoryError:
         send(error=OUT_OF_MEMORY)
+    except RecursionError:
+        send(error=TOO_DEEP)
 
 
 def _parse(request: dict[str, Any], send: Any) -> None:

@@ -161,7 +161,8 @@ class _Conversation:
         logger.warning(
             "The parser ended with %s: %s", code, self.complaint.decode("utf-8", "replace")
         )
-        return KILLED if code in (-signal.SIGKILL, -signal.SIGXCPU) else CRASHED
+        is_over_limit = code in (-signal.SIGKILL, -signal.SIGXCPU)
+        return KILLED if is_over_limit or "memory allocation" in complaint else CRASHED
 
 
 def _argv(path: str) -> list[str]:

@@ -35,14 +35,14 @@ def decode(data: bytes, declared: str = "") -> str | None:
     for mark, encoding in BOM_ENCODINGS.items():
         if data.startswith(mark):
             return _decode_as(encoding, data)
+    if b"\0" in data[:4_000] and (encoding := _unmarked_utf16(data)):
+        return _decode_as(encoding, data)
     if data.startswith(b"\x1b$") or b"\x1b$B" in data[:4_000]:
         declared = declared or "iso2022_jp"
     elif (text := _decode_as("utf-8", data)) is not None:
         return text
     if declared and (text := _decode_as(canonical(declared), data)) is not None:
         return text
-    if encoding := _unmarked_utf16(data):
-        return _decode_as(encoding, data)
     # Hardly any Shift_JIS is also valid EUC-JP, so that comes first. Western text has no kana
     # and only few accents.
     is_dense = sum(byte > 127 for byte in data) * 3 > len(data)
@@ -74,7 +74,7 @@ def normalize_lines(text: str) -> str:
 
 
 def _unmarked_utf16(data: bytes) -> str:
-    """Return the variant of UTF-16 if every other byte is mostly 0, or all is Japanese."""
+    """Return the variant of UTF-16 if every other byte is mostly 0."""
     sample = data[:4_000]
     if len(sample) < 4 or len(data) % 2:
         return ""

@@ -1,0 +1,238 @@
+"""Files made to do harm are refused with a sentence, or read without doing any."""
+
+import os
+import shutil
+import struct
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agents.knowledge import parsing
+from agents.knowledge.parsing import parsers, process
+from agents.knowledge.parsing.parsers import archive, values
+from tests import document_files as files
+from tests.sampling import one_in
+
+PASSWORDS = '<!DOCTYPE x [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+LAUGHS = (
+    '<!DOCTYPE x [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">'
+    '<!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;">]>'
+)
+
+
+def parse(data: bytes, name: str) -> parsing.ParsedDocument:
+    return parsers.parse(parsers.Source(data=data, name=name))
+
+
+def png(width: int, height: int, pixels: bytes = b"\0") -> bytes:
+    """Return a PNG whose header claims these dimensions."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        check = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IDAT", zlib.compress(pixels))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + body + chunk(b"IEND", b"")
+
+
+def docx_with(document: str) -> bytes:
+    return files.docx(**{"word/document.xml": document})
+
+
+REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
+    ("an empty file", lambda: b"", "This file is empty."),
+    ("a.pdf", lambda: b"not a PDF", "the content is a text file"),
+    ("a.pdf", lambda: b"<html>%PDF-1.4 <script>alert(1)</script>", "damaged or incomplete"),
+    ("a.html", lambda: b"<html>%PDF-1.4 <script>x</script>", "the content is a PDF"),
+    ("a.png", lambda: b"<svg><script>alert(1)</script></svg>", "the content is a text file"),
+    ("a.gif", lambda: b"GIF89a=1;alert(1)//", "damaged or incomplete"),
+    ("a.svg", lambda: b"<svg><script>alert(1)</script></svg>", "contains no text"),
+    ("a.pdf.exe", lambda: b"MZ\x90\0", "Programs can't be read"),
+    ("a.jpg", lambda: b"\x7fELF", "Programs can't be read"),
+    ("a.zip", lambda: files.archive({"a.zip": files.archive({"b": b"x"})}), "Archives can't"),
+    ("a.docx", lambda: files.archive({"../../x": b"x"}), "Archives can't"),
+    ("a.tar.gz", lambda: b"\x1f\x8b\x08", "Archives can't"),
+    ("a.docx", lambda: b"PK\x03\x04broken", "damaged or incomplete"),
+    ("a.docx", lambda: files.docx("<w:p>"), "damaged or incomplete"),
+    ("a.docx", lambda: docx_with(f"{PASSWORDS}<w>&x;</w>"), "document type declaration"),
+    ("a.docx", lambda: docx_with(f"{LAUGHS}<w>&c;</w>"), "document type declaration"),
+    ("a.docx", lambda: docx_with("<a>" * 1_000), "damaged or incomplete"),
+    ("a.html", lambda: b"<div>" * 100_000, "nested too deeply"),
+    ("a.png", lambda: png(65_535, 65_535), "larger than 40 megapixels"),
+    ("a.png", lambda: png(600, 600), "damaged or incomplete"),
+    ("a.doc", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "old Microsoft"),
+    ("a.bin", lambda: bytes(range(256)) * 20, "isn't supported"),
+    ("a.mp3", lambda: b"ID3\x04" + b"\0" * 100, "Audio and video"),
+    ("a.pdf", lambda: files.pdf([[]]), "no text layer"),
+    ("a.pdf", lambda: b"%PDF-1.4\n1 0 obj\n" + b"[" * 100_000, "damaged or incomplete"),
+    ("a.epub", lambda: files.archive({"META-INF/container.xml": b"<a/>"}), "damaged"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "reason"), one_in(2, REFUSED))
+def test_a_hostile_file_is_refused_with_a_reason(
+    name: str, make: Callable[[], bytes], reason: str
+) -> None:
+    began = time.monotonic()
+    with pytest.raises(parsing.UnreadableDocument, match=reason):
+        parse(make(), name)
+    assert time.monotonic() - began < 5
+
+
+def looping_pdf() -> bytes:
+    """Return a PDF whose list of pages contains itself."""
+    return files.pdf([[(10, "The heron nests.")]]).replace(b"/Kids [4 0 R]", b"/Kids [2 0 R]")
+
+
+HERONS = files.pdf([[(10, "heron heron")]])
+HARMLESS: list[tuple[str, Callable[[], bytes], str]] = [
+    ("a.txt", lambda: b"<html><script>alert(1)</script><p>heron</p>", "heron"),
+    ("a.svg", lambda: b"<html><p>heron<svg onload=alert(1)></svg>", "heron"),
+    ("a.html", lambda: f"{PASSWORDS}<html><p>heron &x;</p>".encode(), "heron &x;"),
+    ("a.csv", lambda: b'a,b\n"=HYPERLINK(""http://x"")",1\n', "=HYPERLINK"),
+    ("a.csv", lambda: b"heron," * 1_000_000, "heron"),
+    ("a.txt", lambda: "heron\u202e\U000e0041".encode(), "heron"),
+    ("a.txt", lambda: "heron".encode("utf-16-le"), "heron"),
+    ("a.pdf", lambda: HERONS + b"\n<script>alert(1)</script>", "heron"),
+    ("a.pdf", lambda: HERONS.replace(b"startxref", b"startxxxx"), "heron"),
+    ("../../a.md", lambda: b"heron", "heron"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "text"), one_in(2, HARMLESS))
+def test_a_hostile_file_is_read_without_harm(
+    name: str, make: Callable[[], bytes], text: str
+) -> None:
+    document = parse(make(), name)
+    written = "\n".join(part.text for part in document.parts)
+    assert text in written
+    assert "alert" not in written
+    assert "root:" not in written
+    assert len(written) < values.MAX_CHARS
+
+
+def test_macros_are_ignored_and_said() -> None:
+    data = files.docx(files.paragraph("heron"), **{"word/vbaProject.bin": b"x"})
+    assert parse(data, "a.docm").notes == ["It contains macros, which were ignored."]
+
+
+def test_what_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = files.docx(files.paragraph("x" * 300_000))
+    monkeypatch.setattr(archive, "MAX_BYTES", 200_000)
+    with pytest.raises(parsing.UnreadableDocument, match="Unpacked, this file is larger"):
+        parse(bomb, "a.docx")
+
+
+def test_a_claimed_size_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = archive.Archive(files.docx(files.paragraph("x" * 300_000)))
+    monkeypatch.setattr(opened, "_left", 100_000)
+    with pytest.raises(parsing.UnreadableDocument, match="Unpacked, this file is larger"):
+        opened.read("word/document.xml")
+
+
+def test_a_pdf_that_contains_itself_ends() -> None:
+    with pytest.raises(parsing.UnreadableDocument):
+        parse(looping_pdf(), "a.pdf")
+
+
+# The child process
+
+
+@pytest.fixture
+def parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Path]]:
+    """Replace the parsers in the child by code, and return a file for it."""
+
+    def replace(code: str) -> Path:
+        folder = tmp_path / "program"
+        (folder / "parsers").mkdir(parents=True)
+        program = folder / process.PROGRAM.name
+        shutil.copy(process.PROGRAM, program)
+        shutil.copy(Path(parsers.__file__).with_name("values.py"), folder / "parsers")
+        (folder / "parsers" / "__init__.py").write_text(
+            "from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument\n"
+            "def parse(source):\n    import os, socket, time\n"
+            f"    {code}\n"
+            "    return ParsedDocument(parts=[ParsedPart(text=str(found))])\n"
+        )
+        monkeypatch.setattr(process, "PROGRAM", program)
+        process._readable_paths.cache_clear()
+        path = tmp_path / "file.txt"
+        path.write_text("heron")
+        return path
+
+    yield replace
+    process._readable_paths.cache_clear()
+
+
+def children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+ENDINGS = [
+    ("bytearray(10**10)", "too much memory"),
+    ("while True: pass", "took longer than 1 s"),
+    ("time.sleep(60)", "took longer than 1 s"),
+    ("os.abort()", "makes the parser crash"),
+    ("os.kill(os.getpid(), 9)", "too much memory or time"),
+    ("raise RuntimeError", "makes the parser crash"),
+    ("f = lambda: f(); f()", "nested too deeply"),
+    ("while True: source.progress(1, 10**300)", "too much text"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("code", "reason"), one_in(2, ENDINGS))
+def test_a_parser_that_gets_out_of_hand_is_ended(
+    parser: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, code: str, reason: str
+) -> None:
+    monkeypatch.setattr(process, "MAX_OUTPUT_BYTES", 1_000_000)
+    path = parser(code)
+    with pytest.raises(parsing.UnreadableDocument, match=reason):
+        parsing.parse(path, "file.txt", deadline=1 if "longer" in reason else 20)
+    assert children() == []
+
+
+def test_a_canceled_parser_is_killed_with_its_children(parser: Callable[[str], Path]) -> None:
+    class Canceled(Exception):
+        pass
+
+    def cancel(done: int, total: int) -> None:
+        if done:
+            raise Canceled
+
+    path = parser("os.fork(); source.progress(1, 2); time.sleep(60)")
+    with pytest.raises(Canceled):
+        parsing.parse(path, "file.txt", progress=cancel)
+    assert [child for child in children() if child.status() != psutil.STATUS_ZOMBIE] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="The child is only confined on Linux.")
+def test_the_child_has_no_network_no_secrets_and_no_other_files(
+    parser: Callable[[str], Path], tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("top secret")
+    tried = f"""found = []
+    for attempt in (
+        lambda: open({str(secret)!r}).read(),
+        lambda: open('/etc/passwd').read(),
+        lambda: open({str(tmp_path / "new")!r}, 'w').write('x'),
+        lambda: socket.create_connection(('127.0.0.1', {os.getpid() % 10_000 + 20_000}), 1),
+        lambda: os.environ['HOME'],
+    ):
+        try:
+            found.append(attempt())
+        except (OSError, KeyError) as error:
+            found.append(type(error).__name__)"""
+    document = parsing.parse(parser(tried), "file.txt")
+    found = document.parts[0].text
+    assert found.count("PermissionError") == 3 if process._has_landlock() else True
+    assert "top secret" not in found or not process._has_landlock()
+    assert "KeyError" in found
+    assert "OSError" in found or "ConnectionRefusedError" in found
