@@ -16,7 +16,19 @@ from dataclasses import replace
 
 import psutil
 
-from tests.bench import chat, engine, growth, idle, peers, plans, prose, scaled, startup, traces
+from tests.bench import (
+    chat,
+    engine,
+    growth,
+    idle,
+    ingestion,
+    peers,
+    plans,
+    prose,
+    scaled,
+    startup,
+    traces,
+)
 from tests.bench.rounds import Size, format_table
 
 WHOLE = Size(
@@ -49,6 +61,7 @@ PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "engine": (engine.measure, engine.ABOUT),
     "chat": (chat.measure, chat.ABOUT),
     "idle": (idle.measure, idle.ABOUT),
+    "ingestion": (ingestion.measure, ingestion.ABOUT),
     "growth": (growth.measure, growth.ABOUT),
     "traces": (traces.measure, traces.ABOUT),
     "plans": (plans.measure, plans.ABOUT),
