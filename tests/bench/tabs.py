@@ -44,7 +44,8 @@ class Tab:
 
     async def read(self, text: str, at: int) -> bool:
         """Record new tokens; a page may receive the same one many times."""
-        fresh = set(stamps(text)) - self.seen
+        # Older ones are in titles that the model wrote for other chats.
+        fresh = {stamp for stamp in stamps(text) if stamp >= self.asked} - self.seen
         if fresh:
             self.seen |= fresh
             self.delays += [(at - stamp) / 1000 for stamp in fresh]
