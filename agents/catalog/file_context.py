@@ -16,6 +16,7 @@ from django.db.models.functions import Length
 
 from agents.db import database
 from agents.engine.attachments import AttachmentRef, placeholder
+from agents.engine.material import find_instructions
 from agents.engine.planner import ReActPlanner
 from agents.engine.state import Message
 from agents.models import Collection, Document, DocumentPart, Run, RunAttachment, StoredFile
@@ -41,6 +42,7 @@ SEARCHABLE = (
     "It is too long to be included. The search tool finds passages in it; this is only its "
     "outline and its beginning."
 )
+QUERYABLE = "Its rows can be queried with SQL in the tool query_files; use it for figures."
 UNREAD = "Its text couldn't be read: {problem}"
 LATE = "It is still being read. Say that it isn't available yet."
 GONE = "It was deleted."
@@ -176,7 +178,9 @@ def _expand(
     if not parts:
         return others
     material = "\n".join([OPENING, PREAMBLE, *parts, CLOSING])
-    return {**others, "material": material, **({"attachments": images} if images else {})}
+    suspect = {"is_suspect": True} if find_instructions(material) else {}
+    attached = {"attachments": images} if images else {}
+    return {**others, "material": material, **attached, **suspect}
 
 
 def _document_part(ref: FileRef, documents: Mapping[int, Document], budget: _Budget) -> str:
@@ -192,10 +196,11 @@ def _document_part(ref: FileRef, documents: Mapping[int, Document], budget: _Bud
     if document.indexed_at is None:
         return _file(ref["name"], UNREAD.format(problem=document.problem or "unknown reason"))
     tokens = _tokens(vars(document)["characters"] or 0, document.language)
-    if tokens <= min(WHOLE_TOKENS, budget.tokens):
-        budget.tokens -= tokens
-        return _file(ref["name"], _whole_text(document), **about)
-    return _file(ref["name"], _beginning(document), **about)
+    is_short = tokens <= min(WHOLE_TOKENS, budget.tokens)
+    budget.tokens -= tokens if is_short else 0
+    text = _whole_text(document) if is_short else _beginning(document)
+    note = f"{QUERYABLE}\n\n" if ref["kind"] == "table" else ""
+    return _file(ref["name"], note + text, **about)
 
 
 def _file(name: str, text: str, **about: str) -> str:

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from agents.catalog import file_tables
 from agents.knowledge import ingestion
 from agents.models import Collection as DocumentCollection
 from agents.models import Document
@@ -78,6 +79,7 @@ def forget_chat(instance: ChatSession, **_signal: Any) -> None:
     """Delete the documents of a deleted chat."""
     topic = f"chat.{instance.pk}"
     transaction.on_commit(partial(_delete_collection, topic), robust=True)
+    transaction.on_commit(partial(file_tables.delete_for_topic, topic), robust=True)
 
 
 def _delete_unused(pk: int) -> None:

@@ -1,6 +1,7 @@
 """Builds the engine's agents, workflows and panels from their configuration."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ from agents.engine.tool import Tool, ToolRegistry
 from agents.models import Agent, Run, WorkflowVersion
 from agents.tools.search import SearchTool
 
-from .. import tool_factory, tool_grants
+from .. import file_context, file_tables, tool_factory, tool_grants
 from .circuits import CIRCUITS
 from .config import AgentConfig, load_team, load_workflow
 from .guardrails import guardrails_from
@@ -45,9 +46,15 @@ async def build(
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
     first, *others = await database.run(load_team, run)
-    everybody = [await with_memory(run, first), *others]
+    everybody = [await _with_tables(run, await with_memory(run, first)), *others]
     team = await _build_team(everybody, registry, asks, run_attachment_store(run), run)
     return team[everybody[0].agent.name]
+
+
+async def _with_tables(run: Run, parts: AgentConfig) -> AgentConfig:
+    """Let the agent query the tables that the user attached, if there are any."""
+    tool = await file_tables.build_tool(run) if file_context.has_files(run) else None
+    return parts if tool is None else replace(parts, own=[*parts.own, tool])
 
 
 async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:

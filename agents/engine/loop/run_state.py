@@ -71,7 +71,7 @@ class RunState:
     @classmethod
     def start(cls, agent: str, query: str, state: AgentState | None = None) -> Self:
         state = state or AgentState()
-        material = RunMaterial.of_history(state.get_messages())
+        material = RunMaterial.of_history([*state.get_messages(), state.question])
         return cls(EventFactory(agent), state, query, path=(agent,), material=material)
 
     def next_step(self) -> int:
@@ -134,7 +134,7 @@ def rebuild(
         path=(event_factory.agent,),
         recorded_events=events,
         open=calls,
-        material=RunMaterial.of_history(state.get_messages()),
+        material=RunMaterial.of_history([*state.get_messages(), state.question]),
     )
     if events:
         event_factory.clock.advance_to(events[-1].time)

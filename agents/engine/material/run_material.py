@@ -61,7 +61,8 @@ class RunMaterial:
         """Start with what earlier runs of the chat have read, as far as it is sent again."""
         material = cls()
         for message in messages:
-            if "untrusted" in message:
+            # Files, too: the user attached them, but others may have written them.
+            if "untrusted" in message or "material" in message:
                 material.has_untrusted = True
                 material.suspect_steps += [0] if message.get("is_suspect") else []
             if message.get("sources"):

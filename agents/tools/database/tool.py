@@ -46,6 +46,7 @@ class DatabaseTool:
         "required": ["sql"],
     }
     effect = "read"
+    is_untrusted = False  # an administrator chose the database
 
     def __init__(
         self,
