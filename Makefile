@@ -4,7 +4,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 pyth
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 UV := 0.13.7
 BIN := .venv/bin
-INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --only-binary :all:
+INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps --only-binary :all:
 NO_PACKAGES := Can't install the packages. Check the network. They are prebuilt for Linux (x86_64 and arm64) and for macOS 15 or newer on Apple silicon, so no compiler is needed.
 
 # Tests start hundreds of processes; bytecode that one of them compiled is reused by the others.
