@@ -31,7 +31,12 @@ LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 WORKER_SETTINGS = ("secret_key", "database_url", "redis_url")
 SECRET_NAMES = {
     *("ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"),
-    *("ASHIATO_OTLP_HEADERS", "ASHIATO_METRICS_TOKEN", "ASHIATO_S3_SECRET"),
+    *(
+        "ASHIATO_OTLP_HEADERS",
+        "ASHIATO_METRICS_TOKEN",
+        "ASHIATO_EMBEDDING_KEY",
+        "ASHIATO_S3_SECRET",
+    ),
 }
 MIN_TOKEN_CHARS = 16
 HEADER_PATTERN = re.compile(r"[\w-]+\s*=[ -~]*", re.ASCII)
@@ -108,6 +113,12 @@ class Environment(BaseSettings):
     vision_url: str = ""
     vision_key: SecretStr | None = None
     tools: str = ""
+    embedding_model: str = "local"
+    embedding_url: str = ""
+    embedding_key: SecretStr | None = None
+    rerank_model: str = ""
+    rerank_seconds: float = Field(default=5, ge=0.1, le=120)
+    search_min_score: float = Field(default=0.4, ge=0, le=3)
     model_retries: int = Field(default=2, ge=0, le=10)
     model_first_seconds: float = Field(default=60, ge=0.1, le=86_400)
     model_between_seconds: float = Field(default=30, ge=0.1, le=86_400)

@@ -32,6 +32,7 @@ os.environ |= {
     "ASHIATO_DATA": _folder,
     "ASHIATO_MODEL": "demo",
     "ASHIATO_DEMO_DELAY": "0",
+    "ASHIATO_EMBEDDING_MODEL": "demo",
     "ASHIATO_MODEL_RETRIES": "0",
     "ASHIATO_ORIGINS": "http://testserver",
     "ASHIATO_SECRET_KEY": "for-tests-only",

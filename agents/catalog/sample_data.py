@@ -114,7 +114,8 @@ def load(today: date) -> list[knowledge.IngestResult]:
 
 
 def ingest_handbook() -> list[knowledge.IngestResult]:
-    return [knowledge.ingest(path) for path in knowledge.find_files(HANDBOOK)]
+    """Ingest the handbook; its vectors follow in the background, so that the start is quick."""
+    return [knowledge.ingest(path, embeds=False) for path in knowledge.find_files(HANDBOOK)]
 
 
 def create_database(path: Path, today: date) -> None:

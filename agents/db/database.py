@@ -30,8 +30,8 @@ class Priority(IntEnum):
 class PriorityExecutor(Executor):
     """One thread that makes the most urgent call next, oldest first."""
 
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
+    def __init__(self, name: str = "database") -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._lock = Lock()
         self._waiting: dict[Priority, deque[_Call]] = {each: deque() for each in Priority}
         self._passed = dict.fromkeys(Priority, 0)

@@ -1,8 +1,10 @@
 """Documents: reading, chunking and search."""
 
+from .background import keep_up_periodically
 from .chunking import CHUNK_SIZE, Section, split_parts
 from .documents import (
     IngestResult,
+    afind,
     asearch,
     default_collection,
     index_document,
@@ -24,6 +26,7 @@ __all__ = [
     "SearchResult",
     "Section",
     "UnreadableDocument",
+    "afind",
     "asearch",
     "decode",
     "default_collection",
@@ -32,6 +35,7 @@ __all__ = [
     "index_document",
     "ingest",
     "ingest_text",
+    "keep_up_periodically",
     "query_terms",
     "read_file",
     "search",

@@ -1,7 +1,7 @@
 """Splits the parts of a document into passages at headings, paragraphs and table rows."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -66,15 +66,17 @@ class HeadingPath:
         return " › ".join(names)[:MAX_HEADING]
 
 
-def split_parts(parts: Iterable[ParsedPart], *, title: str) -> list[Section]:
-    """Return the passages of a document, in order."""
+def split_parts(parts: Sequence[ParsedPart], *, title: str) -> list[Section]:
+    """Return the passages of a document, in order; one without text is its headings."""
     path = HeadingPath(title)
     found: list[Section] = []
     for part in parts:
         if part.kind not in CONTINUED_KINDS:
             path = HeadingPath(title, {0: part.label})
         found += _split_part(part, path)
-    return found
+    return found or [
+        _section(part, "", 0, CHUNK_SIZE, "") for part in parts if part.text.strip()
+    ]
 
 
 def find_title(text: str) -> str:
@@ -111,6 +113,7 @@ def _pack(blocks: Iterable[Block], part: ParsedPart, heading: str) -> Iterator[S
 
 def _section(part: ParsedPart, heading: str, start: int, end: int, header: str) -> Section:
     text = part.text[start:end]
+    end = start + len(text)
     start += len(text) - len(text.lstrip())
     end -= len(text) - len(text.rstrip())
     return Section(

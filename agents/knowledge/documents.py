@@ -1,5 +1,6 @@
 """Saves documents as parts and passages with an index, and searches them."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -10,18 +11,22 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agents.db import database
 from agents.engine import fault_injection
-from agents.models import Chunk, Collection, Document, DocumentPart
+from agents.models import Chunk, Collection, Document, DocumentPart, EmbeddingIndex
 from agents.tools.search import Passage
 
+from . import background
 from . import scope as scopes
 from .chunking import Section, find_title, split_parts
+from .embeddings import EmbeddingUnavailable
 from .parsed import ParsedPart
 from .readers import UnreadableDocument, read_file
-from .retrieval import find, full_text
+from .retrieval import SearchResult, find, full_text, vector_index
 from .retrieval.tokenizer import detect_language
+from .retrieval.vector_index import Progress
 from .scope import Scope
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_COLLECTION = "Documents"
 
@@ -36,30 +41,56 @@ class IngestResult:
     outcome: Outcome
 
 
-def index_document(document: Document, parts: Sequence[ParsedPart]) -> int:
-    """Replace a document's parts, passages and index entries; return how many passages it has.
+def index_document(
+    document: Document,
+    parts: Sequence[ParsedPart],
+    *,
+    progress: Progress | None = None,
+    embeds: bool = True,
+) -> int:
+    """Replace a document's parts, passages, words and vectors; return how many passages it has.
 
     Until this is done, searches find the previous ones. The document is saved as ready.
+    `progress` is called with the passages embedded so far and their number. Without vectors,
+    because the model is out of reach or `embeds` is off, full text finds it, and
+    `vector_index.keep_up` adds them later.
     """
     parts = [replace(part, text=_clean(part.text)) for part in parts]
     sections = split_parts(parts, title=document.title)
     if not sections:
         raise UnreadableDocument(f"{document.name!r} contains no text.")
-    _replace(document, parts, sections)
-    return len(sections)
+    index = vector_index.writable() if embeds else None
+    blobs: vector_index.Blobs = []
+    if index:
+        texts = [(document.title, section.heading, section.text) for section in sections]
+        try:
+            blobs = vector_index.embed_texts(index, texts, progress)
+        except EmbeddingUnavailable as error:
+            logger.warning("Can't embed %s: %s", document.name, error)
+    chunks = _replace(document, parts, sections, index if blobs else None, blobs)
+    return len(chunks)
 
 
-def ingest(path: Path, collection: Collection | None = None) -> IngestResult:
+def ingest(
+    path: Path, collection: Collection | None = None, *, embeds: bool = True
+) -> IngestResult:
     """Ingest a Markdown or text file, again if it changed."""
     path = path.resolve()
     inside = path.is_relative_to(settings.BASE_DIR)
     source = path.relative_to(settings.BASE_DIR) if inside else path
     text = read_file(path)
-    return ingest_text(text, source=source.as_posix(), title=path.stem, collection=collection)
+    return ingest_text(
+        text, source=source.as_posix(), title=path.stem, collection=collection, embeds=embeds
+    )
 
 
 def ingest_text(
-    text: str, *, source: str, title: str, collection: Collection | None = None
+    text: str,
+    *,
+    source: str,
+    title: str,
+    collection: Collection | None = None,
+    embeds: bool = True,
 ) -> IngestResult:
     """Ingest a text; `title` is used if it has no main heading."""
     digest = sha256(text.encode()).hexdigest()
@@ -71,7 +102,7 @@ def ingest_text(
     document.title = (find_title(text) or title)[:200]
     document.digest = digest
     document.language = detect_language(text)
-    index_document(document, [ParsedPart(text=text)])
+    index_document(document, [ParsedPart(text=text)], embeds=embeds)
     return IngestResult(document=document, outcome="updated" if known else "added")
 
 
@@ -106,13 +137,23 @@ async def asearch(
     scope: Scope | None = None,
     queries: Sequence[str] = (),
 ) -> list[Passage]:
-    return await database.run(search, query, top_k, scope=scope, queries=queries)
+    return await background.run(search, query, top_k, scope=scope, queries=queries)
+
+
+async def afind(
+    query: str, top_k: int = 5, *, scope: Scope, queries: Sequence[str] = ()
+) -> SearchResult:
+    return await background.run(find, query, top_k, scope=scope, queries=queries)
 
 
 @transaction.atomic
 def _replace(
-    document: Document, parts: Sequence[ParsedPart], sections: Sequence[Section]
-) -> None:
+    document: Document,
+    parts: Sequence[ParsedPart],
+    sections: Sequence[Section],
+    index: EmbeddingIndex | None,
+    blobs: vector_index.Blobs,
+) -> list[Chunk]:
     document.status = Document.Status.READY
     document.indexed_at = timezone.now()
     document.save()
@@ -133,6 +174,9 @@ def _replace(
     )
     fault_injection.point("before_document_index")
     full_text.upsert(chunks)
+    if index and EmbeddingIndex.objects.filter(pk=index.pk).exists():
+        vector_index.save(index, [chunk.pk for chunk in chunks], blobs)
+    return chunks
 
 
 def _part_row(document: Document, part: ParsedPart) -> DocumentPart:

@@ -422,6 +422,12 @@ class EmbeddingIndex(models.Model):
     done = models.PositiveIntegerField(_("done"), default=0)
     total = models.PositiveIntegerField(_("total"), default=0)
     problem = models.CharField(_("problem"), max_length=500, blank=True)
+    lease_until = models.DateTimeField(
+        _("leased until"),
+        null=True,
+        blank=True,
+        help_text=_("A process is filling it; after this time another one can."),
+    )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     activated_at = models.DateTimeField(_("activated"), null=True, blank=True)
 

@@ -19,7 +19,7 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor as chosen_reactor
 from twisted.internet.defer import Deferred
 
-from agents import runs
+from agents import knowledge, runs
 from agents.knowledge import ingestion
 from agents.models import ServerProcess
 from agents.observability import process_status
@@ -87,6 +87,7 @@ def _close_connections(**about: Any) -> None:
 
 def _start_background() -> None:
     _tasks.append(asyncio.ensure_future(runs.recover_periodically()))
+    _tasks.append(asyncio.ensure_future(knowledge.keep_up_periodically()))
     asyncio.get_event_loop().call_soon(process_status.start, ServerProcess.Kind.WEB)
 
 

@@ -8,6 +8,7 @@ from django.db import connection
 from agents import knowledge
 from agents.catalog import sample_data
 from agents.engine import fault_injection
+from agents.knowledge import scope
 from agents.knowledge.chunking import find_title
 from agents.models import Chunk, Document
 from agents.tools.search import SearchTool, format_passages
@@ -56,6 +57,18 @@ JAPANESE = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _words_only(settings):
+    """Full text alone: what vectors add is tested in test_retrieval.py."""
+    words_only = {"embedding_model": "off"}
+    settings.ENVIRONMENT = settings.ENVIRONMENT.model_copy(update=words_only)
+
+
+def search(query, top_k=5):
+    """Return what has any of the words, however few."""
+    return knowledge.find(query, top_k, scope=scope.open_to_everyone(), minimum=0).passages
+
+
 @pytest.fixture
 def handbook():
     return sample_data.ingest_handbook()
@@ -66,7 +79,7 @@ def handbook():
 
 def test_a_question_finds_its_section_of_the_handbook(handbook):
     for question, source, heading in ENGLISH + JAPANESE:
-        passages = knowledge.search(question, top_k=3)
+        passages = search(question)
         found = [(f"{p.lang}/{p.source}", p.heading) for p in passages]
 
         assert any(s == source and heading in h for s, h in found), (question, found)
@@ -79,7 +92,7 @@ NOTHING = [
 
 
 def test_a_query_without_terms_finds_nothing(handbook):
-    assert [query for query in NOTHING if knowledge.search(query)] == []
+    assert [query for query in NOTHING if search(query)] == []
 
 
 OPERATORS = [
@@ -92,7 +105,7 @@ def test_operators_in_a_query_are_plain_words(handbook):
     missed = [
         query
         for query in OPERATORS
-        if not any("stop a run" in passage.heading for passage in knowledge.search(query))
+        if not any("stop a run" in passage.heading for passage in search(query))
     ]
 
     assert missed == []
@@ -102,13 +115,13 @@ def test_a_huge_query_is_limited_to_its_first_terms(handbook):
     query = "stop " + " ".join(f"word{n}" for n in range(12_000))
 
     assert len(knowledge.query_terms(query)) == knowledge.MAX_TERMS
-    assert knowledge.search(query)
+    assert knowledge.find(query, scope=scope.everything()).candidates
 
 
 def test_a_search_returns_the_requested_number_of_passages(handbook):
-    assert len(knowledge.search("model", top_k=2)) == 2
-    assert len(knowledge.search("model")) == 5
-    assert knowledge.search("model", top_k=0) == []
+    assert len(search("model", top_k=2)) == 2
+    assert len(search("model")) == 5
+    assert search("model", top_k=0) == []
 
 
 def test_a_passage_with_every_term_ranks_above_one_with_a_frequent_term():
@@ -117,7 +130,7 @@ def test_a_passage_with_every_term_ranks_above_one_with_a_frequent_term():
     knowledge.ingest_text("heron " * 50, source="often", title="Birds")
     knowledge.ingest_text(f"{'filler ' * 80} heron nests here.", source="both", title="Birds")
 
-    found = knowledge.search("heron nest")
+    found = search("heron nest")
 
     assert [passage.source for passage in found[:2]] == ["both", "often"]
 
@@ -127,7 +140,7 @@ def test_rare_terms_weigh_more_than_common_ones():
         knowledge.ingest_text("A stork nests here.", source=f"stork {n}", title="Birds")
     knowledge.ingest_text("A heron sits here.", source="heron", title="Birds")
 
-    assert knowledge.search("nesting herons")[0].source == "heron"
+    assert search("nesting herons")[0].source == "heron"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +158,7 @@ def test_passages_rank_by_frequency_length_and_title(better):
     )
     knowledge.ingest_text(better, source="better", title="Birds")
 
-    assert [passage.source for passage in knowledge.search("heron")] == ["better", "plain"]
+    assert [passage.source for passage in search("heron")] == ["better", "plain"]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +178,7 @@ def test_passages_rank_by_frequency_length_and_title(better):
 def test_a_word_is_found_in_any_spelling(text, query):
     knowledge.ingest_text(text, source="a.md", title="A")
 
-    assert [passage.text for passage in knowledge.search(query)] == [text]
+    assert [passage.text for passage in search(query)] == [text]
 
 
 @pytest.mark.parametrize("query", ["blue_heron", "heron_blue", "blue_nests", "とうあり"])
@@ -174,13 +187,13 @@ def test_the_parts_of_a_word_must_be_adjacent(query):
         "## Heron\n\nNests. A heron is blue. ありがとう", source="a", title="Blue"
     )
 
-    assert knowledge.search(query) == []
-    assert knowledge.search("is_blue") != []
+    assert search(query) == []
+    assert search("is_blue") != []
 
 
 @pytest.mark.parametrize(("query", "language"), [("HOST PORT", "en"), ("HOST と PORT", "ja")])
 def test_a_passage_in_the_language_of_the_question_comes_first(handbook, query, language):
-    assert knowledge.search(query)[0].lang == language
+    assert search(query)[0].lang == language
 
 
 @pytest.mark.parametrize(
@@ -191,7 +204,7 @@ def test_a_passage_does_not_reveal_the_server_path(source):
         "# Manual\n\nThe heron is under the mat.", source=source, title="ignored"
     )
 
-    [passage] = knowledge.search("herons")
+    [passage] = search("herons")
 
     assert format_passages([passage]).startswith("[1] Manual (manual.md #1)\n")
 
@@ -200,7 +213,7 @@ def test_a_passage_names_its_section():
     text = "# Manual\n\n## Security\n\n### Secrets\n\nThe heron is under the mat.\n"
     knowledge.ingest_text(text, source="manual.md", title="ignored")
 
-    [passage] = knowledge.search("herons")
+    [passage] = search("herons")
 
     assert (passage.document, passage.source, passage.chunk) == ("Manual", "manual.md", 1)
     assert passage.heading == "Security › Secrets"
@@ -238,8 +251,8 @@ def test_a_changed_file_replaces_the_old_version(tmp_path):
     done = knowledge.ingest(file)
 
     assert done.outcome == "updated"
-    assert knowledge.search("heron") == []
-    assert [passage.text for passage in knowledge.search("stork")] == [file.read_text()]
+    assert search("heron") == []
+    assert [passage.text for passage in search("stork")] == [file.read_text()]
     assert Document.objects.count() == Chunk.objects.count() == rows_in_index() == 1
 
 
@@ -247,7 +260,7 @@ def test_a_deleted_document_is_gone_from_the_index(handbook):
     Document.objects.all().delete()
 
     assert rows_in_index() == 0
-    assert knowledge.search("stop a run") == []
+    assert search("stop a run") == []
 
 
 def flush():
@@ -265,10 +278,10 @@ def test_index_entries_of_a_flushed_database_are_not_found():
     flush()
     knowledge.ingest_text("The stork nests.", source="storks.md", title="Storks")
 
-    found = knowledge.search("nest")
+    found = search("nest")
 
     assert [passage.source for passage in found] == ["storks.md"]
-    assert knowledge.search("heron") == []
+    assert search("heron") == []
 
 
 @pytest.mark.parametrize(
@@ -394,8 +407,8 @@ def test_the_parts_of_a_document_are_replaced_with_its_passages():
         "Page 1\n\ufffd",
         "Page 2\n\ufffd",
     ]
-    assert knowledge.search("heron") == []
-    assert [found.part for found in knowledge.search("page 2")][:1] == [2]
+    assert search("heron") == []
+    assert [found.part for found in search("page 2")][:1] == [2]
 
 
 def test_the_command_ingests_files_and_folders(tmp_path, capsys):

@@ -7,7 +7,7 @@ from django.db import connection
 
 from agents.models import Chunk
 
-from .index import Scores
+from .index import Groups, Scores, WordHits
 from .tokenizer import index_terms, is_single_cjk, to_phrase
 
 
@@ -37,13 +37,16 @@ def delete(chunks: Sequence[int]) -> None:
         )
 
 
-def search(
-    terms: Sequence[str], limit: int, collections: Collection[int]
-) -> tuple[Scores, Scores]:
-    phrases = [_quote_term(term) for term in terms]
-    every = _matches(" AND ".join(phrases), limit, collections)
-    some = _matches(" OR ".join(phrases), limit, collections)
-    return every, {chunk: score for chunk, score in some.items() if chunk not in every}
+def search(groups: Groups, limit: int, collections: Collection[int]) -> WordHits:
+    expressions = [_any_of(words) for words in groups]
+    every = _matches(" AND ".join(expressions), limit // 2, collections)
+    some = _matches(" OR ".join(expressions), limit, collections)
+    counts, total = _counts(expressions)
+    return WordHits(scores=every | some, counts=counts, total=total)
+
+
+def _any_of(words: Sequence[str]) -> str:
+    return f"({' OR '.join(map(_quote_term, words))})"
 
 
 def _quote_term(term: str) -> str:
@@ -66,3 +69,15 @@ def _matches(expression: str, limit: int, collections: Collection[int]) -> Score
             [expression, json.dumps([*collections]), limit],
         )
         return dict(cursor.fetchall())
+
+
+def _counts(expressions: Sequence[str]) -> tuple[list[int], int]:
+    """Return how many passages match each expression, and how many there are."""
+    count = "SELECT count(*) FROM agents_chunk_index WHERE agents_chunk_index MATCH %s"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT ({count})" + f", ({count})" * (len(expressions) - 1), [*expressions]
+        )
+        counts = list(cursor.fetchone())
+        cursor.execute("SELECT count(*) FROM agents_chunk")
+        return counts, cursor.fetchone()[0]

@@ -11,7 +11,7 @@ from agents.models import Chunk
 
 from ..scope import Scope
 from . import fts5, tsvector
-from .index import Index, Scores
+from .index import Groups, Index, WordHits
 
 INDEXES: dict[str, Index] = {"sqlite": fts5, "postgresql": tsvector}
 
@@ -26,11 +26,11 @@ def delete(chunks: Sequence[int]) -> None:
     _index().delete(chunks)
 
 
-def search(terms: Sequence[str], limit: int, scope: Scope) -> tuple[Scores, Scores]:
-    """Return the best passages in scope: those with every term, and those with some."""
-    if not terms or not scope or limit < 1:
-        return {}, {}
-    return _index().search(terms, limit, scope.collections)
+def search(groups: Groups, limit: int, scope: Scope) -> WordHits:
+    """Return the best passages in scope by their words."""
+    if not groups or not scope or limit < 1:
+        return WordHits()
+    return _index().search(groups, limit, scope.collections)
 
 
 def _index() -> Index:

@@ -1,11 +1,23 @@
 """The interface of a full-text index; each database has its own."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from agents.models import Chunk
 
 Scores = dict[int, float]
+# Alternatives of a word: a passage with one of them has the word.
+Groups = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordHits:
+    """The best passages by BM25, and how many have each group of words."""
+
+    scores: Scores = field(default_factory=dict)
+    counts: list[int] = field(default_factory=list)
+    total: int = 0  # passages of all
 
 
 class Index(Protocol):
@@ -15,10 +27,5 @@ class Index(Protocol):
     def delete(self, chunks: Sequence[int]) -> None:
         """Remove these passages from the index."""
 
-    def search(
-        self, terms: Sequence[str], limit: int, collections: Collection[int]
-    ) -> tuple[Scores, Scores]:
-        """Return the best passages with every term, and the best with some.
-
-        Only passages of these collections are read.
-        """
+    def search(self, groups: Groups, limit: int, collections: Collection[int]) -> WordHits:
+        """Return the best passages of these collections, those with every group first."""

@@ -14,7 +14,7 @@ from django.db import connection
 
 from agents.models import Chunk
 
-from .index import Scores
+from .index import Groups, WordHits
 from .tokenizer import index_terms, is_single_cjk, to_phrase
 
 LexemePositions = dict[str, list[str]]
@@ -34,29 +34,34 @@ ON CONFLICT (rowid) DO UPDATE
 SET length = excluded.length, words = excluded.words, telling = excluded.telling
 """
 # BM25 as in FTS5 (k1 = 1.2, b = 0.75). Weights are at most 1, so all are an eighth of those
-# there: text (D) counts 1, title (B) 2 and heading (A) 8.
+# there: text (D) counts 1, title (B) 2 and heading (A) 8. `at` numbers the groups of words; of
+# the alternatives in a group, the best one counts.
 SEARCH_SQL = """
 WITH asked AS (
-    SELECT at, term::tsquery FROM unnest(%s::text[]) WITH ORDINALITY AS asked (term, at)
+    SELECT at, term::tsquery
+    FROM unnest(%s::int[], %s::text[]) AS asked (at, term)
 ), hits AS MATERIALIZED (
-    SELECT at, rowid, length,
-        greatest(8 * ts_rank_cd('{0.125, 0, 0.25, 1}', telling, term), 1)::float AS said
+    SELECT at, rowid, max(length) AS length,
+        max(greatest(8 * ts_rank_cd('{0.125, 0, 0.25, 1}', telling, term), 1))::float AS said
     FROM asked JOIN agents_chunk_index ON words @@ term
     JOIN agents_chunk AS chunk ON chunk.id = rowid
     JOIN agents_document AS document ON document.id = chunk.document_id
     WHERE document.collection_id = ANY(%s)
+    GROUP BY at, rowid
 ), shelf AS (
     SELECT count(*) AS passages, avg(length) AS usual FROM agents_chunk_index
 ), rarity AS (
-    SELECT at, ln((passages + 1) / (count(*) + 0.5)::float) AS rarity
+    SELECT at, count(*) AS passages_with, ln((passages + 1) / (count(*) + 0.5)::float) AS rarity
     FROM hits, shelf GROUP BY at, passages
 ), found AS (
     SELECT rowid, count(*) = %s AS has_every,
         sum(rarity * said * 2.2 / (said + 1.2 * (0.25 + 0.75 * length / usual))) AS score
     FROM hits JOIN rarity USING (at), shelf GROUP BY rowid
+    ORDER BY has_every DESC, score DESC, rowid LIMIT %s
 )
-SELECT rowid, score, has_every FROM found
-ORDER BY has_every DESC, score DESC, rowid LIMIT %s
+SELECT 'found', rowid, score FROM found
+UNION ALL SELECT 'count', at, passages_with FROM rarity
+UNION ALL SELECT 'total', 0, passages FROM shelf
 """
 
 
@@ -71,19 +76,28 @@ def delete(chunks: Sequence[int]) -> None:
         cursor.execute("DELETE FROM agents_chunk_index WHERE rowid = ANY(%s)", [[*chunks]])
 
 
-def search(
-    terms: Sequence[str], limit: int, collections: Collection[int]
-) -> tuple[Scores, Scores]:
-    phrases = {term: WORD.findall(to_phrase(term)) for term in terms}
-    stems = _stems(word for words in phrases.values() for word in words)
-    tsqueries = [
-        _to_tsquery([stems[w] for w in words], term) for term, words in phrases.items()
+def search(groups: Groups, limit: int, collections: Collection[int]) -> WordHits:
+    phrases = [
+        (at, term, WORD.findall(to_phrase(term)))
+        for at, words in enumerate(groups)
+        for term in words
     ]
+    stems = _stems(word for _, _, words in phrases for word in words)
+    asked = [
+        (at, _to_tsquery([stems[w] for w in words], term))
+        for at, term, words in phrases
+        if words
+    ]
+    numbers, queries = [at for at, _ in asked], [query for _, query in asked]
     with connection.cursor() as cursor:
-        cursor.execute(SEARCH_SQL, [tsqueries, [*collections], len(tsqueries), limit])
-        found = cursor.fetchall()
-    every = {chunk: score for chunk, score, has_every in found if has_every}
-    return every, {chunk: score for chunk, score, has_every in found if not has_every}
+        cursor.execute(SEARCH_SQL, [numbers, queries, [*collections], len(groups), limit])
+        rows = cursor.fetchall()
+    counts = {key: int(value) for kind, key, value in rows if kind == "count"}
+    return WordHits(
+        scores={key: value for kind, key, value in rows if kind == "found"},
+        counts=[counts.get(at, 0) for at in range(len(groups))],
+        total=next(int(value) for kind, _, value in rows if kind == "total"),
+    )
 
 
 def _word_positions(chunk: Chunk) -> Iterator[tuple[str, str]]:

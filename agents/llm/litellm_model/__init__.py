@@ -4,8 +4,9 @@ LiteLLM takes seconds to import and most of a millisecond per chunk. So it is im
 thread, and OpenAI-format responses inside it are read directly here.
 """
 
+from .embedding import EmbeddingClient
 from .loading import warm_up
 from .model import LiteLLMModel
 from .provider_warmup import warm_up_provider
 
-__all__ = ["LiteLLMModel", "warm_up", "warm_up_provider"]
+__all__ = ["EmbeddingClient", "LiteLLMModel", "warm_up", "warm_up_provider"]

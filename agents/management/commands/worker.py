@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from agents import runs
+from agents import knowledge, runs
 from agents.catalog import sample_data
 from agents.knowledge import ingestion
 from agents.management.commands.serve import check_egress, check_model
@@ -80,8 +80,10 @@ async def _run_worker(at_once: int, announce: Callable[[int], None]) -> None:
     ingestion.queue.is_worker = True
     working = asyncio.create_task(_work_loop(at_once, is_over))
     tending = asyncio.create_task(runs.recover_periodically())
+    indexing = asyncio.create_task(knowledge.keep_up_periodically())
     await is_over.wait()
     tending.cancel()
+    indexing.cancel()
     working.cancel()
     await ingestion.shut_down()
     await runs.shut_down(settings.ENVIRONMENT.grace)

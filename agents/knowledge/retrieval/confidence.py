@@ -1,0 +1,47 @@
+"""Whether the documents contain an answer at all."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from .query import Query
+from .ranking import Candidate
+
+Confidence = Literal["good", "weak", "none"]
+
+MEANING = 0.5
+GAP = 0.5
+MISSING_EXACT = 0.25
+GOOD = 0.7
+# How many documents the best one is compared with.
+OTHERS = 5
+
+
+def certainty(query: Query, ranked: Sequence[Candidate]) -> float:
+    """Return how certain it is that the best passage answers: about 0 to 1.5.
+
+    A question about something else shares few rare words with any passage, and its best
+    passages are all about equally far away. An identifier that occurs nowhere counts against
+    it.
+    """
+    if not ranked:
+        return 0.0
+    best = max(one.words + MEANING * one.meaning for one in ranked)
+    if query.exact:
+        best -= MISSING_EXACT * (1 - max(one.exact for one in ranked))
+    return best + GAP * _gap(ranked)
+
+
+def confidence(value: float, minimum: float) -> Confidence:
+    """Return what a certainty means; below the minimum nothing was found."""
+    if value < minimum:
+        return "none"
+    return "good" if value >= max(GOOD, minimum) else "weak"
+
+
+def _gap(ranked: Sequence[Candidate]) -> float:
+    """Return how far the best document is ahead of the next ones."""
+    best: dict[int, float] = {}
+    for one in ranked:
+        best.setdefault(one.chunk.document_id, one.score)
+    first, *others = sorted(best.values(), reverse=True)[: OTHERS + 1]
+    return first - sum(others) / len(others) if others else 0.0

@@ -1,0 +1,191 @@
+"""Embedding indexes: which one is searched, and filling those that lack vectors.
+
+A new model gets a new index. It is filled in the background while the old one answers, and then
+replaces it. Filling can stop at any time: it continues with the passages that have no vector.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from itertools import chain
+
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from agents.models import Chunk, ChunkVector, EmbeddingIndex
+
+from .. import embeddings
+from .windows import VERSION, texts_to_embed
+
+logger = logging.getLogger(__name__)
+
+FILL_BATCH = 24  # passages per transaction
+LEASE = timedelta(seconds=90)
+
+Progress = Callable[[int, int], None]
+ChunkTexts = tuple[str, str, str]  # title, heading, text
+Blobs = list[list[bytes]]  # for each passage: of the whole, and of its windows
+
+
+def active() -> EmbeddingIndex | None:
+    """Return the index that is searched."""
+    return EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.ACTIVE).first()
+
+
+def writable() -> EmbeddingIndex | None:
+    """Return the index that new passages are embedded for, or None if it is switched off."""
+    if embeddings.configured_model() == embeddings.OFF:
+        return None
+    return active() or ensure()
+
+
+def ensure() -> EmbeddingIndex | None:
+    """Return the index of the configured model, new if it has none.
+
+    The very first is active at once; full text finds what it doesn't have yet.
+    """
+    model = embeddings.configured_model()
+    if model == embeddings.OFF:
+        return None
+    known = EmbeddingIndex.objects.filter(model=model, version=VERSION).first()
+    if known:
+        return known
+    dimension = embeddings.dimension(model)
+    with transaction.atomic():
+        first = not EmbeddingIndex.objects.exists()
+        return EmbeddingIndex.objects.create(
+            model=model,
+            dimension=dimension,
+            version=VERSION,
+            status=EmbeddingIndex.Status.ACTIVE if first else EmbeddingIndex.Status.BUILDING,
+            activated_at=timezone.now() if first else None,
+        )
+
+
+def embed_texts(
+    index: EmbeddingIndex, passages: Sequence[ChunkTexts], progress: Progress | None = None
+) -> Blobs:
+    """Return the vectors of passages and their windows; raises EmbeddingUnavailable."""
+    import numpy as np
+
+    found: Blobs = []
+    for at in range(0, len(passages), FILL_BATCH):
+        texts = [texts_to_embed(*one) for one in passages[at : at + FILL_BATCH]]
+        rows = embeddings.embed(list(chain(*texts)), model=index.model).astype(np.float16)
+        each = iter(rows)
+        found += [[next(each).tobytes() for _ in own] for own in texts]
+        if progress:
+            progress(len(found), len(passages))
+    return found
+
+
+def save(index: EmbeddingIndex, chunks: Iterable[int], blobs: Blobs) -> None:
+    """Save the vectors of these passages; those that are there already stay."""
+    ChunkVector.objects.bulk_create(
+        [
+            ChunkVector(index=index, chunk_id=chunk, window=window, vector=blob)
+            for chunk, own in zip(chunks, blobs, strict=True)
+            for window, blob in enumerate(own)
+        ],
+        batch_size=500,
+        ignore_conflicts=True,
+    )
+
+
+def missing(index: EmbeddingIndex) -> QuerySet[Chunk]:
+    """Return passages without a vector in this index."""
+    own = ChunkVector.objects.filter(index=index, chunk=OuterRef("pk"), window=0)
+    return Chunk.objects.filter(~Exists(own))
+
+
+def keep_up(is_over: Callable[[], bool] = lambda: False) -> bool:
+    """Fill the index of the configured model and switch to it; return whether all is done.
+
+    Only one process does this at a time. It stops early if `is_over` says so.
+    """
+    index = ensure()
+    if index is None or not _take_lease(index):
+        return index is None
+    try:
+        _fill(index, is_over)
+    except embeddings.EmbeddingUnavailable as error:
+        _update(index, problem=str(error)[:500])
+        logger.warning("Can't embed documents: %s", error)
+        return False
+    finally:
+        _update(index, lease_until=None)
+    if is_over():
+        return False
+    if index.status != EmbeddingIndex.Status.ACTIVE:
+        activate(index)
+    _delete_unused(index)
+    return True
+
+
+def activate(index: EmbeddingIndex) -> None:
+    """Search this index from now on."""
+    with transaction.atomic():
+        EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.ACTIVE).update(
+            status=EmbeddingIndex.Status.RETIRED
+        )
+        _update(
+            index, status=EmbeddingIndex.Status.ACTIVE, activated_at=timezone.now(), problem=""
+        )
+
+
+def _fill(index: EmbeddingIndex, is_over: Callable[[], bool]) -> None:
+    waiting = missing(index).count()
+    if not waiting:
+        return
+    total = Chunk.objects.count()
+    _update(index, total=total, done=total - waiting)
+    last = 0
+    while not is_over() and (chunks := _next_missing(index, last)):
+        last = chunks[-1].pk
+        texts = [(chunk.document.title, chunk.heading, chunk.text) for chunk in chunks]
+        blobs = embed_texts(index, texts)
+        with transaction.atomic():
+            here = _still_there(chunks)
+            kept = [(c.pk, own) for c, own in zip(chunks, blobs, strict=True) if c.pk in here]
+            save(index, [pk for pk, _ in kept], [own for _, own in kept])
+        done = min(index.done + len(chunks), index.total)
+        _update(index, done=done, lease_until=timezone.now() + LEASE, problem="")
+
+
+def _next_missing(index: EmbeddingIndex, after: int) -> list[Chunk]:
+    rows = missing(index).filter(pk__gt=after).select_related("document").order_by("pk")
+    return list(rows[:FILL_BATCH])
+
+
+def _still_there(chunks: Sequence[Chunk]) -> set[int]:
+    """Lock the passages that weren't replaced meanwhile."""
+    rows = Chunk.objects.filter(pk__in=[chunk.pk for chunk in chunks])
+    if connection.features.has_select_for_update:
+        rows = rows.select_for_update(of=("self",))
+    return set(rows.values_list("pk", flat=True))
+
+
+def _take_lease(index: EmbeddingIndex) -> bool:
+    now = timezone.now()
+    free = EmbeddingIndex.objects.filter(pk=index.pk).filter(
+        Q(lease_until=None) | Q(lease_until__lt=now)
+    )
+    return bool(free.update(lease_until=now + LEASE))
+
+
+def _delete_unused(index: EmbeddingIndex) -> None:
+    """Delete other indexes, in small steps that let others write in between."""
+    for other in EmbeddingIndex.objects.exclude(pk=index.pk):
+        vectors = ChunkVector.objects.filter(index=other).order_by("pk")
+        while ids := list(vectors.values_list("pk", flat=True)[:2_000]):
+            ChunkVector.objects.filter(pk__in=ids).delete()
+            time.sleep(0.01)
+        other.delete()
+
+
+def _update(index: EmbeddingIndex, **fields: object) -> None:
+    for name, value in fields.items():
+        setattr(index, name, value)
+    index.save(update_fields=list(fields))

@@ -1,0 +1,78 @@
+"""Vectors from any embedding model that LiteLLM supports."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.engine.errors import AgentError
+from agents.engine.resilience import RetryPolicy
+from agents.llm import parameters as model_parameters
+
+from ..provider_errors import explain
+from .loading import PROVIDER_MODULES, import_modules, warm_up
+
+BATCH = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingClient:
+    """An embedding model at a provider. It blocks, so a thread calls it."""
+
+    model: str
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    retries: int = 2
+
+    def embed(self, texts: Sequence[str], deadline: float = 60.0) -> list[list[float]]:
+        """Return a vector for each text; `deadline` is for each batch with its retries."""
+        found: list[list[float]] = []
+        for at in range(0, len(texts), BATCH):
+            found += self._embed_batch(
+                list(texts[at : at + BATCH]), time.monotonic() + deadline
+            )
+        return found
+
+    def _embed_batch(self, texts: list[str], until: float) -> list[list[float]]:
+        policy = RetryPolicy(max_retries=self.retries)
+        attempt = 0
+        while True:
+            try:
+                return self._request(texts, max(1.0, until - time.monotonic()))
+            except AgentError as error:
+                attempt += 1
+                pause = policy.wait(error, attempt)
+                if pause is None or time.monotonic() + pause >= until:
+                    raise
+                time.sleep(pause)
+
+    def _request(self, texts: list[str], seconds: float) -> list[list[float]]:
+        settings = model_parameters.ModelSettings(
+            model=self.model, base_url=self.base_url, api_key=self.api_key
+        )
+        litellm = warm_up().result(timeout=60)
+        if modules := PROVIDER_MODULES.get(model_parameters.provider_prefix(self.model)):
+            import_modules(modules).result(timeout=60)
+        try:
+            response = litellm.embedding(
+                model=model_parameters.full_name(self.model),
+                input=texts,
+                api_key=model_parameters.resolve_key(settings, os.environ),
+                api_base=model_parameters.resolve_address(settings, os.environ),
+                timeout=seconds,
+                max_retries=0,
+                num_retries=0,
+            )
+        except Exception as error:
+            # Not `from error`: a provider's message may contain the key, and logs print causes.
+            raise explain(error, model=self.model, secrets=(self.api_key,)) from None
+        return [_vector(row) for row in sorted(response.data, key=_position)]
+
+
+def _position(row: Any) -> int:
+    return int(row["index"])
+
+
+def _vector(row: Any) -> list[float]:
+    return [float(number) for number in row["embedding"]]
