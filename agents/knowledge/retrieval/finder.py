@@ -113,7 +113,7 @@ def _nearest(
     from . import matrix
 
     vectors = embeddings.embed(texts, "query", model=index.model)
-    stored = matrix.for_index(index.pk, index.dimension)
+    stored = matrix.for_index(index)
     stored.refresh()
     found = set(more)
     for vector in vectors:

@@ -6,13 +6,14 @@ with the database by two numbers; then only new rows are read and deleted ones d
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from threading import Lock
 
 import numpy as np
 from django.db.models import Count, F, Max, QuerySet
 from numpy.typing import NDArray
 
-from agents.models import ChunkVector
+from agents.models import ChunkVector, EmbeddingIndex
 
 BLOCK = 8_192
 # Above this, windows stay in the database and are only compared for the best passages. 100,000
@@ -147,19 +148,18 @@ def _best(
     return found
 
 
-_matrices: dict[int, VectorMatrix] = {}
+_matrices: dict[tuple[int, datetime], VectorMatrix] = {}
 _lock = Lock()
 
 
-def for_index(index: int, dimension: int) -> VectorMatrix:
-    """Return the matrix of the active index; others are dropped."""
+def for_index(index: EmbeddingIndex) -> VectorMatrix:
+    """Return the matrix of the active index; others are dropped.
+
+    A restored database can have another index with the same id, but not of the same moment.
+    """
+    key = (index.pk, index.created_at)
     with _lock:
-        if index not in _matrices:
+        if key not in _matrices:
             _matrices.clear()
-            _matrices[index] = VectorMatrix(index, dimension)
-        return _matrices[index]
-
-
-def forget() -> None:
-    """Drop all matrices: for tests, in which ids come back."""
-    _matrices.clear()
+            _matrices[key] = VectorMatrix(index.pk, index.dimension)
+        return _matrices[key]
