@@ -12,8 +12,8 @@ from django.db.models import Q, QuerySet
 
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
-from agents.knowledge import find
-from agents.knowledge.retrieval.finder import to_passage
+from agents.knowledge import background, find
+from agents.knowledge.retrieval import to_passage
 from agents.knowledge.scope import Scope, open_to_everyone
 from agents.models import Chunk, Collection, Document, DocumentPart
 from agents.tools.read_document import MAX_PASSAGES, MAX_READ_CHARS, ReadRequest
@@ -38,7 +38,7 @@ class ScopedLibrary:
     scope: Callable[[], Scope] = open_to_everyone
 
     async def search(self, request: SearchRequest) -> FoundPassages:
-        return await database.run(self._search, request)
+        return await background.run(self._search, request)
 
     async def read(self, request: ReadRequest) -> FoundPassages:
         return await database.run(self._read, request)

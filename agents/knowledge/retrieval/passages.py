@@ -17,7 +17,7 @@ def to_passages(ranked: Sequence[Candidate], top_k: int) -> list[Passage]:
     """Return the best passages; those that follow each other in a document are one."""
     found: list[Passage] = []
     for one in _mixed(ranked):
-        passage = _passage(one.chunk, one.score)
+        passage = to_passage(one.chunk, one.score)
         at = next((n for n, other in enumerate(found) if _are_neighbours(other, passage)), None)
         if at is not None:
             found[at] = _join(found[at], passage)
@@ -58,7 +58,8 @@ def _join(one: Passage, other: Passage) -> Passage:
     )
 
 
-def _passage(chunk: Chunk, score: float) -> Passage:
+def to_passage(chunk: Chunk, score: float) -> Passage:
+    """Return a passage as it is handed to tools and pages."""
     document = chunk.document
     return Passage(
         document=document.title,
