@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0022_document_validators"),
+        ("agents", "0024_citations"),
     ]
 
     operations = [
