@@ -13,12 +13,14 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents.engine.loop import AskPersonTool, FunctionTool, effect
 from agents.engine.tool import Effect, Tool, ToolRegistry
+from agents.media import image_models, services
 from agents.memory import RememberTool
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret
 from agents.tools.calculator import CalculatorTool
 from agents.tools.database.tool import DatabaseTool
 from agents.tools.http import HttpTool
+from agents.tools.images import DescribeImageTool, GenerateImageTool
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
@@ -28,6 +30,8 @@ from .search_library import ScopedLibrary
 BUILT_IN_TOOLS: dict[str, Callable[[], Tool]] = {
     AskPersonTool.name: AskPersonTool,
     "calculator": CalculatorTool,
+    DescribeImageTool.name: lambda: DescribeImageTool(image_models.describe),
+    GenerateImageTool.name: lambda: GenerateImageTool(image_models.generate),
     "database": lambda: DatabaseTool(f"sqlite:///{settings.SAMPLE_DATABASE}"),
     ReadDocumentTool.name: lambda: ReadDocumentTool(ScopedLibrary()),
     RememberTool.name: RememberTool,
@@ -59,6 +63,15 @@ def build_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
     """Build the tools that need no server; unusable ones are omitted."""
     here = [row for row in rows if row.source != ToolRegistration.Source.MCP]
     return [tool for row in here if (tool := _build_tool(row)) is not None]
+
+
+def usable_names() -> list[str]:
+    """Return the tools that work here: those of images only if their model is configured."""
+    missing = {
+        *([] if services.find("image") else [GenerateImageTool.name]),
+        *([] if services.find("vision") else [DescribeImageTool.name]),
+    }
+    return [name for name in installed_names() if name not in missing]
 
 
 def installed_names() -> list[str]:

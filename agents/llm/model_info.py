@@ -108,6 +108,18 @@ def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) ->
     )
 
 
+def image_cost(model: str, usage: Mapping[str, Any]) -> float | None:
+    """Return the dollars for one generated image, if its price is known."""
+    known = _provider_entry(model)
+    if isinstance(each := known.get("output_cost_per_image"), int | float):
+        return float(each)
+    output = known.get("output_cost_per_image_token") or known.get(OUTPUT_COST)
+    read, written = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
+    if not written or not isinstance(output, int | float):
+        return None
+    return float(read * (known.get(INPUT_COST) or 0.0) + written * output)
+
+
 def is_listed(model: str) -> bool:
     return model in _load_table()
 

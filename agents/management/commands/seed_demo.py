@@ -109,7 +109,7 @@ def make_agents() -> None:
     librarian.tools.set(helper.tools.filter(name__in=["search", "read_document"]))
     lead.handoffs.set([helper, careful, reporter])
     panel.handoffs.set([helper, librarian])
-    planner.tools.set(ToolRegistration.objects.filter(name__in=tool_factory.installed_names()))
+    planner.tools.set(ToolRegistration.objects.filter(name__in=tool_factory.usable_names()))
     for agent in (careful, reporter, lead, planner, librarian, panel):
         agent.example_questions = "\n".join(map(_, sample_questions.BY_AGENT[agent.name]))
         agent.save(update_fields=["example_questions"])
@@ -130,7 +130,7 @@ def make_helper() -> Agent:
         allows_model_choice=True,
         allows_parameter_choice=True,
     )
-    own = ToolRegistration.objects.filter(name__in=tool_factory.installed_names())
+    own = ToolRegistration.objects.filter(name__in=tool_factory.usable_names())
     # Small questions shouldn't be answered with a question.
     helper.tools.set(own.exclude(name=AskPersonTool.name))
     return helper
