@@ -7,6 +7,7 @@ from chat.listing import list_pages, palette
 from chat.live import run_news
 from chat.messages import choice_pages, message_pages, upload_pages
 from chat.people_data import account_pages
+from chat.projects import project_pages
 from chat.prompts import prompt_pages
 from chat.sharing import member_pages, people_suggestions, public_pages
 
@@ -84,6 +85,25 @@ urlpatterns = [
     path("prompts/<int:pk>/parts/", prompt_pages.parts, name="prompt_parts"),
     path("prompts/<int:pk>/duplicate/", prompt_pages.duplicate, name="duplicate_prompt"),
     path("prompts/<int:pk>/delete/", prompt_pages.delete, name="delete_prompt"),
+    path("projects/", project_pages.project_list, name="projects"),
+    path("projects/new/", project_pages.create, name="new_project"),
+    path("projects/<int:pk>/", project_pages.home, name="project"),
+    path("projects/<int:pk>/edit/", project_pages.edit, name="edit_project"),
+    path("projects/<int:pk>/delete/", project_pages.delete, name="delete_project"),
+    path("projects/<int:pk>/members/", project_pages.add_member, name="add_project_member"),
+    path(
+        "projects/<int:pk>/members/suggestions/",
+        project_pages.suggest_members,
+        name="suggest_project_members",
+    ),
+    path(
+        "projects/<int:pk>/members/<int:user>/remove/",
+        project_pages.remove_member,
+        name="remove_project_member",
+    ),
+    path("projects/<int:pk>/leave/", project_pages.leave, name="leave_project"),
+    path("projects/<int:pk>/memory/", project_pages.add_memory, name="add_project_memory"),
+    path("chat/<int:pk>/project/", project_pages.move_chat, name="move_to_project"),
     path("join/<str:token>/", member_pages.join, name="join"),
     path("account/data/", account_pages.data_page, name="data"),
     path("account/data/download/", account_pages.download_data, name="take_data"),

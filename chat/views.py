@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agents import runs
 from agents.access.requests import UserRequest
 from agents.db import database
-from agents.models import AgentStep, Workflow
+from agents.models import AgentStep, Project, Workflow
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.web.sandbox import allow_frames
@@ -31,7 +31,9 @@ from chat.sessions import branches, deletion, rights, session_state, temporary, 
 @require_GET
 @allow_frames
 def new(request: UserRequest) -> HttpResponse:
-    context = _page_context(request) | {"is_temporary": "temporary" in request.GET}
+    project = _requested_project(request, request.GET.get("project", ""))
+    context = _page_context(request, project=project)
+    context |= {"is_temporary": "temporary" in request.GET and project is None}
     return render(request, "chat/session.html", context)
 
 
@@ -160,11 +162,13 @@ async def _submit(request: UserRequest, chat: ChatSession | None, user: User) ->
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
     is_temporary = chat is None and "temporary" in request.POST
+    project = _parse_pk(request.POST.get("project", "")) if chat is None else None
     return await messages.submit(
         *(chat, user, text, client_id, agent),
         options=request.POST,
         files=attachments.parse_ids(request.POST.get("files")),
-        is_temporary=is_temporary,
+        is_temporary=is_temporary and project is None,
+        project=project,
     )
 
 
@@ -187,17 +191,37 @@ def _render_page(request: UserRequest, chat: ChatSession | None, **more: str) ->
     return render(request, "chat/session.html", context)
 
 
-def _page_context(request: UserRequest, chat: ChatSession | None = None) -> dict[str, Any]:
+def _page_context(
+    request: UserRequest, chat: ChatSession | None = None, project: Project | None = None
+) -> dict[str, Any]:
+    if chat is None and project is None:
+        project = _requested_project(request, request.POST.get("project", ""))
     return (
         list_pages.list_context(request, request.user)
-        | choice_pages.picker_context(request, chat)
+        | choice_pages.picker_context(request, chat, project)
         | {
+            "project": project if chat is None else _project_of(chat, request.user),
             "session": chat,
             "messages": [],  # of a chat; otherwise Django's pending messages of the console
             "max_message": messages.MAX_MESSAGE_BYTES,
             "may_write": True,
         }
     )
+
+
+def _requested_project(request: UserRequest, value: str) -> Project | None:
+    """Return the project in which a new chat starts, if the user is a member."""
+    if (pk := _parse_pk(value)) is None:
+        return None
+    projects = Project.objects.for_user(request.user).select_related("agent")
+    return projects.filter(pk=pk).first()
+
+
+def _project_of(chat: ChatSession, user: User) -> Project | None:
+    """Return the chat's project if this user is a member of it."""
+    if chat.project_id is None:
+        return None
+    return Project.objects.for_user(user).filter(pk=chat.project_id).first()
 
 
 def _conversation_context(

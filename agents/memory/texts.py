@@ -19,13 +19,13 @@ TAGS = re.compile(r"[<>＜＞]")
 MARKS = re.compile(r"user_profile|user_memory|project_instructions|project_memory", re.I)
 JAPANESE = r"぀-ヿ㐀-䶿一-鿿々〆ヵヶー"
 WORD = re.compile(rf"[{JAPANESE}]+|[^\W_]+(?:['’][^\W_]+)?")
-STOP_WORDS = frozenset(
-    """a an and am are as at be been but by can could did do does for from had has have he her
+_STOP_WORDS = """
+    a an and am are as at be been but by can could did do does for from had has have he her
     his i if in is it its me my not of on or our please remember she so that the their them
     there they this to us user user's was we were what when where which who will with would
     you your about just like likes want wants always never i'm it's i've don't use
-    uses""".split()
-)
+    uses"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 HIRAGANA = re.compile(r"[ぁ-ゖ]+")
 
 

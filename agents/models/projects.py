@@ -88,12 +88,12 @@ class Project(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def get_absolute_url(self) -> str:
+        return reverse("chat:project", args=[self.pk])
+
     @property
     def topic(self) -> str:
         return f"{TOPIC_PREFIX}{self.pk}"
-
-    def get_absolute_url(self) -> str:
-        return reverse("chat:project", args=[self.pk])
 
 
 class ProjectMember(Membership):

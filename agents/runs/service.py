@@ -17,7 +17,7 @@ from agents.engine.events import Event
 from agents.engine.loop import StopReason
 from agents.engine.state import Message
 from agents.llm import http
-from agents.models import Agent, HiddenTopic, Run, WorkflowVersion
+from agents.models import Agent, HiddenTopic, Project, Run, WorkflowVersion
 
 from . import clocks, event_store, event_writer, executor, job_queue, leases
 from .executor import HANDOVER, POLL_SECONDS, SHUTDOWN, STOP_TIMEOUT_SECONDS, FinishListener
@@ -48,6 +48,7 @@ def prepare(
     parameters: dict[str, Any] | None = None,
     overrides: dict[str, Any] | None = None,
     files: list[dict[str, Any]] | None = None,
+    project: Project | None = None,
 ) -> Run:
     """Create a run; raise RunInProgress while another one is live on the topic.
 
@@ -73,6 +74,7 @@ def prepare(
                 model=model,
                 overrides=overrides,
                 files=files or [],
+                project=project,
             )
     except IntegrityError as error:
         if not any(name in str(error) for name in ONE_LIVE_CONSTRAINT):
@@ -106,10 +108,18 @@ def prepare_rerun(
             overrides=overrides,
             workflow=origin.workflow,
             parameters=origin.parameters,
+            project=_project_for(user, origin),
         )
         HiddenTopic.objects.hide_like(origin.topic, topic)
         _enqueue(run)
     return run
+
+
+def _project_for(user: User, origin: Run) -> Project | None:
+    """Return the origin's project if this user is a member of it."""
+    if origin.project_id is None:
+        return None
+    return Project.objects.for_user(user).filter(pk=origin.project_id).first()
 
 
 def prepare_continuation(origin: Run, *, topic: str, user: User) -> Run:

@@ -27,7 +27,7 @@ OWNER_NAME = Coalesce(
 )
 
 Runs = Mapping[str, Run]
-OwnColumns = tuple[datetime, int, str, bool, datetime | None]
+OwnColumns = tuple[datetime, int, str, bool, datetime | None, int | None, str | None]
 
 
 class Outline(NamedTuple):
@@ -41,6 +41,8 @@ class Outline(NamedTuple):
     pinned_at: datetime | None = None
     folder: int | None = None
     public_until: datetime | None = None
+    project: int | None = None
+    project_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,8 @@ class Section:
     rows: list[ListedSession]
     folder: FolderOutline | None = None
     is_first_folder: bool = False
+    project: int | None = None
+    is_first_project: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,10 @@ class SessionList:
     def places(self) -> list[object]:
         """Return what decides the list's structure and order."""
         today, yesterday = day_starts()
-        days = [(row.pk, (row.used < today) + (row.used < yesterday)) for row in self.recent]
+        days = [
+            (row.pk, (row.used < today) + (row.used < yesterday), row.project_name)
+            for row in self.recent
+        ]
         filed = [(row.pk, bool(row.pinned_at), row.folder) for row in self.filed]
         return [*self.folders, *filed, *days]
 
@@ -122,8 +129,9 @@ def _short(row: Iterable[Any]) -> Outline:
 
 
 def _own_outline(row: OwnColumns) -> Outline:
-    used, pk, title, is_shared, public_until = row
-    return Outline(used, pk, title, is_shared, public_until=public_until)
+    used, pk, title, is_shared, until, project, name = row
+    about = (used, pk, title, is_shared)
+    return Outline(*about, public_until=until, project=project, project_name=name or "")
 
 
 def _folders(user: User) -> list[FolderOutline]:
@@ -155,7 +163,10 @@ def _shared(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool, 
 
 def _own_outlines(user: int) -> QuerySet[ChatSession, OwnColumns]:
     sessions = ChatSession.objects.owned_by(user).unfiled_by(user)
-    return sessions.values_list("updated_at", "pk", "title", "is_shared", "public_until")
+    return sessions.values_list(
+        *("updated_at", "pk", "title", "is_shared", "public_until"),
+        *("project_id", "project__name"),
+    )
 
 
 def _shared_outlines(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool, str]]:
@@ -213,12 +224,29 @@ def sections(listed: SessionList, live: Runs) -> list[Section]:
     filed = [(row, session_row(row, live)) for row in listed.filed]
     pinned = [chat for row, chat in filed if row.pinned_at]
     found = [Section(heading=_("Pinned"), rows=pinned)] if pinned else []
+    found += _project_sections(listed, live)
     for at, folder in enumerate(listed.folders):
         rows = [chat for row, chat in filed if row.folder == folder.pk and not row.pinned_at]
         found.append(
             Section(heading=folder.name, rows=rows, folder=folder, is_first_folder=not at)
         )
-    return found + by_day(session_row(row, live) for row in listed.recent)
+    recent = (row for row in listed.recent if row.project is None)
+    return found + by_day(session_row(row, live) for row in recent)
+
+
+def _project_sections(listed: SessionList, live: Runs) -> list[Section]:
+    """Return the projects of recent chats by name; a project's own page lists all its chats."""
+    rows = [row for row in listed.recent if row.project is not None]
+    names = sorted({(row.project_name, row.project) for row in rows if row.project})
+    return [
+        Section(
+            heading=name,
+            rows=[session_row(row, live) for row in rows if row.project == pk],
+            project=pk,
+            is_first_project=not at,
+        )
+        for at, (name, pk) in enumerate(names)
+    ]
 
 
 def by_day(rows: Iterable[ListedSession]) -> list[Section]:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 from agents.access.requests import UserRequest
 from agents.catalog import model_choices, planner_factory
 from agents.catalog.model_choices import ModelChoice
+from agents.models import Project
 from agents.models.types import LazyText
 from chat.errors import MessageRejected
 from chat.models import ChatSession
@@ -28,7 +29,9 @@ EFFORTS: list[tuple[str, LazyText]] = [
 MAX_CARDS = 6
 
 
-def picker_context(request: UserRequest, chat: ChatSession | None) -> dict[str, Any]:
+def picker_context(
+    request: UserRequest, chat: ChatSession | None, project: Project | None = None
+) -> dict[str, Any]:
     """Return what the templates of the composer and of a new chat need."""
     rows = planner_factory.model_rows()
     agents = agent_choices.list_agents(request.user, rows)
@@ -38,7 +41,9 @@ def picker_context(request: UserRequest, chat: ChatSession | None) -> dict[str, 
     is_gone = options.model and all(model.name != options.model for model in models)
     return {
         "agents": agents,
-        "chosen": _requested(request, agents) or agent_choices.selected(agents, chat),
+        "chosen": _requested(request, agents)
+        or _default_of(project, agents)
+        or agent_choices.selected(agents, chat),
         "has_more_agents": len(agents) > MAX_CARDS,
         "models": models,
         "options": options,
@@ -65,6 +70,12 @@ def _can_tune(agents: Iterable[AgentChoice], models: Iterable[ModelChoice]) -> b
         for agent in agents
         if agent.allows_parameters
     )
+
+
+def _default_of(project: Project | None, agents: Iterable[AgentChoice]) -> str:
+    """Return the agent that a new chat of a project starts with, if it can be chosen."""
+    name = project.agent.name if project is not None and project.agent is not None else ""
+    return name if any(agent.name == name for agent in agents) else ""
 
 
 def _requested(request: HttpRequest, agents: Iterable[AgentChoice]) -> str:

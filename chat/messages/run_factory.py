@@ -19,7 +19,7 @@ from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
 from agents.engine.history_summary import summary_messages
 from agents.engine.state import Message as HistoryMessage
-from agents.models import Agent, Run
+from agents.models import Agent, Project, Run
 from agents.runs import event_store
 from agents.runs.engine_messages import translate
 from agents.workflows import start
@@ -41,16 +41,20 @@ MAX_SCREENED_CHARS = 400_000
 HISTORY_FIELDS = (
     *("query", "files", "answer", "status", "stopped_reason", "detail"),
     *("marks", "tool_calls", "road", "agent", "review__correction"),
-    *("summary__text", "summary__kept"),
+    *("project", "summary__text", "summary__kept"),
 )
 
 
 def history(
-    session: ChatSession, path: Sequence[int] | None = None, agent: Agent | None = None
+    session: ChatSession,
+    path: Sequence[int] | None = None,
+    agent: Agent | None = None,
+    project: int | None = None,
 ) -> list[HistoryMessage]:
     """Return the history as a model gets it: of the messages on this or the newest path.
 
-    What no guardrail has checked yet passes those of the agent that answers now.
+    What no guardrail has checked yet passes those of the agent that answers now. What tools
+    returned while the chat was in another project isn't sent again.
     """
     if path is None:
         tree = branches.read(session.pk)
@@ -58,7 +62,7 @@ def history(
     most, summarizes = _history_limits(agent)
     # With some more than the agent's limit, the run can summarize them.
     runs = _runs_of(session.pk, path, most + most // 2 + 2 if summarizes else most)
-    summary, runs = _from_summary(runs) if summarizes else ([], runs)
+    summary, runs = _from_summary(runs, project) if summarizes else ([], runs)
     unchecked = [run for run in runs if _is_unchecked(run)] if agent else []
     rules = agent_factory.build_guardrails(agent) if agent and unchecked else None
     checked, dropped = _within_budget(unchecked) if rules else (set(), set())
@@ -67,7 +71,7 @@ def history(
         for run in runs
         if run.pk not in dropped
         for message in history_screening.screen(
-            _transcript(run), rules if run.pk in checked else None
+            _transcript(run, project), rules if run.pk in checked else None
         )
     ]
 
@@ -80,10 +84,13 @@ def _history_limits(agent: Agent | None) -> tuple[int, bool]:
     return agent.max_history_turns, agent.summarizes_history and is_able
 
 
-def _from_summary(runs: list[Run]) -> tuple[list[HistoryMessage], list[Run]]:
+def _from_summary(
+    runs: list[Run], project: int | None
+) -> tuple[list[HistoryMessage], list[Run]]:
     """Return the newest summary of these runs, and the runs that it doesn't include."""
     for at, run in reversed(list(enumerate(runs))):
-        if (summary := getattr(run, "summary", None)) is not None:
+        summary = getattr(run, "summary", None)
+        if summary is not None and run.project_id == project:
             return summary_messages(summary.text), runs[max(0, at - summary.kept) :]
     return [], runs
 
@@ -104,9 +111,11 @@ def _is_unchecked(run: Run) -> bool:
     return run.is_imported or (vars(run)["corrected"] is not None and run.agent_id is None)
 
 
-def _transcript(run: Run) -> list[HistoryMessage]:
+def _transcript(run: Run, project: int | None) -> list[HistoryMessage]:
     """Return a run's messages, with the question as it was corrected."""
     messages, corrected = event_store.transcript(run), vars(run)["corrected"]
+    if run.project_id != project:
+        messages = [m for m in messages if m["role"] != "tool" and not m.get("tool_calls")]
     if corrected is None or not messages:
         return messages
     return [{**messages[0], "content": corrected}, *messages[1:]]
@@ -181,10 +190,11 @@ def prepare(
     if files:
         check_files(agent, is_workflow=request is not None)
     overrides = run_options.overrides(agent, options, user)
+    project = _project_for(session, user)
     with _reject_agent_errors():
         return runs.prepare(
             query=text,
-            history=history(session, path, agent),
+            history=history(session, path, agent, project.pk if project else None),
             topic=session.topic,
             user=user,
             agent=agent,
@@ -192,6 +202,7 @@ def prepare(
             parameters=dict(request.parameters) if request else None,
             overrides=overrides,
             files=attachments.refs_of(files),
+            project=project,
         )
 
 
@@ -209,6 +220,13 @@ def check_files(agent: Agent, *, is_workflow: bool = False) -> None:
         raise MessageRejected(
             _("A workflow can't read attached files. Remove them and send again.")
         )
+
+
+def _project_for(session: ChatSession, user: User) -> Project | None:
+    """Return the chat's project if the user who asks is a member of it."""
+    if session.project_id is None:
+        return None
+    return Project.objects.for_user(user).filter(pk=session.project_id).first()
 
 
 def _stopped_plan(session: ChatSession, text: str, path: Sequence[int]) -> Run | None:

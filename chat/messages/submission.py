@@ -24,7 +24,7 @@ from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import update
 from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
-from agents.models import Run
+from agents.models import Project, Run
 from agents.runs import pubsub
 from chat import attachments
 from chat.errors import ClientIdConflict, MessageRejected
@@ -67,6 +67,7 @@ def submit(
     page: Page | None = None,
     instead_of: int | None = None,
     is_temporary: bool = False,
+    project: int | None = None,
 ) -> Awaitable[Message]:
     """Save a message and have it answered, even if its sender disconnects meanwhile.
 
@@ -84,6 +85,7 @@ def submit(
         page=page,
         instead_of=instead_of,
         is_temporary=is_temporary,
+        project=project,
     )
     task = asyncio.create_task(_save_and_dispatch(saving))
     _submitting.add(task)
@@ -110,6 +112,7 @@ def save(
     page: Page | None = None,
     instead_of: int | None = None,
     is_temporary: bool = False,
+    project: int | None = None,
 ) -> Message:
     """Save a message with its run, or in the queue while another run is live.
 
@@ -135,7 +138,7 @@ def save(
                     _check_rate(user)
                     sent = (session, user, text, client_id, agent)
                     attached = _claim_files(user, files, instead_of)
-                    message = _build(*sent, chosen, instead_of, is_temporary, attached)
+                    message = _build(*sent, chosen, instead_of, is_temporary, attached, project)
                     message.is_mention = is_mention
                     message.has_files = bool(attached)
                     message.save(force_insert=True)
@@ -343,6 +346,7 @@ def _build(
     instead_of: int | None = None,
     is_temporary: bool = False,
     files: Sequence[Attachment] = (),
+    project: int | None = None,
 ) -> Message:
     """Return the message, unsaved: with its run, or with its place in the queue."""
     options = chosen or RunOptions.load(session.options if session else {})
@@ -356,7 +360,7 @@ def _build(
         return _build_queued(session, user, text, client_id, agent, options, files)
     path = _path_before(session, user, instead_of)
     question = text or attachments.names_of(files)
-    session = session or _create_session(user, question, agent, options, is_temporary)
+    session = session or _create_session(user, question, agent, options, is_temporary, project)
     fault_injection.point("before_message_save")
     answers = run_factory.select_agent(agent, user)
     run = run_factory.prepare(session, user, question, answers, path, options, files)
@@ -371,7 +375,12 @@ def _build(
 
 
 def _create_session(
-    user: User, text: str, agent: str, options: RunOptions, is_temporary: bool
+    user: User,
+    text: str,
+    agent: str,
+    options: RunOptions,
+    is_temporary: bool,
+    project: int | None = None,
 ) -> ChatSession:
     """Create a chat named after its first message, or after the workflow it starts."""
     request = run_factory.requested_workflow(text, user)
@@ -379,7 +388,18 @@ def _create_session(
     if is_temporary:
         return temporary.create(user, options.dump())
     title = request.version.workflow.name if request else titles.first_title(answers, text)
-    return ChatSession.objects.create(user=user, title=title, options=options.dump())
+    about = {"user": user, "title": title, "options": options.dump()}
+    return ChatSession.objects.create(**about, project=_find_project(user, project))
+
+
+def _find_project(user: User, pk: int | None) -> Project | None:
+    """Return the project of a new chat; raise MessageRejected if the user isn't a member."""
+    if pk is None:
+        return None
+    project = Project.objects.for_user(user).filter(pk=pk).first()
+    if project is None:
+        raise MessageRejected(_("This project no longer exists, or you aren't a member."))
+    return project
 
 
 def _build_queued(

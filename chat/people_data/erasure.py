@@ -36,6 +36,7 @@ from agents.review.models import Example, Label, Note, Review
 from chat.imports import jobs
 from chat.messages import queue
 from chat.models import ChatSession, Message
+from chat.projects import membership
 from chat.sessions import batched_delete, branches, server_files
 from chat.sharing import members
 
@@ -124,6 +125,7 @@ def finish(user: User) -> Report:
     left = texts.left()
     personal_data.erase(user)
     _leave_sessions(user)
+    membership.leave_all(user)
     pk = user.pk
     with transaction.atomic():
         _delete_account(user)

@@ -70,6 +70,7 @@ function chosen(action) {
   else if (action === "delete") askFirst([pk]);
   else if (action === "move") chooseFolder([pk]);
   else if (action === "share") openSharing(pk);
+  else if (action === "project") location.href = `/chat/${pk}/project/`;
   else if (action === "export") exportSessions([pk]);
   else if (action === "select") startSelecting(row);
   else act(action, [pk]);

@@ -47,6 +47,7 @@ from chat.models import (
     Prompt,
     PublicLink,
 )
+from chat.projects import membership
 from chat.sharing import snapshots
 from tests.pictures import png
 
@@ -209,6 +210,10 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
     comment = Comment.objects.create(run=run, step=1, text="Hm.", author=owner)
     view = SavedView.objects.create(user=owner, name="mine", query="status:failed")
     folder = Folder.objects.create(user=owner, name="Tea")
+    project = membership.create(owner, "Launch")
+    for role in ("writer", "reader"):
+        right = "write" if role == "writer" else "read"
+        membership.add(project, role, right, owner)
     memory = Memory.objects.create(user=owner, text="I like tea", digest="d")
     prompt = Prompt.objects.create(user=owner, name="p", title="P", text="p", sharing="groups")
     prompt.groups.add(Group.objects.get_or_create(name="Team")[0])
@@ -219,6 +224,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "prompts/<int:pk>": prompt.pk,
         "chat/folders/<int:pk>": folder.pk,
         "account/memory/<int:pk>": memory.pk,
+        "projects/<int:pk>": project.pk,
         "traces/<int:pk>": run.pk,
         "api/runs/<int:pk>": run.pk,
         "workflows/<int:pk>": workflow.pk,

@@ -18,7 +18,13 @@ from agents.memory.candidates import Candidate, find_candidates
 from agents.memory.user_requests import Request, save_requested
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 
-from .. import agent_versions, custom_instructions, planner_factory, tool_factory
+from .. import (
+    agent_versions,
+    custom_instructions,
+    planner_factory,
+    project_instructions,
+    tool_factory,
+)
 from . import search_tools
 from .errors import AgentForbidden, NoAgentAvailable
 from .guardrails import active_patterns, guardrails_from
@@ -153,7 +159,7 @@ def _load_config(
     for tool in own:
         if isinstance(tool, RememberTool):
             tool.bind(run, agent, rules())
-    if is_first and (about := custom_instructions.for_run(run, agent)):
+    if is_first and (about := _user_instructions(run, agent)):
         about = custom_instructions.screened(about, rules())
         planners = [one.with_instructions(one.instructions + about) for one in planners]
     if documents:
@@ -171,6 +177,12 @@ def _load_config(
         memories=tuple(find_candidates(run, agent)) if is_first else (),
         request=save_requested(run, agent, rules) if is_first else None,
     )
+
+
+def _user_instructions(run: Run, agent: Agent) -> str:
+    """Return the instructions of the run's project or, if it has none, of its user."""
+    of_project = project_instructions.for_run(run)
+    return of_project or custom_instructions.for_run(run, agent)
 
 
 def _may_ask_people(agent: Agent, own: Iterable[Tool]) -> bool:

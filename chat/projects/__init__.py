@@ -1,0 +1,1 @@
+"""Projects: chats with instructions, documents, members and a memory of their own."""

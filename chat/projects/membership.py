@@ -1,0 +1,117 @@
+"""Members of a project: who reads its documents and memory, and who changes them."""
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.db import models, transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents.access import audit
+from agents.db.sanitize import sanitize_text
+from agents.library import deletion
+from agents.models import Collection, Project, ProjectMember
+from chat.models import ChatSession
+
+MAX_MEMBERS = 100
+MAX_PROJECTS = 200
+ACCESS_LEVELS = {"read": gettext_lazy("Can view"), "write": gettext_lazy("Can edit")}
+
+
+class ProjectRejected(Exception):
+    """Raised when a change isn't possible; the user sees the reason."""
+
+
+@transaction.atomic
+def create(owner: User, name: str, **about: object) -> Project:
+    """Create a project with its owner as a member, and a place for its documents."""
+    if Project.objects.filter(owner=owner).count() >= MAX_PROJECTS:
+        sentence = _("You have %(most)d projects, the limit. Delete some first.")
+        raise ProjectRejected(sentence % {"most": MAX_PROJECTS})
+    project = Project.objects.create(owner=owner, name=name, **about)
+    _save_member(project, owner, may_write=True)
+    Collection.objects.create(name=project.name, topic=project.topic)
+    return project
+
+
+def collection_of(project: Project) -> Collection:
+    """Return the collection with the project's documents."""
+    return Collection.objects.get_or_create(
+        {"name": project.name}, topic=project.topic, deleted_at=None
+    )[0]
+
+
+def rename_collection(project: Project) -> None:
+    Collection.objects.filter(topic=project.topic).update(name=project.name)
+
+
+@transaction.atomic
+def add(project: Project, name: str, right: str, by: User) -> None:
+    """Add a user by name, or change a member's access; raise ProjectRejected."""
+    name = sanitize_text(name).strip()
+    person = get_user_model().objects.filter(username=name, is_active=True).first()
+    if right not in ACCESS_LEVELS:
+        raise ProjectRejected(_("Choose a permission."))
+    if person is None:
+        raise ProjectRejected(_("No user is named “%(name)s”.") % {"name": name[:150]})
+    if person.pk == project.owner_id:
+        raise ProjectRejected(_("You own this project, so you're already in it."))
+    Project.objects.select_for_update().get(pk=project.pk)
+    if guests(project).exclude(user=person).count() >= MAX_MEMBERS:
+        sentence = _("This project already has %(most)d members, the maximum.")
+        raise ProjectRejected(sentence % {"most": MAX_MEMBERS})
+    _save_member(project, person, may_write=right == "write")
+    about = {"who": audit.person(person), "right": right}
+    audit.record(by, audit.MEMBER_ADDED, _audit_subject(project), **about)
+
+
+@transaction.atomic
+def remove(project: Project, user: int, by: User) -> None:
+    """Remove a member; their chats leave the project. Raises ProjectMember.DoesNotExist."""
+    member = guests(project).select_related("user").get(user=user)
+    ChatSession.objects.filter(project=project, user=user).update(project=None)
+    person = audit.person(member.user)
+    member.delete()
+    audit.record(by, audit.MEMBER_REMOVED, _audit_subject(project), who=person)
+
+
+@transaction.atomic
+def delete(project: Project) -> None:
+    """Delete a project with its documents and memory; its chats stay, without it."""
+    for collection in Collection.objects.filter(topic=project.topic, deleted_at=None):
+        deletion.delete_collection(collection)
+        # Restored alone, it would belong to nobody.
+        Collection.objects.filter(pk=collection.pk).update(topic="", owner=project.owner)
+    project.delete()
+
+
+def leave_all(user: User) -> None:
+    """Take a user out of all projects, before their account is erased.
+
+    A project of theirs goes to the member who could edit it for the longest time.
+    """
+    for project in Project.objects.filter(owner=user):
+        heir = guests(project).filter(may_write=True).order_by("pk").first()
+        if heir is None:
+            delete(project)
+        else:
+            Project.objects.filter(pk=project.pk).update(owner=heir.user)
+    ProjectMember.objects.filter(user=user).delete()
+
+
+def guests(project: Project) -> "models.QuerySet[ProjectMember]":
+    """Return the members besides the owner."""
+    return project.members.exclude(user=project.owner_id).order_by("pk")
+
+
+def is_shared(project: Project) -> bool:
+    return guests(project).exists()
+
+
+def _save_member(project: Project, person: User, *, may_write: bool) -> None:
+    right = {"may_write": may_write}
+    new = {"topic": project.topic, **right}
+    ProjectMember.objects.update_or_create(right, new, project=project, user_id=person.pk)
+
+
+def _audit_subject(project: Project) -> str:
+    return f"project:{project.pk}"
