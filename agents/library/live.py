@@ -2,9 +2,10 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Count, Max, Q
 from django.template.loader import render_to_string
 
 from agents.db import database
@@ -20,9 +21,9 @@ class CollectionConsumer(LiveConsumer):
     """Sends each document that changed, as its whole row."""
 
     place = "library"
-    is_pending = False
     may_edit = False
-    known: frozenset[int] = frozenset()
+    pending: Sequence[int] = ()  # documents that were in progress in the last frame
+    known: tuple[int, int | None] = (0, None)  # number of documents, and the newest
 
     def find_topic(self) -> str | None:
         if not self.is_signed_in():
@@ -43,7 +44,7 @@ class CollectionConsumer(LiveConsumer):
         # Access may have been revoked while it waited for its turn.
         if self.find_topic() is None:
             return None
-        self.known = self._all()
+        self.known = self._content()
         return self._changed_frames()
 
     async def document_changed(self, notification: dict[str, Any]) -> None:
@@ -52,20 +53,21 @@ class CollectionConsumer(LiveConsumer):
         await self.show(self.missed_frames)
 
     def missed_frames(self) -> str:
-        before, self.known = self.known, self._all()
+        before, self.known = self.known, self._content()
         frames = self._changed_frames()
         return frames if before == self.known else f"{frames}{self._reload_frame()}"
 
-    def _all(self) -> frozenset[int]:
-        return frozenset(self.collection.documents.values_list("pk", flat=True))
+    def _content(self) -> tuple[int, int | None]:
+        found = self.collection.documents.aggregate(count=Count("pk"), newest=Max("pk"))
+        return found["count"], found["newest"]
 
     def _changed_frames(self) -> str:
         """Render documents in progress, and those that just ended."""
         pending = Q(status__in=listing.PENDING)
-        was_pending = Q(pk__in=getattr(self, "pending_before", ()))
+        was_pending = Q(pk__in=self.pending)
         found = self.collection.documents.filter(pending | was_pending)
         rows = list(found.select_related("owner__profile").order_by("pk"))
-        self.pending_before = [row.pk for row in rows if row.is_pending]
+        self.pending = [row.pk for row in rows if row.is_pending]
         return "".join([self._summary(), *map(self._row, rows)])
 
     def _row(self, document: Document) -> str:
@@ -82,4 +84,4 @@ class CollectionConsumer(LiveConsumer):
         return render_to_string("library/_reload.html", about)
 
     def has_live(self) -> bool:
-        return bool(getattr(self, "pending_before", ()))
+        return bool(self.pending)

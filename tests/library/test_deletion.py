@@ -10,7 +10,7 @@ from agents.library import deletion
 from agents.models import Chunk, Collection, Document
 from tests.library.conftest import add_document
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
 
 def search(user):

@@ -11,7 +11,7 @@ from agents.library import deletion
 from agents.models import AuditEntry, Collection, Document
 from tests.library.conftest import add_document, client_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
 
 class Rights(TestCase):
