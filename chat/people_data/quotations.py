@@ -30,6 +30,7 @@ from agents.models import (
     AgentVersion,
     Approval,
     Chunk,
+    DocumentPart,
     HistorySummary,
     Memory,
     Project,
@@ -95,6 +96,7 @@ CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     AgentVersion: ("snapshot",),
     WorkflowVersion: ("text",),
     Chunk: ("text",),
+    DocumentPart: ("text",),
 }
 # Keys and kinds that rows depend on; these are never replaced.
 STRUCTURAL_KEYS = {
