@@ -122,8 +122,8 @@ def finish(user: User) -> Report:
         pass
     # Runs started meanwhile were given the earlier history.
     found += texts.redact(near | erasure_scope.related_runs(user, texts.topics), since, but={})
-    left = texts.left()
     personal_data.erase(user)
+    left = texts.left()
     _leave_sessions(user)
     membership.leave_all(user)
     pk = user.pk
