@@ -156,7 +156,8 @@ def _replace(
 ) -> list[Chunk]:
     document.status = Document.Status.READY
     document.indexed_at = timezone.now()
-    document.save()
+    # A document that was deleted meanwhile stays deleted.
+    document.save(force_update=document.pk is not None)
     document.parts.all().delete()
     document.chunks.all().delete()
     DocumentPart.objects.bulk_create(_part_row(document, part) for part in parts)

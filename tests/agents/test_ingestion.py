@@ -39,7 +39,9 @@ def _parser(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse in this process; the child has tests of its own."""
     from agents.knowledge.parsing import parsers
 
-    def parse(path: Path, name: str, *, mime_type: str, progress: Any) -> ParsedDocument:
+    def parse(
+        path: Path, name: str, *, mime_type: str, progress: Any, deadline: float
+    ) -> ParsedDocument:
         progress(0, 1)
         return parsers.parse(
             parsers.Source(data=Path(path).read_bytes(), name=name, mime_type=mime_type)

@@ -17,7 +17,7 @@ from tempfile import NamedTemporaryFile
 
 from django.conf import settings
 from django.core.files.storage import FileSystemStorage, storages
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=60)
 HEARTBEAT_SECONDS = 10.0
 MAX_ATTEMPTS = 3
+DEADLINE_SECONDS = 1_800.0  # recognizing a scanned page takes some seconds
 RETRY_AFTER = timedelta(seconds=30)
 # With workers, a web process only reads what none of them has taken, such as a file on a disk
 # that they can't reach.
@@ -266,7 +267,13 @@ def _parse(lease: _Lease, path: Path) -> ParsedDocument:
     document = lease.document
     if (read := readers.find(document.mime_type)) is not None:
         return read(path, document.name, document.mime_type, lease.report)
-    return parse(path, document.name, mime_type=document.mime_type, progress=lease.report)
+    return parse(
+        path,
+        document.name,
+        mime_type=document.mime_type,
+        progress=lease.report,
+        deadline=DEADLINE_SECONDS,
+    )
 
 
 def _save(lease: _Lease, parsed: ParsedDocument) -> None:
@@ -279,7 +286,12 @@ def _save(lease: _Lease, parsed: ParsedDocument) -> None:
         language=parsed.language or detect_language(sample),
         digest=document.file.digest if document.file else "",
     )
-    index_document(document, parsed.parts)
+    try:
+        index_document(document, parsed.parts, progress=lease.report)
+    except DatabaseError as error:
+        if Document.objects.filter(pk=document.pk).exists():
+            raise
+        raise _Stopped from error
     document.refresh_from_db()
     document.problem = "\n".join(parsed.notes)[:500]
     Document.objects.filter(pk=document.pk).update(

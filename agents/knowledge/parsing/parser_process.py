@@ -51,6 +51,7 @@ def _parse(request: dict[str, Any], send: Any) -> None:
         name=request["name"],
         mime_type=request["mime_type"],
         progress=lambda done, total: send(progress=[done, total]),
+        seconds=request["seconds"],
     )
     try:
         document = parsers.parse(source)

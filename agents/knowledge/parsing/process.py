@@ -61,8 +61,9 @@ def parse(
         "path": os.path.abspath(path),
         "name": name,
         "mime_type": mime_type,
+        "seconds": deadline,
         "limits": {
-            "cpu": int(deadline) + 1,
+            "cpu": int(deadline * 4) + 1,  # of several threads
             "memory": MEMORY_BYTES,
             "memory_with_models": MEMORY_BYTES_WITH_MODELS,
             "nice": 10,
@@ -158,9 +159,8 @@ class _Conversation:
 
     def _why_ended(self) -> str:
         code = self.child.wait()
-        logger.warning(
-            "The parser ended with %s: %s", code, self.complaint.decode("utf-8", "replace")
-        )
+        complaint = self.complaint.decode("utf-8", "replace")
+        logger.warning("The parser ended with %s: %s", code, complaint)
         is_over_limit = code in (-signal.SIGKILL, -signal.SIGXCPU)
         return KILLED if is_over_limit or "memory allocation" in complaint else CRASHED
 

@@ -1,6 +1,7 @@
 """Reads text from images (OCR) with the models in the `rapidocr` package."""
 
 import logging
+import os
 import resource
 import sys
 from functools import cache
@@ -9,6 +10,7 @@ from typing import Any
 from .values import UnreadableDocument
 
 MIN_CONFIDENCE = 0.5
+MAX_THREADS = 4
 MISSING = "Text recognition isn't installed. Run `make ocr` on the server and try again."
 
 
@@ -57,8 +59,9 @@ def _engine() -> Any:
     logging.disable(logging.WARNING)
     from rapidocr import RapidOCR
 
+    # This process has a low priority, so that it only uses cores that are free.
     threads = {
-        "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+        "EngineConfig.onnxruntime.intra_op_num_threads": min(os.cpu_count() or 1, MAX_THREADS),
         "EngineConfig.onnxruntime.inter_op_num_threads": 1,
         "Global.log_level": "error",
     }

@@ -1,6 +1,7 @@
 """PDF files: text per page, headings by their size, and OCR for scanned pages."""
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from .sniffing import PROTECTED
 from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument
 
 MAX_PAGES = 3_000
-MAX_RECOGNIZED = 300
+MAX_RECOGNIZED = 500
+RECOGNITION_SHARE = 0.7  # of the time for the whole file
 MAX_RENDERED_SIDE = 2_400
 MIN_CHARS = 8  # a page with fewer, and with a picture, is scanned
 HEADING_RATIO = 1.18
@@ -89,6 +91,7 @@ class _Reader:
     def __init__(self, pdf: Any, source: Source, count: int) -> None:
         self.pdf, self.source, self.count = pdf, source, count
         self.recognized = self.scanned = self.broken = 0
+        self.stop_recognizing = time.monotonic() + source.seconds * RECOGNITION_SHARE
 
     def pages(self) -> Iterator[list[Line] | str]:
         for number in range(self.count):
@@ -117,7 +120,8 @@ class _Reader:
             page.close()
 
     def _recognize(self, page: Any) -> str:
-        if self.recognized >= MAX_RECOGNIZED or not ocr.is_available():
+        is_late = self.recognized and time.monotonic() > self.stop_recognizing
+        if is_late or self.recognized >= MAX_RECOGNIZED or not ocr.is_available():
             return ""
         self.recognized += 1
         longest = max(page.get_size())

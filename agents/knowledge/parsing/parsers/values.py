@@ -47,6 +47,7 @@ class Source:
     mime_type: str = ""
     progress: Progress = lambda done, total: None
     depth: int = 0  # 1 for an attachment
+    seconds: float = 600.0  # until the process is killed
 
     @property
     def suffix(self) -> str:
