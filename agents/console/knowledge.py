@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from agents.knowledge import ingestion
 from agents.models import Chunk, Collection, Document, EmbeddingIndex
@@ -72,11 +73,25 @@ class DocumentAdmin(CascadeDeleteAdmin):
         *("status", "problem", "added_at", "indexed_at", "open_link"),
     ]
     change_list_template = "admin/agents/collection/change_list.html"
+    actions = ["read_again"]
     tells_values = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         of_installation = Collection.objects.filter(**OF_INSTALLATION)
         return super().get_queryset(request).filter(collection__in=of_installation)
+
+    @admin.action(description=_("Read and index again"), permissions=["delete"])
+    def read_again(self, request: HttpRequest, documents: QuerySet[Document]) -> None:
+        """Queue documents again; their passages stay until the new ones are ready."""
+        # What came from a text without a file has nothing to be read again.
+        found = documents.exclude(file=None, url="")
+        count = sum(ingestion.retry(document) for document in found)
+        sentence = ngettext(
+            "%(count)d document is being read again.",
+            "%(count)d documents are being read again.",
+            count,
+        )
+        self.message_user(request, sentence % {"count": count})
 
     @admin.display(description=_("progress"))
     def progress(self, document: Document) -> str:

@@ -95,3 +95,22 @@ def test_access_to_an_original_ends_with_access_to_the_collection(ada, eve, stra
     Collection.objects.update(is_open=False)
 
     assert ada.get(url).status_code == 404
+
+
+def test_an_administrator_has_documents_read_again(administrator, ada, collection):
+    from tests.library.conftest import client_of
+
+    root = client_of(administrator)
+    ours = Collection.objects.create(name="Handbook")
+    upload(root, ours)
+    upload(ada, collection)
+    Document.objects.update(status="ready")
+    chosen = {"_selected_action": [*Document.objects.values_list("pk", flat=True)]}
+
+    answer = root.post(
+        "/admin/agents/document/", {"action": "read_again", **chosen}, follow=True
+    )
+
+    assert "1 document is being read again." in answer.content.decode()
+    assert ours.documents.get().status == "queued"
+    assert collection.documents.get().status == "ready"  # a user's own is left out

@@ -24,7 +24,7 @@ from .collections import remember_deleted, render_collection
 MAX_FILES = 1_000  # per request, without JavaScript
 MAX_QUERY_CHARS = 200
 # Pages that link to documents; the viewer leads back to them.
-BACK = re.compile(r"/(?:chat/\d+|traces/\d+|library/\d+|library/search)/")
+BACK = re.compile(r"/(?:chat/\d+|traces/\d+|projects/\d+|library/\d+|library/search)/")
 
 
 @require_POST
