@@ -14,9 +14,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from agents.engine.attachments import format_size
 from agents.models import AgentStep, Run
 from agents.web.presentation import RunView, StepView
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
+from chat import attachments
 from chat.imports.export_ids import export_id
 from chat.imports.formats.ashiato import SCHEMA
 from chat.imports.values import code_block, cut
@@ -55,6 +57,9 @@ def as_markdown(chat: ChatSession, user: User, *, has_steps: bool = False) -> It
     for message in conversation.visible_messages(chat, user):
         author = _escape_line(message.author.get_username())
         yield f"\n---\n\n**{author}** · {_time_text(message.created_at)}\n\n"
+        for file in _files(message) if message.has_files else ():
+            size = format_size(file["size"])
+            yield f"> *{_escape_line(file['name'])}* ({size})\n>\n"
         yield f"{_quote(message.text)}\n"
         if message.run is not None:
             yield from _answer_markdown(message.run, has_steps=has_steps)
@@ -79,9 +84,23 @@ def _message_dict(message: Message, *, has_steps: bool) -> dict[str, Any]:
         "parent": message.parent_id,
         "author": message.author.get_username(),
         "text": message.text,
+        **({"files": _files(message)} if message.has_files else {}),
         "created_at": message.created_at.isoformat(),
         "run": None if run is None else _run_dict(run, has_steps=has_steps),
     }
+
+
+def _files(message: Message) -> list[dict[str, Any]]:
+    """Return what was attached; the bytes are in *Download my data*."""
+    return [
+        {
+            "name": row.name,
+            "type": row.mime_type,
+            "size": row.file.size,
+            "digest": row.file.digest,
+        }
+        for row in attachments.sent_with(message.pk)
+    ]
 
 
 def _run_dict(run: Run, *, has_steps: bool) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Of what others wrote it has only what the user can see.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import date
 from typing import IO, Any
@@ -37,7 +37,7 @@ from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
 from chat.exports import chat_export, zip_stream
 from chat.exports.zip_stream import File
-from chat.models import ChatImport, ChatSession, Filing, Folder, Prompt, PublicLink
+from chat.models import Attachment, ChatImport, ChatSession, Filing, Folder, Prompt, PublicLink
 
 PAGE_SIZE = 100
 PIECE_BYTES = 256 * 1024
@@ -65,6 +65,9 @@ def files(user: User) -> Iterator[File]:
     for chat in _paginate(ChatSession.objects.for_user(user).saved()):
         yield f"sessions/{chat.pk}.json", chat_export.as_json(chat, user, has_steps=False)
         yield f"sessions/{chat.pk}.md", chat_export.as_markdown(chat, user)
+    for row in _paginate(Attachment.objects.filter(user=user).select_related("file")):
+        name = re.sub(r"[^\w.-]+", "_", row.name)[-80:]
+        yield f"files/{row.pk}-{name}", _pieces(row.file.open)
     for run in _paginate(_runs(user)):
         is_masked = not masking.is_participant(run, user)
         yield f"runs/{run.pk}.json", exports.as_json(run, is_masked=is_masked)
@@ -87,12 +90,12 @@ def _attachments(run: Run) -> Iterator[File]:
     for row in run.attachments.defer("data").select_related("file").order_by("pk"):
         ending = re.search(r"\.[A-Za-z0-9]{1,8}$", row.name) or [f".{row.extension}"]
         name = f"runs/{run.pk}-attachments/{row.digest}{ending[0]}"
-        yield name, _pieces(row.open())
+        yield name, _pieces(row.open)
 
 
-def _pieces(opening: AbstractContextManager[IO[Any]]) -> Iterator[bytes]:
+def _pieces(opening: Callable[[], AbstractContextManager[IO[Any]]]) -> Iterator[bytes]:
     try:
-        with opening as content:
+        with opening() as content:
             while piece := content.read(PIECE_BYTES):
                 yield piece
     except OSError:
@@ -103,6 +106,7 @@ def _contents() -> dict[str, str]:
     return {
         "account.json": _("account, groups and permissions"),
         "sessions/": _("chats, owned and shared"),
+        "files/": _("files attached to messages"),
         "runs/": _("every run with its steps, events and files"),
         "documents/": _("documents in your collections, and those you added elsewhere"),
         "sign-ins.json": _("sign-in history: when and from where"),

@@ -23,7 +23,7 @@ from agents.models import (
     ToolGrant,
 )
 from agents.review.models import Comment, Example, Note, Rating, SavedView
-from chat.models import ChatSession, Folder, Message, Prompt
+from chat.models import Attachment, ChatSession, Folder, Message, Prompt
 from chat.sessions import server_files
 
 from . import erasure_scope, free_space
@@ -125,6 +125,12 @@ def plan(user: User) -> ErasurePlan:
                 what=_("Attachments"),
                 count=RunAttachment.objects.filter(run__in=theirs).count(),
             ),
+            ErasureCount(
+                what=_("Files attached to messages"),
+                count=Attachment.objects.filter(
+                    Q(user=user) | Q(message__session__in=own)
+                ).count(),
+            ),
             ErasureCount(what=_("Ratings"), count=Rating.objects.filter(user=user).count()),
             ErasureCount(what=_("Comments"), count=Comment.objects.filter(author=user).count()),
             ErasureCount(what=_("Prompts"), count=Prompt.objects.filter(user=user).count()),
@@ -185,6 +191,7 @@ def count_rows(user: User) -> list[ErasureCount]:
         AgentStep.objects.filter(run__in=theirs),
         RunEvent.objects.filter(run__in=theirs),
         RunAttachment.objects.filter(run__in=theirs),
+        Attachment.objects.filter(Q(user=user) | Q(message__session__in=own)),
         Approval.objects.filter(run__in=theirs),
         Rating.objects.filter(Q(user=user) | Q(run__in=theirs)),
         Comment.objects.filter(Q(author=user) | Q(run__in=theirs)),

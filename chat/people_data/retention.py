@@ -14,10 +14,13 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from agents.access import audit
+from agents.catalog import file_tables
 from agents.db import database
+from agents.files import store as file_store
 from agents.memory import store as memory_store
 from agents.models import AuditEntry, AuditPerson, DeletedUsage, Run, Upkeep
 from agents.review.models import Example, Review
+from chat.attachments import uploads
 from chat.imports import jobs
 from chat.models import ChatSession, Message
 from chat.sessions import batched_delete, server_files
@@ -64,6 +67,9 @@ def prune(*, dry_run: bool = False) -> PruneResult:
     )
     if not dry_run:
         server_files.delete_unowned()
+        uploads.delete_unsent()
+        file_tables.delete_unused()
+        file_store.sweep()
         DeletedUsage.objects.filter(day__lt=timezone.localdate() - timedelta(days=1)).delete()
         public_links.delete_expired()
         memory_store.purge_deleted()

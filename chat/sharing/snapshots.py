@@ -13,6 +13,7 @@ from agents.access import masking
 from agents.access.masking import Masker
 from agents.models import Run
 from agents.web.presentation import RunView, StepView
+from chat import attachments
 from chat.models import ChatSession, Message, PublicLink
 from chat.sessions import conversation
 
@@ -52,9 +53,15 @@ def _question(message: Message, author: int) -> dict[str, Any]:
     return {
         "role": "user",
         "content": masking.mask_text(message.text),
+        **({"files": _file_names(message)} if message.has_files else {}),
         "author": author,  # a number instead of the name
         "at": message.created_at.isoformat(),
     }
+
+
+def _file_names(message: Message) -> list[str]:
+    """Return the names of the files; their content isn't shared, because it can't be masked."""
+    return [masking.mask_text(row.name) for row in attachments.sent_with(message.pk)]
 
 
 def _answer(run: Run | None, level: str) -> Iterable[dict[str, Any]]:

@@ -95,7 +95,9 @@ def workbook(sheets):
     files = {}
     for at, (name, rows) in enumerate(sheets.items(), 1):
         listed += f'<sheet name="{name}" sheetId="{at}" r:id="r{at}"/>'
-        relations += f'<Relationship Id="r{at}" Type="{office}/worksheet" Target="worksheets/s{at}.xml"/>'
+        kind = f"{office}/worksheet"
+        target = f"worksheets/s{at}.xml"
+        relations += f'<Relationship Id="r{at}" Type="{kind}" Target="{target}"/>'
         kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"
         types += f'<Override PartName="/xl/worksheets/s{at}.xml" ContentType="{kind}"/>'
         files[f"xl/worksheets/s{at}.xml"] = (

@@ -51,7 +51,7 @@ def _nodes(message: dict[str, Any], at: int) -> list[Node]:
         id=name,
         parent=f"{parent}.answer" if parent else None,
         role="user",
-        text=text_of(message.get("text")),
+        text=_text_with_files(message),
         at=parse_time(message.get("created_at")),
     )
     run = dict_of(message.get("run"))
@@ -64,6 +64,13 @@ def _nodes(message: dict[str, Any], at: int) -> list[Node]:
         answer.notes = [_note(dict_of(step)) for step in list_of(run.get("steps"))]
         answer.error = "" if answer.text else text_of(run.get("detail"))
     return [question, answer]
+
+
+def _text_with_files(message: dict[str, Any]) -> str:
+    """Return the question with the names of its files, whose content isn't in an export."""
+    files = [text_of(dict_of(file).get("name")) for file in list_of(message.get("files"))]
+    marks = [f"[{name[:200]}]" for name in files if name]
+    return "\n\n".join(filter(None, [" ".join(marks), text_of(message.get("text"))]))
 
 
 def _note(step: dict[str, Any]) -> str:

@@ -1,0 +1,117 @@
+"""Files in the composer: attached, pasted, dropped, and read by the model."""
+
+import json
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import wire
+from tests.browser.conftest import serve, use_model
+from tests.browser.conversation import last_run
+from tests.browser.server import Server
+from tests.browser.test_accessibility import faults
+from tests.pictures import png
+
+NOTES = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"The code word is heron."}
+BROKEN = {"name": "a.zip", "mimeType": "application/zip", "buffer": b"PK\x05\x06" + bytes(18)}
+FITS = "() => document.documentElement.scrollWidth <= window.innerWidth"
+# A real clipboard can't be filled without a window.
+PASTE = """bytes => {
+  const data = new DataTransfer();
+  data.items.add(new File([new Uint8Array(bytes)], "image.png", { type: "image/png" }));
+  const told = { clipboardData: data, bubbles: true, cancelable: true };
+  document.getElementById("text").dispatchEvent(new ClipboardEvent("paste", told));
+}"""
+DROP = """kind => {
+  const data = new DataTransfer();
+  data.items.add(new File(["Heron."], "dropped.md", { type: "text/markdown" }));
+  const told = { dataTransfer: data, bubbles: true, cancelable: true };
+  document.body.dispatchEvent(new DragEvent(kind, told));
+}"""
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[wire.WireServer]:
+    """A model that sees, and says what it was sent."""
+
+    def answer(request: wire.Request) -> wire.Reply:
+        last = request.body["messages"][-1]["content"]
+        seen = "an image" if isinstance(last, list) else "text"
+        word = "heron" if "heron" in json.dumps(last) else "nothing"
+        return wire.say(f"I was sent {seen} and read {word}.")
+
+    with wire.serve_in_thread(answer) as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def reading_server(tmp_path_factory, prepared_data, model) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("files")
+    shutil.copytree(prepared_data, folder / "data")
+    yield from serve(folder, 0, **use_model(model.url))
+
+
+@pytest.fixture
+def page(visit, reading_server: Server) -> Page:
+    page = visit(reading_server)
+    page.goto("/")
+    return page
+
+
+def attach(page: Page, *files) -> None:
+    page.locator("input[data-picked]").first.set_input_files(list(files))
+
+
+@pytest.mark.journey
+def test_a_file_is_attached_read_and_used_in_the_answer(page: Page, watch):
+    watch.expect("422")
+    attach(page, NOTES, BROKEN)
+    chip = page.locator(".upload", has_text="notes.txt")
+    expect(chip).to_have_attribute("data-state", "ready")
+    expect(chip).to_contain_text("Whole text")
+    expect(page.locator(".upload", has_text="a.zip")).to_contain_text("can't be read")
+    assert faults(page) == []
+    page.reload()  # the draft keeps its upload
+    expect(page.locator(".upload")).to_have_count(1)
+
+    page.locator("#text").fill("Which word?")
+    page.locator("#text").press("Enter")
+
+    expect(page.locator(".question .sent-file")).to_contain_text("notes.txt")
+    expect(last_run(page)).to_contain_text("read heron")
+    expect(page.locator(".upload")).to_have_count(0)
+
+
+@pytest.mark.journey
+def test_a_pasted_image_is_sent_without_words(page: Page):
+    page.evaluate(PASTE, list(png(40, 30)))
+    expect(page.locator(".upload img")).to_be_visible()
+    page.locator("button.send").click()
+
+    picture = page.locator(".question .sent-image img")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.complete && image.naturalWidth") == 40
+    expect(last_run(page)).to_contain_text("I was sent an image")
+    assert page.evaluate(FITS)
+
+
+def test_a_dropped_file_can_be_removed(page: Page):
+    page.evaluate(DROP, "dragenter")
+    expect(page.locator(".drop")).to_be_visible()
+    page.evaluate(DROP, "drop")
+    expect(page.locator(".drop")).to_be_hidden()
+    expect(page.locator(".upload[data-state=ready]")).to_contain_text("dropped.md")
+    page.get_by_role("button", name="Remove").click()
+    expect(page.locator(".upload")).to_have_count(0)
+    expect(page.locator("#text")).to_be_focused()
+
+
+def test_a_message_waits_until_its_files_are_read(page: Page):
+    page.route("**/chat/files/", lambda route: (page.wait_for_timeout(700), route.continue_()))
+    attach(page, NOTES)
+    page.locator("#text").fill("Which word?")
+    page.locator("#text").press("Enter")
+    expect(page.locator("#notice")).to_contain_text("sent when its files are read")
+    expect(last_run(page)).to_contain_text("read heron")
