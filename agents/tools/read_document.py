@@ -73,8 +73,11 @@ class ReadDocumentTool:
         )
         source = context.find_source(number) if number is not None else None
         if number is not None and source is None and not title:
-            sentence = f"No search has returned a passage with the number {number}."
-            return ToolResult(error=f"{sentence} Search first.", mendable=True)
+            return ToolResult(
+                error=f"No search has returned a passage with the number {number}. "
+                "Search first.",
+                mendable=True,
+            )
         if source is None and not title:
             return ToolResult(error="Enter a passage's number or a title.", mendable=True)
         request = ReadRequest(

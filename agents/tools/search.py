@@ -178,7 +178,7 @@ class SearchTool:
         sources = call_context.current().number_sources([p.to_source() for p in passages])
         text = format_passages(passages, [source.number for source in sources])
         if passages and found.confidence != "good":
-            text = f"{text}\n\n{WEAK}"
+            text = f"{text}\n\n{WEAK_PROMPT}"
         return ToolResult(text or _no_results(query, found.searched), sources=tuple(sources))
 
     async def _find(self, request: SearchRequest) -> FoundPassages:
@@ -190,7 +190,7 @@ class SearchTool:
         return await self.search.search(request)
 
 
-WEAK = (
+WEAK_PROMPT = (
     "These passages match the query only loosely. Use them if they answer the question. "
     "Otherwise search with other words, or say that the documents don't contain it."
 )
@@ -219,8 +219,13 @@ def _input_error(sentence: str) -> ToolResult:
 
 
 def _no_results(query: str, searched: Sequence[str]) -> str:
-    where = f" in {', '.join(searched[:10])}" if searched else ""
+    if not searched:
+        return (
+            f"No passages found for {query[:200]!r}. Try other or fewer words. If that finds "
+            "nothing either, say that the documents don't contain it."
+        )
+    where = ", ".join(searched[:10])
     return (
-        f"No passages found for {query[:200]!r}{where}. Try other or fewer words. If that "
+        f"No passages found for {query[:200]!r} in {where}. Try other or fewer words. If that "
         "finds nothing either, say that the documents don't contain it."
     )

@@ -264,7 +264,7 @@ def cited(text, *steps, documents="/traces/7/sources/"):
 def test_a_citation_of_a_passage_leads_to_its_document():
     found = cited("Press Stop [1].", searched())
 
-    assert 'href="/traces/7/sources/1/" target="_blank" data-document' in found.html
+    assert 'href="/traces/7/sources/1/" data-document' in found.html
     assert [(s.number, s.passage.title, s.place) for s in found.cited] == [(1, "Runs", "Stop")]
 
 

@@ -182,3 +182,12 @@ async def test_an_error_of_an_untrusted_tool_is_untrusted_too(agent):
     runtime = agent(READ, SEND, tools=[Web("web", fail), Send("send")])
 
     assert reasons(await collect_events(runtime.stream("When?"))) == ["untrusted"]
+
+
+async def test_instructions_in_an_attached_file_count_too(agent):
+    state = AgentState()
+    state.question = {"material": HOSTILE, "is_suspect": True}
+
+    events = await collect_events(agent(SEND, tools=tools()).stream("Summarize it.", state))
+
+    assert reasons(events) == ["untrusted"]

@@ -127,27 +127,23 @@ async def test_a_plan_continues_with_the_result_of_an_edited_call(careful):
 
 
 @pytest.mark.parametrize(
-    ("question", "begin", "sources"),
+    ("question", "begin"),
     [
         (
             "Who is the president of France?",
             "With the arguments changed to `how do I stop a run`, `search` returned:\n\n",
-            "Sources:",
         ),
         (
             "フランスの大統領は誰ですか",
             "変更後の引数（`how do I stop a run`）で、`search` が返した結果：\n\n",
-            "出典：",
         ),
     ],
 )
-async def test_passages_are_matched_to_the_users_edited_search(
-    careful, question, begin, sources
-):
+async def test_passages_are_matched_to_the_users_edited_search(careful, question, begin):
     said = await answer(careful(), question, edited(query="how do I stop a run"))
 
     assert said.startswith(begin)
-    assert sources in said
+    assert "[1]" in said
 
 
 @pytest.mark.parametrize(

@@ -136,9 +136,7 @@ async def test_two_best_months_are_compared_and_the_difference_explained(run):
         "The difference is **-602** (-34.6%). 2026 isn't over yet.\n\n"
         "| Month | Orders | Average amount |\n| --- | ---: | ---: |\n"
         "| December 2025 | 44 | 39.57 |\n| July 2026 | 26 | 43.81 |\n\n"
-        "The shop sells gifts, so its revenue is highest in December. [1]\n\n"
-        "Sources:\n- [1] Using the chat › Why do the sample shop's sales differ from month to "
-        "month? (using.md #1)"
+        "The shop sells gifts, so its revenue is highest in December. [1]"
     )
 
 

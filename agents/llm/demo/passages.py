@@ -65,10 +65,8 @@ def quote(observation: str, question: Question, least: float = 0.4) -> str:
     best = max((passage.score(terms) for passage in found), default=0)
     close = [passage for passage in found if passage.score(terms) >= 0.7 * best]
     fitting = sorted(close, key=lambda passage: -passage.score(terms))[:MAX_PASSAGES]
-    sources = [f"- [{passage.number}] {passage.source}" for passage in fitting]
-    parts = [passage.quote(terms) for passage in fitting]
-    listed = "\n".join([question.say("sources"), *sources])
-    return "\n\n".join([*parts, listed]) if fitting else ""
+    # The sources are listed below the answer.
+    return "\n\n".join(passage.quote(terms) for passage in fitting)
 
 
 def terms_of(text: str) -> frozenset[str]:

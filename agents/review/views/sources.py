@@ -1,7 +1,6 @@
 """Opens the passage behind a citation: in its document, or as it was saved with the run."""
 
 from collections.abc import Callable
-from hashlib import sha256
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -9,14 +8,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from agents.access.requests import UserRequest
-from agents.engine.material import Source
 from agents.models import AgentStep, Chunk, Document, Run
 from agents.review.audited_reading import open_run
 from agents.web.presentation.evidence import Source as Passage
 from agents.web.presentation.evidence import observed
 from agents.web.presentation.links import trace_url
+from agents.web.presentation.markdown import render_markdown
 
 MAX_CHUNKS = 5_000  # of a document that was indexed again
+COMPARED_CHARS = 300
 
 
 @require_safe
@@ -29,14 +29,16 @@ def source(request: UserRequest, pk: int, number: int) -> HttpResponse:
     saved = passage.passage
     documents = Document.objects.for_user(request.user)
     document = documents.filter(pk=saved.document or 0).first()
-    if document is not None and (chunk := _same_chunk(document, saved)) is not None:
+    if document is not None and (chunk := _same_chunk(document, passage)) is not None:
         url = reverse("library:document", args=[document.pk])
         return redirect(f"{url}?part={chunk.part}&chunk={chunk.pk}#place")
     visible = passage if not found.is_masked else _passage(found.row, number, found.visible_row)
     context = {
         "passage": visible,
+        "html": render_markdown(visible.text if visible else ""),
         "number": number,
         "document": document,
+        "view": found.view(),
         "step_url": f"{trace_url(pk)}#step-{passage.step}",
     }
     return render(request, "trace/source.html", context)
@@ -52,15 +54,17 @@ def _passage(
     return next((one for one in passages if one.number == number), None)
 
 
-def _same_chunk(document: Document, saved: Source) -> Chunk | None:
-    """Return the passage with the text that the model read, also if its id has changed."""
-    first = document.chunks.filter(pk=saved.chunk or 0).first()
-    if first is not None and _digest(first.text) == saved.digest:
+def _same_chunk(document: Document, passage: Passage) -> Chunk | None:
+    """Return the passage that the model read, also if the document was indexed again."""
+    saved = passage.passage.chunk if passage.passage else None
+    first = document.chunks.filter(pk=saved or 0).first()
+    if first is not None and _is_same(first.text, passage.text):
         return first
     rows = document.chunks.order_by("ordinal").values_list("pk", "text")[:MAX_CHUNKS]
-    same = next((pk for pk, text in rows.iterator() if _digest(text) == saved.digest), None)
+    same = next((pk for pk, text in rows.iterator() if _is_same(text, passage.text)), None)
     return document.chunks.filter(pk=same).first() if same else None
 
 
-def _digest(text: str) -> str:
-    return sha256(text.encode(errors="replace")).hexdigest()
+def _is_same(chunk: str, read: str) -> bool:
+    """Whether what was read begins with this passage; a search can join several."""
+    return "".join(read.split()).startswith("".join(chunk.split())[:COMPARED_CHARS])

@@ -397,9 +397,14 @@ TOOL_TEMPLATES = (
     _("%(host)s returned HTTP %(status)s: %(words)s"),
     _("%(host)s returned HTTP %(status)s."),
     _(
+        "No passages found for %(query)s in %(where)s. Try other or fewer words. If that finds "
+        "nothing either, say that the documents don't contain it."
+    ),
+    _(
         "No passages found for %(query)s. Try other or fewer words. If that finds nothing "
         "either, say that the documents don't contain it."
     ),
+    _("No search has returned a passage with the number %(number)s. Search first."),
     _("Ask the agent %(agent)s. %(description)s"),
     _("Runs SQL queries, but isn't available now. %(why)s"),
     _(
@@ -670,6 +675,9 @@ SENTENCES = (
 )
 # Said word for word by tools and MCP servers.
 TOOL_SENTENCES = (
+    _("There are no documents to read."),
+    _("There are no documents to search."),
+    _("Enter a passage's number or a title."),
     _("A server's request can't be assigned to a call."),
     _("The call took longer than its timeout."),
     _("The server doesn't offer the tool any more, or not as it was accepted."),

@@ -75,7 +75,7 @@ def _search_summary(row: "StepView") -> str:
         return call
     count = len(step.sources)
     found = ngettext("%(count)d passage", "%(count)d passages", count) % {"count": count}
-    return f"{call} · {found}"
+    return f"{step.action} ({found}): {query}"
 
 
 def _handoff_summary(row: "StepView") -> str:

@@ -150,7 +150,7 @@ class Annotator:
             number = self._known[link] = len(self.links)
         if self.documents and link.source.passage is not None and not link.match:
             href = f"{self.documents}{link.source.number}/"
-            opens = f'href="{href}" target="_blank" data-document'
+            opens = f'href="{href}" data-document'
             return f'<a class="evidence {kind}" {opens} data-evidence="{number}">'
         href = f"{self.base}{link.source.step}"
         return f'<a class="evidence {kind}" href="{href}" data-evidence="{number}">'

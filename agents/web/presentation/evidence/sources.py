@@ -1,6 +1,7 @@
 """The sources of an answer: a run's observations, split into passages."""
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -23,6 +24,8 @@ MAX_SOURCE_CHARS = 20_000  # characters of one observation
 MAX_TOTAL_CHARS = 100_000
 EXCERPT_CHARS, MAX_ASKED_CHARS = 240, 160
 LIST_KEYS = ("results", "items", "documents", "passages", "hits", "data")
+# Markdown that a reader of an excerpt doesn't need.
+MARKUP = re.compile(r"\*\*|__|`+|^#{1,6} |^> ", re.MULTILINE)
 LABEL_KEYS = ("title", "name", "url", "source", "id")
 
 
@@ -47,7 +50,9 @@ class Source(NamedTuple):
 
     @property
     def excerpt(self) -> str:
-        text = " ".join(self.text[: 2 * EXCERPT_CHARS].split())
+        text = self.text[: 2 * EXCERPT_CHARS]
+        text = text if self.passage is None else MARKUP.sub("", text)
+        text = " ".join(text.split())
         return text if len(text) <= EXCERPT_CHARS else f"{text[: EXCERPT_CHARS - 1]}…"
 
 
