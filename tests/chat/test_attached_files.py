@@ -246,3 +246,22 @@ def test_a_removed_file_is_gone(person, file):
     assert not StoredFile.objects.exists()
     assert not Document.objects.exists()
     assert Collection.objects.filter(topic=f"drafts.{person.pk}").exists()
+
+
+async def test_the_trace_shows_the_files_of_the_question(
+    scripted, person, chat, file, monkeypatch
+):
+    monkeypatch.setattr(planner_factory.model_info, "sees_images", lambda name: True)
+    scripted(Says(answer="Both."))
+    picture = await sync_to_async(uploaded)(person, "photo.png", png(30, 30))
+    message = await messages.submit(chat, person, "What?", "a", files=[file, picture])
+    run = await answered(message)
+    page = await sync_to_async(page_of)(person, f"/traces/{run.pk}/")
+    image = await run.attachments.aget()
+    assert "notes.txt" in page
+    assert f"SHA-256 {run.files[0]['digest'][:12]}" in page
+    assert f'src="attachments/{image.digest}/"' in page
+
+
+def page_of(user, url):
+    return client_of(user).get(url).content.decode()

@@ -1,6 +1,6 @@
 """Attachments of a step, for display."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,3 +78,25 @@ class AttachmentView:
         if self.ref.get("is_masked"):
             return _("hidden, because it may contain personal data")
         return translate(str(self.ref.get("problem", "")))
+
+
+class QuestionFileView(AttachmentView):
+    """A file that the user attached to the question. The run only has images of them."""
+
+    @property
+    def about(self) -> str:
+        digest = str(self.ref.get("digest", ""))[:12]
+        return f"{super().about} · SHA-256 {digest}" if digest else super().about
+
+    @property
+    def alt(self) -> str:
+        return str(self.ref.get("name", "")) or self.kind_label
+
+    @property
+    def path(self) -> str:
+        return super().path if self.kind == "image" else ""
+
+
+def question_files(files: Iterable[Mapping[str, Any]]) -> list[QuestionFileView]:
+    """Return the files of a run's question for display."""
+    return [QuestionFileView(ref) for ref in files]

@@ -14,6 +14,7 @@ from agents.runs import clocks, projection
 from agents.runs.engine_messages import translate
 
 from .. import status_text
+from ..attachments import QuestionFileView, question_files
 from ..links import chat_url, milliseconds, trace_url
 from .feedback import RunFeedback
 
@@ -27,6 +28,11 @@ EFFORT_LABELS = {
 
 class RunView(RunFeedback):
     """A run with its rows, answer, feedback, times and what its user can do next."""
+
+    @property
+    def asked_with(self) -> dict[str, list[QuestionFileView]]:
+        """The files of the question, in the form of a step's."""
+        return {"files": question_files(self.run.files)}
 
     @property
     def template(self) -> str:
