@@ -13,7 +13,7 @@ SOURCES = {
     "project_memory": "project_memory",
     "documents": "documents",
     "passages": "passages",
-    "files": "files",
+    "attached_files": "files",
     "earlier_conversation": "summary",
 }
 # Other users and shared links never get these.

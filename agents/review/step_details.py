@@ -15,6 +15,8 @@ from agents.engine.state import Message
 from agents.models import Agent, AgentStep, AgentVersion, Run, RunEvent
 from agents.web.presentation.formatting import format_json, parse_json_text
 
+from .prompt_sources import PromptSource, prompt_sources
+
 HEAD_CHARS, TAIL_CHARS = 12_000, 4_000
 MAX_EVENTS = 200
 
@@ -110,6 +112,13 @@ class StepDetails:
         unchanged, new = self.step.request["kept"], self.step.request["messages"]
         trimmed = [message for message in before[unchanged:] if message not in new]
         return Prompt([*before[:unchanged], *new], unchanged, trimmed)
+
+    @cached_property
+    def prompt_sources(self) -> list[PromptSource]:
+        """Where the text of the request comes from, with token counts."""
+        if self.prompt is None:
+            return []
+        return prompt_sources(self.prompt.messages, self.tools, self.step.notes)
 
     @cached_property
     def aliases(self) -> dict[str, str]:

@@ -1,0 +1,126 @@
+"""What a request to a model contains: from where, and how many tokens each part took."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from agents.catalog import prompt_parts
+from agents.engine.events import StatusKind
+from agents.engine.state import Message, question_indexes
+from agents.llm import tokens
+
+MAX_CHARS = 1_000_000  # counting more would take too long for a page
+# In the order in which a request has them.
+ORDER = (
+    *("agent", "profile", "project", "documents", "memory", "project_memory", "tools"),
+    *("summary", "history", "files", "question", "passages", "results"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSource:
+    """One source of a request's text."""
+
+    source: str
+    tokens: int
+    share: int  # of all tokens, in percent
+    memories: Sequence[dict[str, Any]] = ()  # that were used, and why
+
+    @property
+    def label(self) -> str:
+        return source_label(self.source)
+
+
+def source_label(source: str) -> str:
+    labels = {
+        "agent": _("Agent's instructions"),
+        "profile": _("Custom instructions (profile)"),
+        "project": _("Project instructions"),
+        "documents": _("Documents announced"),
+        "memory": _("Memory"),
+        "project_memory": _("Project memory"),
+        "tools": _("Tool definitions"),
+        "summary": _("Summary of earlier turns"),
+        "history": _("Earlier turns"),
+        "files": _("Attached files"),
+        "question": _("Question"),
+        "passages": _("Retrieved passages"),
+        "results": _("Tool calls and results"),
+    }
+    return labels.get(source, source)
+
+
+def prompt_sources(
+    messages: Sequence[Message],
+    tools: Sequence[dict[str, Any]],
+    notes: Sequence[dict[str, Any]],
+) -> list[PromptSource]:
+    """Return where the text of a request comes from."""
+    texts: dict[str, list[str]] = {}
+    for source, text in _texts(messages, tools):
+        texts.setdefault(source, []).append(text)
+    if sum(len(text) for parts in texts.values() for text in parts) > MAX_CHARS:
+        return []
+    counted = {source: sum(map(tokens.count, parts)) for source, parts in texts.items()}
+    total = max(1, sum(counted.values()))
+    return [
+        PromptSource(
+            source=source,
+            tokens=counted[source],
+            share=round(100 * counted[source] / total),
+            memories=_used(notes, source),
+        )
+        for source in ORDER
+        if counted.get(source)
+    ]
+
+
+def _texts(
+    messages: Sequence[Message], tools: Sequence[dict[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    last = (question_indexes(messages) or [len(messages)])[-1]
+    for at, message in enumerate(messages):
+        text = str(message.get("content") or "")
+        if calls := message.get("tool_calls"):
+            text += json.dumps(calls, ensure_ascii=False)
+        rest = _rest(message, at, last)
+        if message["role"] in {"system", "user"}:
+            own = "agent" if message["role"] == "system" else rest
+            for part in prompt_parts.split(text):
+                yield own if part.source == "agent" else part.source, part.text
+        elif text:
+            yield rest, text
+    if tools:
+        yield "tools", json.dumps(list(tools), ensure_ascii=False)
+
+
+def _rest(message: Message, at: int, last: int) -> str:
+    """Return what a message is by its place: before, at or after the question."""
+    if at < last:
+        return "history"
+    return "question" if at == last else "results"
+
+
+def _used(notes: Sequence[dict[str, Any]], source: str) -> list[dict[str, Any]]:
+    if source not in {"memory", "project_memory"}:
+        return []
+    is_shared = source == "project_memory"
+    used = [
+        memory
+        for note in notes
+        if note["kind"] == StatusKind.MEMORY
+        for memory in note.get("used", ())
+    ]
+    return [_explained(m) for m in used if (m.get("project") is not None) == is_shared]
+
+
+def _explained(memory: dict[str, Any]) -> dict[str, Any]:
+    why = {
+        "preference": _("preference"),
+        "words": _("same words: %(words)s") % {"words": ", ".join(memory["matched"])},
+        "meaning": _("similar meaning"),
+    }
+    return {**memory, "reason": why.get(memory["why"], memory["why"])}
