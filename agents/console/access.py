@@ -3,7 +3,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from agents.models import ReviewScope
+from agents.models import MemoryExclusion, ReviewScope
 
 from .model_admin import ConsoleAdmin
 
@@ -21,3 +21,11 @@ class ReviewScopeAdmin(ConsoleAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ReviewScope]:
         return super().get_queryset(request).prefetch_related("agents")
+
+
+@admin.register(MemoryExclusion)
+class MemoryExclusionAdmin(ConsoleAdmin):
+    """Groups whose members have no long-term memory."""
+
+    list_display = ["group"]
+    list_select_related = ["group"]

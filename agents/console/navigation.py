@@ -69,6 +69,7 @@ MENU = (
             "auth.User": _("Who can sign in, and what they can do."),
             "auth.Group": _("Users with the same permissions or role."),
             "agents.ReviewScope": _("Which runs each reviewer can see."),
+            "agents.MemoryExclusion": _("Groups for which agents remember nothing."),
         },
         pages=(
             ConsolePage(

@@ -77,6 +77,8 @@ class DemoModel:
     ) -> DemoTurn:
         if (summarized := summary.write(messages)) is not None:
             return DemoTurn(answer=summarized)
+        if (confirmed := summary.confirm(messages)) is not None:
+            return DemoTurn(answer=confirmed)
         today, (schema, before) = self.today(), form or ({}, messages)
         fields = [*(schema.get("properties") or ())]
         if fields == [*PLAN_SCHEMA["properties"]]:

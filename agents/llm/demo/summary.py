@@ -1,4 +1,4 @@
-"""Summarizes the earlier turns of a chat: the beginning of each question and answer."""
+"""What the demo model says about memory: a summary of a chat, and that a fact is saved."""
 
 import re
 from typing import Any
@@ -8,6 +8,7 @@ from agents.engine.history_summary import OPENING, PREAMBLE
 MAX_LINES = 12
 MAX_CHARS = 120
 ASKED = re.compile(rf"write the summary that replaces.*{OPENING}", re.DOTALL)
+SAVED = re.compile(r'Saved just now, because the user asked for it: "(?P<text>.+)"')
 LINE = re.compile(
     r"^(User|Assistant): (.+?)(?=^(?:User|Assistant|Tool result): |\Z)", re.M | re.S
 )
@@ -21,6 +22,18 @@ def write(messages: list[Any]) -> str | None:
     text = str(messages[-1].get("content", "")).replace(PREAMBLE, "")
     said = [_line(*found.groups()) for found in LINE.finditer(text)]
     return "\n".join(line for line in said[-MAX_LINES:] if line) or "…"
+
+
+def confirm(messages: list[Any]) -> str | None:
+    """Return that a fact was saved, if the instructions say so."""
+    first, last = (messages[0], messages[-1]) if messages else ({}, {})
+    found = SAVED.search(str(first.get("content"))) if first.get("role") == "system" else None
+    if found is None or last.get("role") != "user":
+        return None
+    is_japanese = re.search("[ぁ-ヿ一-鿿]", found["text"])
+    return (
+        f"覚えました：「{found['text']}」" if is_japanese else f"I'll remember: {found['text']}"
+    )
 
 
 def _line(speaker: str, words: str) -> str:
