@@ -20,6 +20,7 @@ def test_two_members_share_instructions_and_memory_but_not_their_chats(
     page.locator(".invite-form").get_by_role("button", name="Add").click()
     expect(page.locator(".members")).to_contain_text("guest")
     page.get_by_role("link", name="New chat").click()
+    page.wait_for_load_state("networkidle")
     ask(page, "What is 6 * 7?")
     expect(page.locator(".project-chip")).to_have_text("Tea launch")
 
@@ -29,6 +30,7 @@ def test_two_members_share_instructions_and_memory_but_not_their_chats(
     expect(other.locator("main")).to_contain_text("Prices are in yen.")
     expect(other.locator(".project-chats")).not_to_contain_text("6 * 7")
     other.get_by_role("link", name="New chat").click()
+    other.wait_for_load_state("networkidle")
     ask(other, "Remember that the launch is in May")
     expect(other.locator(".memory-card")).to_contain_text("memory of Tea launch")
 
