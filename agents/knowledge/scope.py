@@ -52,7 +52,7 @@ def for_run(
         chosen = _chosen_by(agent)
     if chosen:
         library = library.filter(pk__in=chosen)
-    own = Collection.objects.filter(topic__in={topic, *topics} - {""})
+    own = Collection.objects.filter(topic__in={topic, *topics} - {""}, deleted_at=None)
     return _scope(library, own)
 
 
@@ -72,12 +72,12 @@ def open_to_everyone() -> Scope:
 
 def everything() -> Scope:
     """Return all collections of the library: for commands that the operator runs."""
-    return _scope(Collection.objects.library())
+    return _scope(Collection.objects.library().filter(deleted_at=None))
 
 
 def _visible_to(user: int | None) -> CollectionQuerySet:
     if user is None:
-        return Collection.objects.filter(is_open=True)
+        return Collection.objects.filter(is_open=True, deleted_at=None)
     found = get_user_model()._default_manager.filter(pk=user).first()
     return Collection.objects.for_user(found) if found else Collection.objects.none()
 

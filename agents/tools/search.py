@@ -44,6 +44,7 @@ class Passage:
     lang: str = ""
     document_id: int = 0
     chunk_id: int = 0
+    path: str = ""  # as ingested; only for commands, because it can be the server's
     last_chunk: int = 0  # if it was joined with those after it
     collection_id: int = 0
     part: int = 1  # number of the document's part: its page, slide or sheet

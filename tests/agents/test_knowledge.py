@@ -415,7 +415,7 @@ def test_the_command_ingests_files_and_folders(tmp_path, capsys):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.md").write_text("# Alpha\n\nText.")
     (tmp_path / "b.txt").write_text("Text.")
-    (tmp_path / "c.png").write_bytes(b"\x89PNG\x00")
+    (tmp_path / "c.exe").write_bytes(b"MZ\x00")
 
     call_command("ingest", tmp_path)
 
@@ -434,7 +434,7 @@ def test_the_command_continues_after_an_unreadable_file(tmp_path, capsys):
     said = capsys.readouterr()
     assert stopped.value.code == 1
     assert "no.md': No such file or directory." in said.err
-    assert "There are no Markdown or text files in" in said.err
+    assert "There are no files in it that can be read." in said.err
     assert said.out.startswith("added")
 
 

@@ -64,6 +64,7 @@ def to_passage(chunk: Chunk, score: float) -> Passage:
     return Passage(
         document=document.title,
         source=document.name,
+        path=document.source,
         heading=chunk.heading,
         chunk=chunk.ordinal,
         last_chunk=chunk.ordinal,

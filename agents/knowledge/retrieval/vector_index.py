@@ -49,7 +49,7 @@ def ensure() -> EmbeddingIndex | None:
     model = embeddings.configured_model()
     if model == embeddings.OFF:
         return None
-    known = EmbeddingIndex.objects.filter(model=model, version=VERSION).first()
+    known = EmbeddingIndex.objects.filter(model=model, version=VERSION).order_by("pk").last()
     if known:
         return known
     dimension = embeddings.dimension(model)
@@ -98,6 +98,15 @@ def missing(index: EmbeddingIndex) -> QuerySet[Chunk]:
     """Return passages without a vector in this index."""
     own = ChunkVector.objects.filter(index=index, chunk=OuterRef("pk"), window=0)
     return Chunk.objects.filter(~Exists(own))
+
+
+def rebuild() -> None:
+    """Start a new index of the configured model; the old one answers until it is complete."""
+    EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.BUILDING).delete()
+    model = embeddings.configured_model()
+    EmbeddingIndex.objects.create(
+        model=model, dimension=embeddings.dimension(model), version=VERSION
+    )
 
 
 def keep_up(is_over: Callable[[], bool] = lambda: False) -> bool:

@@ -4,31 +4,37 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from agents import knowledge
+from agents.knowledge import local_files
+from agents.knowledge.local_files import Unreadable
+from agents.models import Collection
 
 
 class Command(BaseCommand):
-    help = "Adds Markdown and text files to the documents that the search tool searches."
+    help = "Adds files and folders of this machine to the documents that agents search."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+        parser.add_argument("--collection", metavar="NAME", help="created if it doesn't exist")
 
-    def handle(self, *, paths: list[Path], **options: Any) -> None:
-        results = [self.ingest_file(file) for path in paths for file in expand_path(path)]
+    def handle(self, *, paths: list[Path], collection: str | None, **options: Any) -> None:
+        files = local_files.expand(paths)
+        shelf = find_collection(collection) if collection else None
+        results = [self.report(one) for one in local_files.ingest_files(files, shelf)]
         if not all(results):
             sys.exit(1)
 
-    def ingest_file(self, path: Path) -> bool:
-        """Report what happened to the document, and return whether it succeeded."""
-        try:
-            done = knowledge.ingest(path)
-        except knowledge.UnreadableDocument as error:
-            self.stderr.write(str(error))
+    def report(self, one: Any) -> bool:
+        """Report what happened to a file, and return whether it succeeded."""
+        if isinstance(one, Unreadable):
+            self.stderr.write(one.reason)
             return False
-        self.stdout.write(f"{done.outcome:9}  {done.document.source}  {done.document.title}")
+        self.stdout.write(f"{one.outcome:9}  {one.document.source}  {one.document.title}")
         return True
 
 
-def expand_path(path: Path) -> list[Path]:
-    """Return the file or the folder's files; an empty folder is rejected like a bad file."""
-    return (knowledge.find_files(path) if path.is_dir() else []) or [path]
+def find_collection(name: str) -> Collection:
+    """Return the installation's collection of this name; a new one is open to nobody yet."""
+    found, _ = Collection.objects.get_or_create(
+        name=name, owner=None, topic="", deleted_at=None
+    )
+    return found

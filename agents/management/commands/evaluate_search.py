@@ -1,0 +1,78 @@
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents.knowledge import evaluation, local_files, scope
+from agents.knowledge.evaluation import BadSet, Outcome
+from agents.knowledge.retrieval.finder import Mode
+from agents.knowledge.scope import Scope
+from agents.models import Collection
+
+MODES: dict[str, Mode] = {"full text": "words", "vectors": "vectors", "hybrid": "hybrid"}
+COLLECTION = "Search evaluation (temporary)"
+HEADER = "n  recall@1  recall@3  recall@5  recall@10   MRR"
+
+
+class Command(BaseCommand):
+    help = (
+        "Measures search with a set of questions: recall and mean reciprocal rank for full "
+        "text, vectors and both, by kind of question."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "set",
+            nargs="?",
+            type=Path,
+            default=evaluation.OWN_SET,
+            help="a folder with questions.jsonl and documents/, or a JSONL file of questions "
+            "about documents that are already ingested (default: the set of the product)",
+        )
+
+    def handle(self, **options: Any) -> None:
+        try:
+            self.evaluate(options["set"])
+        except BadSet as error:
+            raise CommandError(error) from error
+
+    def evaluate(self, path: Path) -> None:
+        is_folder = path.is_dir()
+        questions = evaluation.read_questions(path / "questions.jsonl" if is_folder else path)
+        with documents_of(path / "documents" if is_folder else None) as where:
+            for name, mode in MODES.items():
+                self.print_outcomes(name, list(evaluation.ask(questions, where, mode)))
+
+    def print_outcomes(self, name: str, outcomes: list[Outcome]) -> None:
+        answerable = [one for one in outcomes if one.question.documents]
+        others = [one for one in outcomes if not one.question.documents]
+        self.stdout.write(f"\n{name:14}{HEADER}")
+        for kind in dict.fromkeys(one.question.kind for one in answerable):
+            self.print_row(kind, [one for one in answerable if one.question.kind == kind])
+        self.print_row("all", answerable)
+        if answerable and others:
+            area = evaluation.separation(answerable, others)
+            self.stdout.write(f"{'unanswerable':14}{len(others):<3}AUC {area:.3f}")
+
+    def print_row(self, name: str, outcomes: Sequence[Outcome]) -> None:
+        if not outcomes:
+            return
+        cells = [f"{evaluation.recall(outcomes, k):>8.2f}" for k in evaluation.CUTOFFS]
+        score = evaluation.reciprocal_rank(outcomes)
+        self.stdout.write(f"{name:14}{len(outcomes):<3}{'  '.join(cells)}   {score:.3f}")
+
+
+@contextmanager
+def documents_of(folder: Path | None) -> Iterator[Scope]:
+    """Ingest the set's documents into a collection of their own, and delete it afterwards."""
+    if folder is None:
+        yield scope.everything()
+        return
+    collection = Collection.objects.create(name=COLLECTION)
+    try:
+        list(local_files.ingest_files(local_files.expand([folder]), collection))
+        yield scope.for_collection(collection.pk)
+    finally:
+        collection.delete()
