@@ -103,7 +103,7 @@ class DocumentRow:
     @property
     def problem(self) -> str:
         """Why it couldn't be read, or what is missing in it."""
-        return translate(self.document.problem)
+        return "\n".join(map(translate, self.document.problem.split("\n")))
 
     @property
     def can_refresh(self) -> bool:

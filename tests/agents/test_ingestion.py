@@ -14,8 +14,24 @@ from agents import knowledge
 from agents.files import save
 from agents.knowledge import ingestion
 from agents.knowledge.ingestion import documents, queue, sitemaps, web_pages
-from agents.knowledge.parsing import ParsedDocument, ParsedPart, UnreadableDocument
+from agents.knowledge.parsing import (
+    ParsedDocument,
+    ParsedPart,
+    UnreadableDocument,
+    process,
+)
+from agents.knowledge.parsing.parsers import (
+    archive,
+    epub,
+    html,
+    image,
+    office,
+    pdf,
+    plain,
+    sniffing,
+)
 from agents.models import Chunk, Collection, Document, StoredFile
+from agents.runs import engine_messages
 from agents.tools.egress import EgressRefused, Response
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -344,3 +360,20 @@ def test_what_is_no_sitemap_says_so(
 
 def test_unreadable_documents_have_one_error_everywhere() -> None:
     assert knowledge.UnreadableDocument is UnreadableDocument
+
+
+def test_every_reason_is_listed_for_translation() -> None:
+    said = {
+        constant
+        for module in (queue, process, archive, epub, image, office, pdf, plain, sniffing, html)
+        for name, constant in vars(module).items()
+        if name.isupper() and isinstance(constant, str) and constant.endswith(".")
+    }
+    unknown = {
+        sentence
+        for sentence in said
+        if sentence not in engine_messages.DOCUMENT_SENTENCES
+        and not any(form.match(sentence) for form in engine_messages.MESSAGE_TEMPLATES)
+    }
+    assert len(said) > 20
+    assert unknown == set()

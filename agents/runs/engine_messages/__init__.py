@@ -8,6 +8,7 @@ import re
 
 from django.utils.translation import gettext
 
+from .document_templates import DOCUMENT_SENTENCES, DOCUMENT_TEMPLATES
 from .old_templates import OLD_SENTENCES, OLD_TEMPLATES
 from .templates import EXACT_SENTENCES, TEMPLATES
 
@@ -22,7 +23,9 @@ def translate(sentence: str) -> str:
     """Return the engine's sentence in the reader's language; unknown ones as they are."""
     if not sentence:
         return ""
-    is_exact = sentence in EXACT_SENTENCES or sentence in OLD_SENTENCES
+    is_exact = any(
+        sentence in known for known in (EXACT_SENTENCES, OLD_SENTENCES, DOCUMENT_SENTENCES)
+    )
     for form in () if is_exact or len(sentence) > MAX_TRANSLATED_CHARS else MESSAGE_TEMPLATES:
         if found := form.match(sentence):
             places = {
@@ -53,4 +56,6 @@ class MessageTemplate:
         return self.pattern.fullmatch(sentence)
 
 
-MESSAGE_TEMPLATES = [MessageTemplate(template) for template in (*TEMPLATES, *OLD_TEMPLATES)]
+MESSAGE_TEMPLATES = [
+    MessageTemplate(template) for template in (*DOCUMENT_TEMPLATES, *TEMPLATES, *OLD_TEMPLATES)
+]

@@ -11,7 +11,7 @@ from .values import UnreadableDocument
 
 MIN_CONFIDENCE = 0.5
 MAX_THREADS = 4
-MISSING = "Text recognition isn't installed. Run `make ocr` on the server and try again."
+MISSING = "Text recognition isn't installed. Run `make run` on the server and try again."
 
 
 def is_available() -> bool:
