@@ -1,6 +1,6 @@
 from django.urls import path
 
-from agents.web import api, batch_approvals, sandbox, views
+from agents.web import api, batch_approvals, sandbox, speech, views
 
 app_name = "runs"
 urlpatterns = [
@@ -17,4 +17,5 @@ urlpatterns = [
     path("sandbox/diagram/", sandbox.frame, {"kind": "diagram"}, name="diagram_frame"),
     path("sandbox/preview/", sandbox.frame, {"kind": "preview"}, name="preview_frame"),
     path("api/runs/<int:pk>/events/", api.events, name="events"),
+    path("api/runs/<int:pk>/speech/", speech.read_aloud, name="speech"),
 ]

@@ -5,7 +5,7 @@ from chat.exports import export_pages
 from chat.imports import import_pages
 from chat.listing import list_pages, palette
 from chat.live import run_news
-from chat.messages import choice_pages, message_pages, upload_pages
+from chat.messages import choice_pages, dictation_pages, message_pages, upload_pages
 from chat.people_data import account_pages
 from chat.projects import project_pages
 from chat.prompts import prompt_pages
@@ -29,6 +29,7 @@ urlpatterns = [
     path("chat/files/<int:pk>/", upload_pages.file, name="file"),
     path("chat/files/<int:pk>/delete/", upload_pages.remove, name="remove_upload"),
     path("chat/files/<int:pk>/retry/", upload_pages.retry, name="retry_upload"),
+    path("chat/files/<int:pk>/dictate/", dictation_pages.dictate, name="dictate"),
     path("chat/<int:pk>/", views.session, name="session"),
     path("chat/<int:pk>/messages/", views.send, name="send"),
     path("chat/<int:pk>/messages/<int:message>/edit/", message_pages.edit, name="edit"),

@@ -8,13 +8,16 @@ from django.utils.decorators import sync_and_async_middleware
 
 DISABLED_FEATURES = [
     *("accelerometer", "camera", "display-capture", "geolocation", "gyroscope"),
-    *("magnetometer", "microphone", "midi", "payment", "serial", "usb"),
+    *("magnetometer", "midi", "payment", "serial", "usb"),
 ]
 DEFAULT_HEADERS = {
     # Pages are personal: Back must not show them to the next user.
     "Cache-Control": "private, no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": ", ".join(f"{name}=()" for name in DISABLED_FEATURES),
+    "Permissions-Policy": ", ".join(
+        # The composer records; frames of untrusted content can't.
+        [*(f"{name}=()" for name in DISABLED_FEATURES), "microphone=(self)"]
+    ),
 }
 
 

@@ -46,6 +46,7 @@ QUERYABLE = "Its rows can be queried with SQL in the tool query_files; use it fo
 UNREAD = "Its text couldn't be read: {problem}"
 LATE = "It is still being read. Say that it isn't available yet."
 GONE = "It was deleted."
+DICTATED = "A recording of the user's voice. The message is its transcript."
 _MARKS = re.compile(r"<(?=\s{0,3}/?\s{0,3}(?:attached_files|file|image_text)\b)", re.IGNORECASE)
 KIND_LABELS = {"page": "Page", "slide": "Slide", "sheet": "Sheet", "chapter": "Chapter"}
 
@@ -186,7 +187,8 @@ def _expand(
 def _document_part(ref: FileRef, documents: Mapping[int, Document], budget: _Budget) -> str:
     document = documents.get(ref.get("document") or 0)
     if document is None:
-        return _file(ref["name"], GONE)
+        is_dictated = ref["kind"] == "audio" and ref.get("document") is None
+        return _file(ref["name"], DICTATED if is_dictated else GONE)
     if document.pk in budget.seen:
         return ""
     budget.seen.add(document.pk)

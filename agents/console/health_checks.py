@@ -21,6 +21,7 @@ from django.utils.translation import ngettext
 from agents.catalog import planner_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.db import data_folder
+from agents.media import ffmpeg
 from agents.models import Agent, Approval, McpServer, Run, ServerProcess, Upkeep
 from agents.runs.engine_messages import translate
 from agents.web import health
@@ -75,6 +76,7 @@ def all_checks(processes: Processes) -> Iterator[HealthCheck]:
     yield check_circuits()
     yield check_mcp_servers(processes)
     yield check_sandbox()
+    yield check_media()
     yield check_retention()
     for check in MORE_CHECKS:
         yield from check()
@@ -351,6 +353,21 @@ def check_mcp_servers(processes: Processes = ()) -> HealthCheck:
         instances = _("Running instances: %(counts)s.") % {"counts": counts}
         now = f"{now} {instances}"
     return HealthCheck(what=what, now=now, page=page)
+
+
+def check_media() -> HealthCheck:
+    """Say what can be done with sound, images and video; nothing of it is required."""
+    environment, missing = settings.ENVIRONMENT, _("not configured")
+    local = "faster-whisper" if environment.whisper_model else missing
+    found = {
+        _("Transcription"): environment.transcription_model or local,
+        _("Voice"): environment.speech_model or _("the browser's"),
+        _("Image generation"): environment.image_model or missing,
+        _("Image description"): environment.vision_model or missing,
+        _("Video"): "ffmpeg" if ffmpeg.executable() else _("ffmpeg isn't installed"),
+    }
+    now = " · ".join(f"{what}: {which}" for what, which in found.items())
+    return HealthCheck(what=_("Sound, images and video"), now=now)
 
 
 def check_sandbox() -> HealthCheck:

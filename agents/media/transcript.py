@@ -1,5 +1,6 @@
 """What was said when, without what a model only imagined."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -11,6 +12,7 @@ from agents.knowledge.parsing import ParsedPart
 NO_SPEECH, SURELY_NO_SPEECH, UNSURE, REPETITIVE = 0.6, 0.9, -0.8, 2.4
 MAX_REPEATS = 2
 PART_SECONDS = 300
+TIME_MARK = re.compile(r"^\[(?:\d+:)?\d\d:\d\d\]\s*")
 MAX_LINE_SECONDS = 30
 
 
@@ -135,3 +137,9 @@ def to_parts(lines: Iterable[tuple[float, str]]) -> list[ParsedPart]:
             )
         )
     return parts
+
+
+def without_times(text: str, language: str) -> str:
+    """Return the words of lines with times, as one would write them; speakers stay."""
+    lines = [TIME_MARK.sub("", line) for line in text.split("\n\n")]
+    return ("" if language == "ja" else " ").join(line.strip() for line in lines).strip()

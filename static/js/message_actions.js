@@ -40,7 +40,8 @@ function offer() {
   const isMany = menu?.querySelectorAll("[data-regenerate-with]").length > 1;
   for (const button of document.querySelectorAll("[data-regenerate-menu][hidden]"))
     button.hidden = !isMany && !modelsFor(button);
-  if (speech.isSupported) for (const button of document.querySelectorAll("[data-speak][hidden]")) button.hidden = false;
+  for (const button of document.querySelectorAll("[data-speak][hidden]"))
+    button.hidden = !speech.isSupported && !button.dataset.voice;
 }
 
 const ACTIONS = {

@@ -1,4 +1,4 @@
-// Reads an answer aloud with the browser's voices.
+// Reads an answer aloud with the configured voice, or else with the browser's.
 
 const MOST_CHARS = 180; // some voices stop in the middle of longer texts
 const SENTENCE = /[^.!?。！？\n]+[.!?。！？]*\s*/g;
@@ -10,6 +10,7 @@ const SCRIPTS = [
 ];
 const voices = window.speechSynthesis;
 let speaking = null; // the pressed button
+let sound = null; // of the configured voice
 
 export const speech = {
   isSupported: Boolean(voices && window.SpeechSynthesisUtterance),
@@ -24,6 +25,27 @@ export const speech = {
 };
 
 function begin(button, answer) {
+  if (button.dataset.voice) play(button, answer);
+  else speak(button, answer);
+}
+
+// What the server can't read, the browser does.
+function play(button, answer) {
+  const mine = (sound = new Audio(button.dataset.voice));
+  speaking = button;
+  mark(button, true);
+  mine.addEventListener("ended", () => sound === mine && end());
+  const fallBack = () => {
+    if (sound !== mine || mine.currentTime > 0) return;
+    delete button.dataset.voice;
+    end();
+    if (speech.isSupported) speak(button, answer);
+  };
+  mine.addEventListener("error", fallBack);
+  mine.play().catch(fallBack);
+}
+
+function speak(button, answer) {
   const pieces = split(spoken(answer));
   if (!pieces.length) return;
   speaking = button;
@@ -41,7 +63,9 @@ function end() {
   if (!speaking) return;
   const button = speaking;
   speaking = null;
-  voices.cancel();
+  voices?.cancel();
+  sound?.pause();
+  sound = null;
   mark(button, false);
 }
 

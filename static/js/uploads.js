@@ -60,11 +60,12 @@ function showDrop(shown) {
   if (drop) drop.hidden = !shown;
 }
 
-export function add(files) {
+export function add(files, { whenRead = null } = {}) {
   for (const file of files) {
     if (chips.size >= Number(told.most)) return notice(told.tooMany);
     const chip = show({ name: file.name || "file", kind: kindOf(file), icon: kindOf(file), state: "waiting", note: "" });
     chip.file = file;
+    chip.whenRead = whenRead;
     if (file.size > Number(told.mostBytes)) fail(chip, told.tooLarge, false);
   }
   next();
@@ -149,8 +150,18 @@ function show(about) {
   return chip;
 }
 
+// A recording's text was moved into the composer.
+export function refresh(chip, about) {
+  update(chip, about);
+}
+
 function update(chip, about) {
   Object.assign(chip, about);
+  if (chip.whenRead && ["ready", "failed"].includes(chip.state)) {
+    const read = chip.whenRead;
+    chip.whenRead = null;
+    read(chip);
+  }
   const { row, state, note, size, progress, thumbnail, icon } = chip;
   row.dataset.state = state;
   row.dataset.kind = chip.kind;

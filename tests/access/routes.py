@@ -53,6 +53,7 @@ ROUTES = {
     "chat/files/<int:pk>/": read(OWNER),  # not sent yet
     "chat/files/<int:pk>/delete/": change(OWNER),
     "chat/files/<int:pk>/retry/": change(OWNER),
+    "chat/files/<int:pk>/dictate/": change(OWNER),
     "chat/<int:pk>/": read(MEMBERS),
     "chat/<int:pk>/messages/": change(MEMBERS),  # readers get an error
     "chat/<int:pk>/messages/<int:message>/edit/": read(OWNER),  # the author's
@@ -204,6 +205,7 @@ ROUTES = {
     "approvals/permissions/<int:pk>/revoke/": change(OWNER),
     "approvals/<int:pk>/": change(OWNER),
     "api/runs/<int:pk>/events/": read(READERS),
+    "api/runs/<int:pk>/speech/": read(MEMBERS),  # reviewers see it masked, a voice can't be
     "sandbox/diagram/": read(EVERYBODY),
     "sandbox/preview/": read(EVERYBODY),
     "login/": read(EVERYBODY),

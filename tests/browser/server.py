@@ -27,6 +27,8 @@ QUIET = [
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
     f"--disable-features={','.join(LEFT_OUT)}",
+    # A microphone that beeps, and a user who allows it.
+    *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
 ]
 
 
