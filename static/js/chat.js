@@ -12,12 +12,14 @@ import { start } from "./run.js";
 import { follow } from "./scroll.js";
 import { tend } from "./sessions.js";
 import { share } from "./sharing.js";
+import { offerRecording } from "./recorder.js";
 import { attachFiles } from "./uploads.js";
 
 start();
 watch();
 tend();
 attachFiles(); // before the composer: a message may have to wait for its files
+offerRecording();
 compose();
 pick();
 pickModel();

@@ -13,7 +13,9 @@ let active = null; // { recorder, stream, chunks, started, timer, meter }
 
 export function offerRecording() {
   if (!place) return;
-  place.querySelector("[data-record]").addEventListener("click", begin);
+  const button = place.querySelector("[data-record]");
+  button.addEventListener("click", begin);
+  button.disabled = false; // until then a click would be lost
   place.querySelector("[data-done]").addEventListener("click", () => finish(true));
   place.querySelector("[data-discard]").addEventListener("click", () => finish(false));
   panel.addEventListener("keydown", (event) => {
