@@ -82,15 +82,9 @@ def administrator(django_user_model):
 @pytest.fixture
 def agent(db):
     """The seeded default agent with its guardrails, and with the tools that tests call."""
-    from agents.management.commands import seed_demo
-    from agents.models import ToolRegistration
+    from tests import seeded_agent
 
-    seed_demo.make_tools()
-    helper = seed_demo.make_helper()
-    named = ToolRegistration.objects.filter(name__in=("calculator", "database", "search"))
-    helper.tools.set(named)
-    seed_demo.make_guardrails()
-    return helper
+    return seeded_agent.create()
 
 
 @pytest.fixture

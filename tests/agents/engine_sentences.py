@@ -78,9 +78,14 @@ def strings(*rooms: str) -> dict[Skeleton, str]:
         for path in sorted((settings.BASE_DIR / room).rglob("*.py")):
             name = path.relative_to(settings.BASE_DIR).as_posix()
             if not name.startswith(NOT_READ):
-                for line, said in _Reader(path).strings():
+                for line, said in _strings_of(path):
                     found.setdefault(said, f"{name}:{line}")
     return found
+
+
+@cache
+def _strings_of(path: Path) -> list[tuple[int, Skeleton]]:
+    return [*_Reader(path).strings()]
 
 
 def sentences(*rooms: str) -> dict[Skeleton, str]:

@@ -178,11 +178,14 @@ def test_all_errors_of_a_tool_form_are_shown(root):
 
 @pytest.mark.parametrize(
     ("endpoint", "place"),
-    [
-        ("http://10.0.0.7/{city}", "10.0.0.7:80"),
-        ("https://localhost/{city}", "localhost:443"),
-        ("http://[::1]:8080/{city}", "[::1]:8080"),
-    ],
+    one_in(
+        3,
+        [
+            ("http://10.0.0.7/{city}", "10.0.0.7:80"),
+            ("https://localhost/{city}", "localhost:443"),
+            ("http://[::1]:8080/{city}", "[::1]:8080"),
+        ],
+    ),
 )
 def test_a_private_endpoint_is_saved_with_a_warning(root, settings, endpoint, place):
     refused = root.post(page("add"), tool_fields(endpoint=endpoint), follow=True)
@@ -322,13 +325,16 @@ def test_the_tool_list_shows_usage_and_state(root, remote):
 
 @pytest.mark.parametrize(
     ("tool", "stand_in", "words"),
-    [
-        ({"effect": "at_most_once"}, {}, "must not be repeated"),
-        ({"method": "POST"}, {}, "must not be repeated"),
-        ({}, {"effect": "idempotent"}, "has more side effects than weather"),
-        ({}, {"approval": "always"}, "requires approval"),
-        ({}, {"fallback": "search"}, "already has a fallback"),
-    ],
+    one_in(
+        4,
+        [
+            ({"effect": "at_most_once"}, {}, "must not be repeated"),
+            ({"method": "POST"}, {}, "must not be repeated"),
+            ({}, {"effect": "idempotent"}, "has more side effects than weather"),
+            ({}, {"approval": "always"}, "requires approval"),
+            ({}, {"fallback": "search"}, "already has a fallback"),
+        ],
+    ),
 )
 def test_an_unusable_fallback_tool_is_rejected(root, tool, stand_in, words):
     if "fallback" in stand_in:
@@ -413,26 +419,29 @@ def test_an_agent_is_created(root, agent):
 
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
-    [
-        (
-            {"fallback_models": "openai/x\ngpt-5"},
-            "fallback_models",
-            "Line 2 (gpt-5): use the form",
-        ),
-        (
-            {"fallback_models": "demo\n\nopenai/ x"},
-            "fallback_models",
-            "Line 3 (openai/ x): use the form",
-        ),
-        ({"fallback_models": "openai/"}, "fallback_models", "the form provider/model"),
-        ({"model": "openai/"}, "model", "as provider/model"),
-        ({"name": "x" * 60}, "name", "Use 59 characters or fewer"),
-        ({"name": "person"}, "name", "the tool that asks users questions"),
-        ({"output_schema": "{"}, "output_schema", "line 1, column 2"),
-        ({"output_schema": "[]"}, "output_schema", "a JSON object"),
-        ({"output_schema": '{"type": "text"}'}, "output_schema", "text"),
-        ({"mode": "panel"}, "handoffs", "A panel needs members"),
-    ],
+    one_in(
+        4,
+        [
+            (
+                {"fallback_models": "openai/x\ngpt-5"},
+                "fallback_models",
+                "Line 2 (gpt-5): use the form",
+            ),
+            (
+                {"fallback_models": "demo\n\nopenai/ x"},
+                "fallback_models",
+                "Line 3 (openai/ x): use the form",
+            ),
+            ({"fallback_models": "openai/"}, "fallback_models", "the form provider/model"),
+            ({"model": "openai/"}, "model", "as provider/model"),
+            ({"name": "x" * 60}, "name", "Use 59 characters or fewer"),
+            ({"name": "person"}, "name", "the tool that asks users questions"),
+            ({"output_schema": "{"}, "output_schema", "line 1, column 2"),
+            ({"output_schema": "[]"}, "output_schema", "a JSON object"),
+            ({"output_schema": '{"type": "text"}'}, "output_schema", "text"),
+            ({"mode": "panel"}, "handoffs", "A panel needs members"),
+        ],
+    ),
 )
 def test_an_invalid_agent_is_not_saved(root, changes, field, words):
     response = root.post(page("add", of="agent"), agent_form(**changes))

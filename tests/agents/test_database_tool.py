@@ -299,7 +299,7 @@ async def first_worker(workers):
     return workers()[0]
 
 
-@pytest.mark.parametrize(("sql", "rows"), one_in(3, ANSWERED.items()))
+@pytest.mark.parametrize(("sql", "rows"), one_in(6, ANSWERED.items()))
 async def test_harmless_queries_that_look_dangerous_are_answered(database, sql, rows):
     assert (await answer(database, sql))["rows"] == rows
 
@@ -384,7 +384,7 @@ BOMBS = [
 ]
 
 
-@pytest.mark.parametrize("sql", BOMBS)
+@pytest.mark.parametrize("sql", one_in(3, BOMBS))
 async def test_an_expensive_query_times_out_and_leaves_no_process(shop, workers, sql):
     tool = DatabaseTool(f"sqlite:///{shop}", timeout=0.5)
     started = time.monotonic()

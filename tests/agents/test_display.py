@@ -20,6 +20,7 @@ from agents.web.presentation import RunView, StepView, formatting, status_text
 from agents.web.presentation.formatting import format_value
 from agents.web.presentation.live_run import LiveRunView
 from tests.conftest import run_question
+from tests.sampling import one_in
 
 NOW = datetime(2040, 1, 1, tzinfo=UTC)
 VOID = {"input", "br", "hr", "use", "rect", "path", "img", "meta", "link"}
@@ -165,7 +166,7 @@ def scripts():
 @pytest.mark.parametrize(
     "dialect", ["native", pytest.param("react", marks=pytest.mark.thorough)]
 )
-@pytest.mark.parametrize("script", scripts().values(), ids=scripts())
+@pytest.mark.parametrize("script", one_in(3, map(list, scripts().values())), ids=scripts())
 async def test_live_and_reloaded_page_are_equal(script, dialect, monkeypatch, watch):
     await Agent.objects.aupdate(dialect=dialect)
     model = ScriptedModel(*script, dialect=dialect)
@@ -182,7 +183,7 @@ async def test_live_and_reloaded_page_are_equal(script, dialect, monkeypatch, wa
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent", "run_executor")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", one_in(4, range(4)))
 async def test_a_page_that_misses_frames_is_equal_in_the_end(seed, watch):
     dice = random.Random(seed)
     pages, batches = watch("chat", lost=lambda: dice.random() < 0.3)

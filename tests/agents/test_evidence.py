@@ -230,7 +230,7 @@ def test_thousands_of_citations_in_one_sentence_are_limited():
     sources = tuple(
         evidence.Source(step=at, tool="search", text="word " * 50, number=1) for at in (1, 2)
     )
-    html = f"<p>{'【1】' * 20_000}</p>"
+    html = f"<p>{'【1】' * 10_000}</p>"
 
     found = find_evidence(html, sources)
 

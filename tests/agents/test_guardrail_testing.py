@@ -21,6 +21,7 @@ from agents.models import (
 from agents.review.replay import ReplayProjection
 from agents.runs import event_store
 from tests.conftest import run_question
+from tests.sampling import one_in
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -168,20 +169,26 @@ def test_the_tester_highlights_matches(root):
 
 @pytest.mark.parametrize(
     ("fields", "words"),
-    [
-        ({"action": "block", "stage": "input"}, "The run stops."),
-        ({"action": "block", "stage": "tool_input", "message": "Oh"}, "The model sees: Oh"),
-        ({"action": "warn", "stage": "output"}, "a warning is recorded"),
-        ({"action": "allow"}, "Other rules skip the highlighted text."),
-        ({"action": "block", "is_observed": "on"}, "would have blocked this. Nothing changes."),
-        ({"pattern": "(", "action": "block"}, "missing )"),
-        (
-            {"pattern": "(?s)a.+", "action": "mask"},
-            "stream because a match has no maximum length",
-        ),
-        ({"sample": "trout"}, "No match"),
-        ({"sample": "nul \0"}, "Null characters are not allowed."),
-    ],
+    one_in(
+        4,
+        [
+            ({"action": "block", "stage": "input"}, "The run stops."),
+            ({"action": "block", "stage": "tool_input", "message": "Oh"}, "The model sees: Oh"),
+            ({"action": "warn", "stage": "output"}, "a warning is recorded"),
+            ({"action": "allow"}, "Other rules skip the highlighted text."),
+            (
+                {"action": "block", "is_observed": "on"},
+                "would have blocked this. Nothing changes.",
+            ),
+            ({"pattern": "(", "action": "block"}, "missing )"),
+            (
+                {"pattern": "(?s)a.+", "action": "mask"},
+                "stream because a match has no maximum length",
+            ),
+            ({"sample": "trout"}, "No match"),
+            ({"sample": "nul \0"}, "Null characters are not allowed."),
+        ],
+    ),
 )
 def test_the_tester_explains_the_result(root, fields, words):
     assert words in text(root.post(url("try"), {**DRAFT, "sample": "swordfish", **fields}))
@@ -228,7 +235,9 @@ def test_allowed_text_does_not_count_in_a_backtest(root, person):
     assert "in 0 runs." in text(root.post(url("backtest"), {**DRAFT, "runs": "100"}))
 
 
-@pytest.mark.parametrize("pattern", ["ada@", "(?i)ADA@example", "ada@|‹", "mail|zzz", r"\d{4}"])
+@pytest.mark.parametrize(
+    "pattern", one_in(4, ["ada@", "(?i)ADA@example", "ada@|‹", "mail|zzz", r"\d{4}"])
+)
 def test_a_backtest_ignores_masked_text(staff, person, stranger, pattern):
     """Otherwise a masked address could be guessed letter by letter."""
     person.user_permissions.add(Permission.objects.get(codename="review_runs"))

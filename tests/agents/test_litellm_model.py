@@ -17,6 +17,7 @@ from agents.engine.errors import (
 from agents.llm import provider_errors
 from agents.llm.litellm_model import LiteLLMModel, warm_up
 from agents.llm.provider_errors import UNREACHABLE_REASONS, explain
+from tests.sampling import one_in
 from tests.wire import (
     DONE,
     USAGE,
@@ -397,18 +398,21 @@ async def test_a_hanging_handshake_is_a_connection_error():
 
 @pytest.mark.parametrize(
     ("status", "words", "sentence", "advice"),
-    [
-        (401, f"Bad key {KEY}", "KEY_REJECTED", "API key"),
-        (403, "Not for you", "KEY_REJECTED", "API key"),
-        (404, "No such model", "MODEL_NOT_FOUND", "Check the model's name"),
-        (400, "Bad tools", "REQUEST_REJECTED", "Try again"),
-        (400, "maximum context length is 8192 tokens", "CHAT_TOO_LONG", "new chat"),
-        (400, "prompt is too long: 9 > 8", "CHAT_TOO_LONG", "new chat"),
-        (429, "Slow down", "RATE_LIMITED", "later"),
-        (500, "Oh no", "PROVIDER_ERROR", "later"),
-        (502, "Bad gateway", "PROVIDER_ERROR", "later"),
-        (529, "Overloaded", "PROVIDER_ERROR", "later"),
-    ],
+    one_in(
+        4,
+        [
+            (401, f"Bad key {KEY}", "KEY_REJECTED", "API key"),
+            (403, "Not for you", "KEY_REJECTED", "API key"),
+            (404, "No such model", "MODEL_NOT_FOUND", "Check the model's name"),
+            (400, "Bad tools", "REQUEST_REJECTED", "Try again"),
+            (400, "maximum context length is 8192 tokens", "CHAT_TOO_LONG", "new chat"),
+            (400, "prompt is too long: 9 > 8", "CHAT_TOO_LONG", "new chat"),
+            (429, "Slow down", "RATE_LIMITED", "later"),
+            (500, "Oh no", "PROVIDER_ERROR", "later"),
+            (502, "Bad gateway", "PROVIDER_ERROR", "later"),
+            (529, "Overloaded", "PROVIDER_ERROR", "later"),
+        ],
+    ),
 )
 async def test_an_error_status_has_a_message_and_advice(name, status, words, sentence, advice):
     error = await failure(fail(status, words), name)

@@ -80,7 +80,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("typed", "name"), NAMES.items())
+@pytest.mark.parametrize(("typed", "name"), one_in(4, NAMES.items()))
 def test_model_names_are_saved_in_litellm_notation(root, typed, name):
     provider, model = typed
     address = "" if provider == "bedrock" else "https://host.example/v1"
@@ -176,12 +176,15 @@ def test_a_key_stays_unless_replaced_or_cleared(root):
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"base_url": "https://elsewhere.example/v1"},
-        {"provider": "anthropic", "model": "claude-x"},
-        {"provider": "other", "model": "mistral/small"},
-        {"provider": "compatible", "base_url": "https://api.openai.com/v1"},
-    ],
+    one_in(
+        4,
+        [
+            {"base_url": "https://elsewhere.example/v1"},
+            {"provider": "anthropic", "model": "claude-x"},
+            {"provider": "other", "model": "mistral/small"},
+            {"provider": "compatible", "base_url": "https://api.openai.com/v1"},
+        ],
+    ),
     ids=["address", "provider", "name", "same host, typed"],
 )
 def test_a_key_is_not_kept_for_another_host(root, fields):
@@ -197,13 +200,16 @@ BEDROCK = {"provider": "bedrock", "model": "anthropic.x", "region": "eu-central-
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"region": "us-east-1"},
-        {"options": '{"aws_bedrock_runtime_endpoint": "https://elsewhere.example"}'},
-        {"options": '{"aws_role_name": "arn:aws:iam::123456789012:role/other"}'},
-        {"model": "bedrock/us-west-2/anthropic.x"},
-        {"model": "bedrock/arn:aws:bedrock:us-east-1:123456789012:inference-profile/x"},
-    ],
+    one_in(
+        4,
+        [
+            {"region": "us-east-1"},
+            {"options": '{"aws_bedrock_runtime_endpoint": "https://elsewhere.example"}'},
+            {"options": '{"aws_role_name": "arn:aws:iam::123456789012:role/other"}'},
+            {"model": "bedrock/us-west-2/anthropic.x"},
+            {"model": "bedrock/arn:aws:bedrock:us-east-1:123456789012:inference-profile/x"},
+        ],
+    ),
     ids=["region", "endpoint", "account", "region in the name", "account in the name"],
 )
 def test_an_aws_key_is_bound_to_its_region_and_account(root, fields):

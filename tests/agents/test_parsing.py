@@ -115,7 +115,7 @@ ENCRYPTED = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_image_is_read_by_ocr() -> None:
     [page] = parse(files.picture("Invoice 4711 is due in March"), "a.png").parts
     assert page.is_recognized

@@ -22,6 +22,7 @@ from chat import messages
 from chat.models import ChatSession, Message
 from tests.agents import test_plans_over_the_wire
 from tests.conftest import run_question, verify_run
+from tests.sampling import one_in
 from tests.wire import WireServer, call, say
 
 pytestmark = [
@@ -66,7 +67,7 @@ def reply(request, dialect):
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
-@pytest.mark.parametrize("route", MODELS_BY_ROUTE)
+@pytest.mark.parametrize("route", one_in(2, MODELS_BY_ROUTE))
 async def test_the_provider_gets_no_personal_data_and_the_user_reads_all(
     route, dialect, monkeypatch
 ):
@@ -108,7 +109,7 @@ async def test_plans_are_written_and_checked_without_personal_data(dialect, monk
     assert MAIL not in str([request.body for request in server.requests])
 
 
-@pytest.mark.parametrize("merge", ["vote", "synthesis", "judge"])
+@pytest.mark.parametrize("merge", one_in(3, ["vote", "synthesis", "judge"]))
 async def test_panels_get_no_personal_data(scripted, merge):
     helper = await Agent.objects.aget(name="helper")
     head = await Agent.objects.acreate(
@@ -200,7 +201,7 @@ async def test_an_agent_that_stores_no_personal_data_has_none_in_any_row(scripte
     assert (await run.steps.aget(kind="tool")).status == "done"
 
 
-@pytest.mark.parametrize("rule", ["shown", "hidden", "unkept"])
+@pytest.mark.parametrize("rule", one_in(3, ["shown", "hidden", "unkept"]))
 async def test_the_run_page_always_says_that_no_personal_data_was_stored(
     scripted, person, async_client, rule
 ):

@@ -9,6 +9,7 @@ from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Run
 from tests.conftest import run_question, verify_run
+from tests.sampling import one_in
 from tests.wire import WireServer, say
 
 pytestmark = [
@@ -51,7 +52,7 @@ def reply(request, dialect: str):
     return say(said if dialect == "native" else f"Final Answer: {said}", chunks=3)
 
 
-@pytest.mark.parametrize("route", MODELS_BY_ROUTE)
+@pytest.mark.parametrize("route", one_in(4, MODELS_BY_ROUTE))
 async def test_a_plan_that_fails_its_check_is_rewritten_and_succeeds(
     planner, monkeypatch, route
 ):

@@ -19,6 +19,7 @@ from agents.models import AuditEntry, McpServer, ToolRegistration
 from agents.tools.mcp.config import Folder
 from agents.tools.mcp.definition import ToolDefinition
 from agents.tools.mcp.health import Health
+from tests.sampling import one_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -107,16 +108,19 @@ def test_a_server_is_created(root):
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
-    [
-        ({"url": "docs.example"}, "Enter a full URL"),
-        ({"name": "a__b"}, "single - or _ in between"),
-        ({"headers": '{"X": 1}'}, "Headers must be a JSON object with string values."),
-        ({"headers": '["X"]'}, "Headers must be a JSON object with string values."),
-        ({"args": '{"a": 1}', "transport": "stdio"}, "must be a JSON list of strings"),
-        ({"transport": "stdio", "command": "bash", "args": "[]"}, "can run any program"),
-        ({"transport": "stdio", "command": "./x"}, "an absolute path"),
-        ({"transport": "stdio"}, "Enter a command."),
-    ],
+    one_in(
+        4,
+        [
+            ({"url": "docs.example"}, "Enter a full URL"),
+            ({"name": "a__b"}, "single - or _ in between"),
+            ({"headers": '{"X": 1}'}, "Headers must be a JSON object with string values."),
+            ({"headers": '["X"]'}, "Headers must be a JSON object with string values."),
+            ({"args": '{"a": 1}', "transport": "stdio"}, "must be a JSON list of strings"),
+            ({"transport": "stdio", "command": "bash", "args": "[]"}, "can run any program"),
+            ({"transport": "stdio", "command": "./x"}, "an absolute path"),
+            ({"transport": "stdio"}, "Enter a command."),
+        ],
+    ),
 )
 def test_an_invalid_server_is_not_saved(root, changes, sentence):
     response = root.post(page("add"), server_fields(**changes))
@@ -219,13 +223,16 @@ def test_an_http_server_has_no_isolation_level(root):
 
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
-    [
-        ("folders", "/no/such/folder", "the folder '/no/such/folder' doesn't exist"),
-        ("folders", "DATA:rw", "inside this server's data folder"),
-        ("env", '{"PATH": "/tmp"}', "the environment variable 'PATH' is set automatically"),
-        ("env", '{"PYTHONPATH": "/tmp"}', "could make it run other programs"),
-        ("args", '["-m", "x", "DATA/secret_key"]', "is inside this server's data folder"),
-    ],
+    one_in(
+        4,
+        [
+            ("folders", "/no/such/folder", "the folder '/no/such/folder' doesn't exist"),
+            ("folders", "DATA:rw", "inside this server's data folder"),
+            ("env", '{"PATH": "/tmp"}', "the environment variable 'PATH' is set automatically"),
+            ("env", '{"PYTHONPATH": "/tmp"}', "could make it run other programs"),
+            ("args", '["-m", "x", "DATA/secret_key"]', "is inside this server's data folder"),
+        ],
+    ),
 )
 def test_forbidden_program_settings_are_rejected_at_their_field(
     root, settings, field, value, sentence

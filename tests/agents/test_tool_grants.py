@@ -14,6 +14,7 @@ from agents.runs import approvals
 from agents.runs.approvals import Decision, DecisionRejected
 from agents.web.presentation import ApprovalView
 from tests.conftest import run_question
+from tests.sampling import one_in
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -136,13 +137,16 @@ async def test_a_changed_tool_requires_approval_again(permitted, person):
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"always_allow": "never"},
-        {"effect": "at_most_once"},
-        {"definition": {"name": "calculator"}},
-        {"endpoint": "https://elsewhere.example"},
-        {"pending": {"name": "calculator"}},
-    ],
+    one_in(
+        4,
+        [
+            {"always_allow": "never"},
+            {"effect": "at_most_once"},
+            {"definition": {"name": "calculator"}},
+            {"endpoint": "https://elsewhere.example"},
+            {"pending": {"name": "calculator"}},
+        ],
+    ),
 )
 async def test_a_permission_ends_when_the_tool_changes_or_is_restricted(
     permitted, person, change

@@ -13,6 +13,7 @@ from agents.catalog import agent_versions
 from agents.console import server_import
 from agents.models import Agent, AuditEntry, GuardrailPattern, McpServer
 from tests.review.conftest import client_of
+from tests.sampling import one_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a long walk on the beach"
@@ -155,12 +156,15 @@ def test_changes_fail_if_the_audit_log_fails(administrator, monkeypatch):
 
 @pytest.mark.parametrize(
     ("page", "typed"),
-    [
-        ("agent/{pk}/history/1/restore/", {}),
-        ("agent/{pk}/clone/", {}),
-        ("mcpserver/import/", IMPORT),
-        ("guardrailpattern/sets/", {"set": "secrets"}),
-    ],
+    one_in(
+        4,
+        [
+            ("agent/{pk}/history/1/restore/", {}),
+            ("agent/{pk}/clone/", {}),
+            ("mcpserver/import/", IMPORT),
+            ("guardrailpattern/sets/", {"set": "secrets"}),
+        ],
+    ),
 )
 def test_changes_on_custom_console_pages_fail_if_the_audit_log_fails(
     administrator, monkeypatch, page, typed

@@ -12,6 +12,7 @@ from agents.access import audit
 from agents.access.audit import messages
 from agents.models import AuditEntry
 from tests.review.conftest import client_of, may
+from tests.sampling import one_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/admin/agents/auditentry/"
@@ -35,7 +36,7 @@ def found(client, **filters):
     return page.partition("result_list")[2].partition("</table>")[0]
 
 
-@pytest.mark.parametrize("query", ["苦情", "run:7", "unmasked ada", "RUN.UNMASKED"])
+@pytest.mark.parametrize("query", one_in(4, ["苦情", "run:7", "unmasked ada", "RUN.UNMASKED"]))
 def test_an_entry_is_found_by_any_of_its_text(log, administrator, query):
     shown = found(client_of(administrator), q=query)
 
@@ -59,7 +60,9 @@ def test_entries_are_counted_by_kind(log, administrator, query, number):
     assert number in page.content.decode().partition('class="paginator"')[2]
 
 
-@pytest.mark.parametrize("query", ["nothing\0", "half \ud800", "%", "'", "9" * 40, "()"])
+@pytest.mark.parametrize(
+    "query", one_in(4, ["nothing\0", "half \ud800", "%", "'", "9" * 40, "()"])
+)
 def test_any_search_returns_a_page(log, administrator, query):
     client = client_of(administrator)
 

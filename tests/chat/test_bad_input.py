@@ -12,6 +12,7 @@ from agents.models import Agent, Run
 from chat.messages import queue
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
+from tests.sampling import one_in
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -104,14 +105,17 @@ async def test_a_page_with_an_invalid_state_is_sent_everything(chat, after):
 
 @pytest.mark.parametrize(
     ("text", "kept"),
-    [
-        ("6 * 7\0", "6 * 7"),
-        ("half \ud83d of it", "half ? of it"),
-        ("\u202etfel ot thgir", "\u202etfel ot thgir"),
-        ("  足跡 👣  ", "足跡 👣"),
-        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
-        ("{{ 7 * 7 }}{% debug %}", "{{ 7 * 7 }}{% debug %}"),
-    ],
+    one_in(
+        4,
+        [
+            ("6 * 7\0", "6 * 7"),
+            ("half \ud83d of it", "half ? of it"),
+            ("\u202etfel ot thgir", "\u202etfel ot thgir"),
+            ("  足跡 👣  ", "足跡 👣"),
+            ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+            ("{{ 7 * 7 }}{% debug %}", "{{ 7 * 7 }}{% debug %}"),
+        ],
+    ),
 )
 async def test_unusual_text_is_saved_without_invalid_characters(chat, text, kept):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
@@ -257,7 +261,7 @@ async def test_a_post_without_an_agent_keeps_the_text(chat):
     assert await ChatSession.objects.acount() == 1
 
 
-@pytest.mark.parametrize("path", ["/chat/sessions/", "/traces/", "/"])
+@pytest.mark.parametrize("path", one_in(3, ["/chat/sessions/", "/traces/", "/"]))
 async def test_any_search_returns_a_page(chat, path):
     client = AsyncClient()
     await sync_to_async(client.force_login)(chat.user)

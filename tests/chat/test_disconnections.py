@@ -11,6 +11,7 @@ from agents.models import Absence, Run
 from agents.runs import disconnections
 from chat.models import ChatSession, Member, Message
 from tests.conftest import tab
+from tests.sampling import one_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -114,8 +115,8 @@ async def test_a_disconnection_lasts_to_the_end_of_the_run(person, message, run)
     assert away.left_at < now < away.came_back_at
 
 
-@pytest.mark.parametrize("page", ["", "%00", "A b", "x" * 41, "%ED%A0%80"])
-@pytest.mark.parametrize("away", ["", "-1", "9" * 18, "9" * 99, "%00"])
+@pytest.mark.parametrize("page", one_in(2, ["", "%00", "A b", "x" * 41, "%ED%A0%80"]))
+@pytest.mark.parametrize("away", one_in(2, ["", "-1", "9" * 18, "9" * 99, "%00"]))
 async def test_a_page_with_an_invalid_report_is_served(person, message, page, away):
     await visit_page(person, message, page=page, away=away)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agents.engine.errors import PlanParseError
 from agents.engine.planner.react_parser import ReactParser, parse_react
 from tests.examples import many
+from tests.sampling import one_in
 
 ASKED = {"q": "cats"}
 USUAL = 'Thought: look it up\nAction: search\nAction Input: {"q": "cats"}'
@@ -515,7 +516,21 @@ def test_any_text_is_a_plan_or_a_parse_error(text: str) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["\n", "```\n", "Thought:\n", "<", "<|a", "* 1. ", "Action: None\n", "\r", "</think>", "("],
+    one_in(
+        4,
+        [
+            "\n",
+            "```\n",
+            "Thought:\n",
+            "<",
+            "<|a",
+            "* 1. ",
+            "Action: None\n",
+            "\r",
+            "</think>",
+            "(",
+        ],
+    ),
 )
 def test_a_long_hostile_reply_takes_linear_time(unit: str) -> None:
     text = "Thought: a\n" + unit * (200_000 // len(unit))

@@ -25,6 +25,7 @@ from agents.llm import model_info, provider_errors
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm_up
 from agents.llm.providers import PROVIDERS, PROVIDERS_BY_PREFIX
+from tests.sampling import one_in
 from tests.wire import (
     HANG,
     USAGE,
@@ -429,7 +430,7 @@ async def sent_request(route, model, request):
     return server.requests[-1]
 
 
-@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
+@pytest.mark.parametrize("request_", one_in(3, REQUESTS.values()), ids=REQUESTS)
 @pytest.mark.parametrize("model", MODELS)
 async def test_both_routes_send_the_same_request(model, request_):
     direct = await sent_request(DirectModel, model, request_)
@@ -480,7 +481,7 @@ USED = [
 ]
 
 
-@pytest.mark.parametrize("usage", USED, ids=["short", "at a limit", "cached"])
+@pytest.mark.parametrize("usage", one_in(3, USED), ids=["short", "at a limit", "cached"])
 async def test_costs_match_litellm(usage):
     litellm = await asyncio.wrap_future(warm_up())
     total = usage["prompt_tokens"] + usage["completion_tokens"]

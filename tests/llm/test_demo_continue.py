@@ -11,6 +11,7 @@ from agents.runs.event_store import transcript
 from tests.conftest import run_question
 from tests.llm.demo_shop import converse
 from tests.llm.test_demo import shop, tools
+from tests.sampling import one_in
 
 __all__ = ["shop", "tools"]
 
@@ -117,7 +118,7 @@ def test_a_new_question_is_not_read_as_continue(text):
     assert not Question(text).is_continue
 
 
-@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("language", one_in(2, ["en", "ja"]))
 @pytest.mark.parametrize(("question", "answer"), [(SUM, ANSWER), (SUM_JA, ANSWER_JA)])
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent", "run_executor")

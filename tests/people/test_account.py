@@ -13,6 +13,7 @@ from agents.accounts import factors, sign_in, throttle, totp
 from agents.accounts.models import Authenticator, Passkey, Visit
 from agents.models import AuditEntry
 from tests.people.conftest import PASSWORD
+from tests.sampling import one_in
 
 pytestmark = pytest.mark.django_db
 
@@ -69,7 +70,7 @@ def test_a_wrong_or_weak_password_is_an_error_at_its_field(inside, ada):
     assert ada.check_password(PASSWORD)
 
 
-@pytest.mark.parametrize("route", ["password/", "app/", "app/remove/", "codes/"])
+@pytest.mark.parametrize("route", one_in(4, ["password/", "app/", "app/remove/", "codes/"]))
 def test_changes_need_reauthentication(stale, ada, route):
     answer = stale.post(f"/account/{route}")
 
@@ -158,7 +159,7 @@ def test_another_users_session_and_passkey_return_404(inside, stranger):
     assert browser.get("/account/").status_code == 200
 
 
-@pytest.mark.parametrize("body", JUNK)
+@pytest.mark.parametrize("body", one_in(4, JUNK))
 @pytest.mark.parametrize("route", ["/account/passkeys/done/", "/account/confirm/passkey/done/"])
 def test_any_passkey_data_gets_a_response(inside, ada, route, body):
     asked = {"/account/passkeys/done/": "/account/passkeys/"}.get(route, route[:-5])
@@ -179,7 +180,7 @@ def test_the_last_activity_is_saved_once_a_minute(inside, ada):
     assert before < seen == Visit.objects.get().seen_at
 
 
-@pytest.mark.parametrize("is_fresh", [True, False])
+@pytest.mark.parametrize("is_fresh", one_in(2, [True, False]))
 @pytest.mark.parametrize(
     ("route", "field"),
     [

@@ -14,6 +14,7 @@ from chat.people_data import data_export
 from tests.pictures import png, wav
 from tests.review.conftest import MAIL, client_of
 from tests.review.test_sharing import link_url, share
+from tests.sampling import one_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,16 +71,19 @@ def test_an_unchanged_file_is_not_sent_again(picture, person, stranger):
 
 @pytest.mark.parametrize(
     ("asked", "status", "found"),
-    [
-        ("bytes=0-3", 206, (0, 4)),
-        ("bytes=4-", 206, (4, None)),
-        ("bytes=-4", 206, (-4, None)),
-        ("bytes=0-99999999", 206, (0, None)),
-        ("bytes=99999999-", 416, (0, 0)),
-        ("bytes=3-1", 416, (0, 0)),
-        ("bytes=0-1,3-4", 200, (0, None)),
-        ("lines=1", 200, (0, None)),
-    ],
+    one_in(
+        4,
+        [
+            ("bytes=0-3", 206, (0, 4)),
+            ("bytes=4-", 206, (4, None)),
+            ("bytes=-4", 206, (-4, None)),
+            ("bytes=0-99999999", 206, (0, None)),
+            ("bytes=99999999-", 416, (0, 0)),
+            ("bytes=3-1", 416, (0, 0)),
+            ("bytes=0-1,3-4", 200, (0, None)),
+            ("lines=1", 200, (0, None)),
+        ],
+    ),
 )
 def test_a_range_of_an_audio_file_can_be_requested(personal_run, person, asked, status, found):
     row = attach(personal_run, wav(), "audio/wav", "a.wav")

@@ -16,6 +16,7 @@ from agents.review.comparison import Comparison
 from agents.web.presentation import RunView
 from agents.web.presentation.text_diff import TextDiffer, split_words
 from tests.conftest import run_question
+from tests.sampling import one_in
 
 ADD = Says.call("calculator", "I add.", expression="1 + 1")
 STEPS = st.lists(st.sampled_from("abc"), max_size=30)
@@ -192,12 +193,15 @@ class TestRuns:
 
     @pytest.mark.parametrize(
         ("script", "why"),
-        [
-            ([Says.call("calculator", "I add.", expression="2 + 2")], "arguments"),
-            ([Says.call("search", "I add.", expression="1 + 1")], "tool"),
-            ([Says.call("calculator", "I count.", expression="1 + 1")], "words"),
-            ([], "only"),
-        ],
+        one_in(
+            4,
+            [
+                ([Says.call("calculator", "I add.", expression="2 + 2")], "arguments"),
+                ([Says.call("search", "I add.", expression="1 + 1")], "tool"),
+                ([Says.call("calculator", "I count.", expression="1 + 1")], "words"),
+                ([], "only"),
+            ],
+        ),
     )
     async def test_the_first_divergence_has_a_reason(self, runs_of, script, why):
         pair = await runs_of([ADD, Says(answer="2")], [*script, Says(answer="2")])
@@ -286,7 +290,7 @@ class TestRuns:
         assert "It is <del>2</del>." in html
         assert "It is <ins>3</ins>." in html
 
-    @pytest.mark.parametrize("typed", ["", "x", "\0", "9" * 40, "²", "-1", "#99999"])
+    @pytest.mark.parametrize("typed", one_in(4, ["", "x", "\0", "9" * 40, "²", "-1", "#99999"]))
     async def test_an_invalid_run_number_is_an_error(self, typed, runs_of, person):
         (run,) = await runs_of([Says(answer="2")])
         await Run.objects.aupdate(user=person)

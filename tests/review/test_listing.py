@@ -17,6 +17,7 @@ from agents.review.listing import RunMatch, neighbours
 from agents.review.models import Label, Rating, Review, SavedView
 from agents.runs.projection import Projection
 from tests.conftest import run_question
+from tests.sampling import one_in
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 
@@ -116,7 +117,7 @@ def test_the_neighbours_of_a_run_are_within_the_filter(person, stranger):
     assert neighbours(person, "", failed[0]) == (failed[1], None)
 
 
-@pytest.mark.parametrize("cursor", ["x", "-1", "9" * 30, "٣", "", "0"])
+@pytest.mark.parametrize("cursor", one_in(3, ["x", "-1", "9" * 30, "٣", "", "0"]))
 @pytest.mark.parametrize("way", ["older", "newer"])
 def test_an_invalid_cursor_is_ignored(mine, person, way, cursor):
     make(person, 1)
@@ -124,7 +125,9 @@ def test_an_invalid_cursor_is_ignored(mine, person, way, cursor):
     assert "Search older runs" not in get(mine, "status:failed", **{way: cursor})
 
 
-@pytest.mark.parametrize("q", ["\0", "a\0b", "\ud800", "status:\0", '"', "-", "%00", "＂"])
+@pytest.mark.parametrize(
+    "q", one_in(4, ["\0", "a\0b", "\ud800", "status:\0", '"', "-", "%00", "＂"])
+)
 def test_any_query_returns_a_page(mine, q):
     text = urlencode({"q": q}, errors="surrogatepass")
 
@@ -451,11 +454,11 @@ def test_seeded_runs_have_events_and_many_kinds(stories, monkeypatch):
 
 
 def test_more_runs_can_be_seeded_later():
-    call_command("seed_runs", runs=120, events=1_200, verbosity=0)
-    call_command("seed_runs", runs=120, events=1_200, verbosity=0)
+    call_command("seed_runs", runs=60, events=600, verbosity=0)
+    call_command("seed_runs", runs=60, events=600, verbosity=0)
 
-    assert Run.objects.count() == 240
-    assert Rating.objects.count() == 12
+    assert Run.objects.count() == 120
+    assert Rating.objects.count() == 6
 
 
 def test_seeding_is_rejected_when_there_are_real_runs(person):

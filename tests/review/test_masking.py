@@ -20,6 +20,7 @@ from agents.web.consumers import live
 from agents.web.presentation.live_run import LiveRunView
 from tests.conftest import ORIGIN, frames_until, tab
 from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
+from tests.sampling import one_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,7 +74,9 @@ def test_a_reviewer_reads_the_page_masked(personal_run, reviewer):
     assert "<strong>Ada</strong>, ‹phone›" in page
 
 
-@pytest.mark.parametrize("tab", ["result", "request", "delta", "guardrails", "cost", "raw"])
+@pytest.mark.parametrize(
+    "tab", one_in(4, ["result", "request", "delta", "guardrails", "cost", "raw"])
+)
 def test_step_details_are_masked(tab, personal_run, reviewer, person):
     AgentStep.objects.create(
         run=personal_run,
@@ -173,7 +176,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", one_in(4, PAGES))
 def test_no_page_shows_personal_data_to_a_reviewer(page, personal_run, reviewer, person):
     may(reviewer, "rerun_runs")
     other = Run.objects.create(
@@ -242,7 +245,7 @@ def live_run(person):
     return run
 
 
-@pytest.mark.parametrize("size", [1, 7, 40])
+@pytest.mark.parametrize("size", one_in(3, [1, 7, 40]))
 @pytest.mark.parametrize("type", [EventType.DELTA, EventType.THOUGHT_DELTA])
 def test_streamed_text_contains_no_partial_address(live_run, type, size):
     words = [(type, LONG[at : at + size]) for at in range(0, len(LONG), size)]
@@ -354,7 +357,7 @@ def test_masked_json_is_valid_json(personal_run):
     assert shown.action_input == {"mail": "‹email›", "rows": [1, 2]}
 
 
-@pytest.mark.parametrize("asked", [MAIL, "example", f"error:{MAIL}", "090-1234"])
+@pytest.mark.parametrize("asked", one_in(4, [MAIL, "example", f"error:{MAIL}", "090-1234"]))
 def test_masked_text_cannot_be_searched(asked, personal_run, reviewer, auditor, person):
     def found(user, q):
         answer = client_of(user).get("/traces/", {"q": q})

@@ -102,7 +102,7 @@ def compare(run, place="chat"):
 @pytest.mark.parametrize(
     "dialect", ["native", pytest.param("react", marks=pytest.mark.thorough)]
 )
-@pytest.mark.parametrize("script", one_in(2, map(list, scripts().values())), ids=scripts())
+@pytest.mark.parametrize("script", one_in(4, map(list, scripts().values())), ids=scripts())
 async def test_every_replayed_moment_equals_the_live_page(script, dialect, scripted):
     await Agent.objects.aupdate(dialect=dialect)
     scripted(*script).dialect = dialect
@@ -202,7 +202,9 @@ async def test_a_moment_has_a_url_and_links_to_its_neighbours(decided, person):
     assert f'href="/traces/{decided.pk}/#step-2"' in html
 
 
-@pytest.mark.parametrize("at", ["", "-3", "x", "\0", "٣", "9" * 400, "1e9", "%ED%A0%80"])
+@pytest.mark.parametrize(
+    "at", one_in(4, ["", "-3", "x", "\0", "٣", "9" * 400, "1e9", "%ED%A0%80"])
+)
 async def test_an_invalid_moment_shows_the_nearest(decided, person, at):
     for path in ("replay/?at=", "replay/scene/?after="):
         answer = await sync_to_async(get)(person, decided, path + at)
@@ -304,7 +306,7 @@ async def test_a_reviewer_replays_another_users_run_masked(
     word = Decision(digest=question.digest, is_approved=False, reason=f"Never call {PHONE}!")
     await approvals.decide(person, question.pk, word)
     await runs.wait(run)
-    paths = ["replay/scene/", *(f"replay/?at={at}" for at in range(20))]
+    paths = ["replay/scene/", *(f"replay/?at={at}" for at in range(1, 20, 3))]
 
     def read_pages(user):
         return "".join(get(user, run, path).content.decode() for path in paths)

@@ -27,6 +27,7 @@ from agents.runs.approvals import Decision
 from agents.web.presentation import RunView
 from chat.models import ChatSession
 from tests.conftest import run_question, verify_run
+from tests.sampling import one_in
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -323,7 +324,7 @@ async def test_a_rerun_can_be_rerun(origin, tool, scripted, person):
     assert tool.asked == ["one", "two", "two"]
 
 
-@pytest.mark.parametrize("kept", [1, 2, 5, 9])
+@pytest.mark.parametrize("kept", one_in(4, [1, 2, 5, 9]))
 async def test_a_rerun_killed_during_replay_resumes(kept, origin, tool, scripted, person):
     def create_abandoned_rerun():
         run = Run.objects.select_related("agent").get(pk=origin.pk)
@@ -538,13 +539,16 @@ async def test_a_masked_run_cannot_be_rerun(origin, reviewer):
 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
-    [
-        ({"model": "the/best"}, "Select a valid choice. the/best is not one"),
-        ({"tools": ["rm"]}, "Select a valid choice. rm is not one"),
-        ({"token": "../x"}, "The page sent an invalid request. Reload it and try again."),
-        ({"instructions": "\0"}, "Null characters are not allowed."),
-        ({"instructions": "x" * 50_001}, "Ensure this value has at most 50000 characters"),
-    ],
+    one_in(
+        4,
+        [
+            ({"model": "the/best"}, "Select a valid choice. the/best is not one"),
+            ({"tools": ["rm"]}, "Select a valid choice. rm is not one"),
+            ({"token": "../x"}, "The page sent an invalid request. Reload it and try again."),
+            ({"instructions": "\0"}, "Null characters are not allowed."),
+            ({"instructions": "x" * 50_001}, "Ensure this value has at most 50000 characters"),
+        ],
+    ),
 )
 async def test_form_errors_have_messages(wrong, sentence, origin, person):
     await grant(person, "rerun_runs")

@@ -12,6 +12,7 @@ from agents.runs.projection import Projection
 from agents.web.presentation import status_text
 from agents.workflows import start, versions
 from tests.conftest import verify_run
+from tests.sampling import one_in
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -102,7 +103,7 @@ async def test_the_starter_approves_if_they_have_the_role(gate, legal, lawyer, p
     assert (await over(gate)).status == "completed"
 
 
-@pytest.mark.parametrize("group", ["", "legal", "leg%", "l_gal"])
+@pytest.mark.parametrize("group", one_in(4, ["", "legal", "leg%", "l_gal"]))
 async def test_the_starter_approves_if_the_role_has_no_members(gate, stranger, person, group):
     if group:
         stranger.is_active = group != "legal"

@@ -14,6 +14,7 @@ from agents.workflows.start import WorkflowNotStarted
 from chat import messages
 from chat.errors import MessageRejected
 from tests.conftest import verify_run
+from tests.sampling import one_in
 from tests.workflows import pipeline
 
 pytestmark = [
@@ -81,14 +82,17 @@ async def test_a_workflow_can_call_an_agent_with_the_same_name(editor, person):
 
 @pytest.mark.parametrize(
     ("text", "parameters"),
-    [
-        ("/workflow Greeting card to=Ada", {"to": "Ada", "times": 2, "loud": False}),
-        ('/workflow "Greeting card" to="Ada L." times=5', {"to": "Ada L.", "times": 5}),
-        ("/workflow greeting CARD\nto=Ada loud=yes", {"to": "Ada", "loud": True}),
-        ("/workflow 「Greeting card」 to=「エイダ」", {"to": "エイダ"}),
-        ('/workflow Greeting card to=a words=["x"]', {"words": ["x"]}),
-        ("/workflow Greeting card to=two words times=1", {"to": "two words", "times": 1}),
-    ],
+    one_in(
+        4,
+        [
+            ("/workflow Greeting card to=Ada", {"to": "Ada", "times": 2, "loud": False}),
+            ('/workflow "Greeting card" to="Ada L." times=5', {"to": "Ada L.", "times": 5}),
+            ("/workflow greeting CARD\nto=Ada loud=yes", {"to": "Ada", "loud": True}),
+            ("/workflow 「Greeting card」 to=「エイダ」", {"to": "エイダ"}),
+            ('/workflow Greeting card to=a words=["x"]', {"words": ["x"]}),
+            ("/workflow Greeting card to=two words times=1", {"to": "two words", "times": 1}),
+        ],
+    ),
 )
 def test_a_message_names_a_workflow_and_its_parameters(greeting, person, text, parameters):
     wish = start.parse_command(text, person)
@@ -101,23 +105,29 @@ def test_a_message_names_a_workflow_and_its_parameters(greeting, person, text, p
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [
-        ("/workflow Greting card to=a", "Did you mean Greeting card?"),
-        ("/workflow", "Which workflow? Choose one of these: Greeting card."),
-        ("/workflow Greeting card", "to is required."),
-        ("/workflow Greeting card to=a tims=3", "Did you mean times?"),
-        ("/workflow Greeting card to=a times=many", "“many” isn't a valid value for times."),
-        ("/workflow Greeting card to=a words=x", "“x” isn't a valid value for words."),
-        ("/workflow Greeting card to=a loud=perhaps", "isn't a valid value for loud."),
-        ("/workflow Greeting card to=a share=nan", "“nan” isn't a valid value for share."),
-        ("/workflow Greeting card to=a share=1e999", "isn't a valid value for share."),
-        ("/workflow Greeting card to=a words=[NaN]", "isn't a valid value for words."),
-        ("/workflow Greeting card to=a words=[1e999]", "isn't a valid value for words."),
-        (f"/workflow Greeting card to=a words={NUL}", "isn't a valid value for words."),
-        (f"/workflow Greeting card to=a words={HALF}", "isn't a valid value for words."),
-        (f"/workflow Greeting card to=a words={DEEP}", "isn't a valid value for words."),
-        (f"/workflow Greeting card to=a words={DEEPER}", "isn't a valid value for words."),
-    ],
+    one_in(
+        4,
+        [
+            ("/workflow Greting card to=a", "Did you mean Greeting card?"),
+            ("/workflow", "Which workflow? Choose one of these: Greeting card."),
+            ("/workflow Greeting card", "to is required."),
+            ("/workflow Greeting card to=a tims=3", "Did you mean times?"),
+            (
+                "/workflow Greeting card to=a times=many",
+                "“many” isn't a valid value for times.",
+            ),
+            ("/workflow Greeting card to=a words=x", "“x” isn't a valid value for words."),
+            ("/workflow Greeting card to=a loud=perhaps", "isn't a valid value for loud."),
+            ("/workflow Greeting card to=a share=nan", "“nan” isn't a valid value for share."),
+            ("/workflow Greeting card to=a share=1e999", "isn't a valid value for share."),
+            ("/workflow Greeting card to=a words=[NaN]", "isn't a valid value for words."),
+            ("/workflow Greeting card to=a words=[1e999]", "isn't a valid value for words."),
+            (f"/workflow Greeting card to=a words={NUL}", "isn't a valid value for words."),
+            (f"/workflow Greeting card to=a words={HALF}", "isn't a valid value for words."),
+            (f"/workflow Greeting card to=a words={DEEP}", "isn't a valid value for words."),
+            (f"/workflow Greeting card to=a words={DEEPER}", "isn't a valid value for words."),
+        ],
+    ),
 )
 def test_a_workflow_that_cannot_start_has_a_reason(greeting, person, text, sentence):
     with pytest.raises(WorkflowNotStarted, match=re.escape(sentence)):
