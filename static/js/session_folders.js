@@ -38,7 +38,7 @@ const folderUrl = (pk) => `${urls.folders}${pk}/`;
 // Remembered on the server, so that other devices show it too.
 function toggled({ target }) {
   const collapsed = target.open ? "0" : "1";
-  if (!target.matches?.(".folder") || target.dataset.collapsed === collapsed) return;
+  if (!target.matches?.(".folder[data-folder]") || target.dataset.collapsed === collapsed) return;
   target.dataset.collapsed = collapsed;
   const body = new FormData();
   body.set("collapsed", collapsed);
@@ -129,7 +129,7 @@ function dragged(event) {
 
 function goal({ target, dataTransfer }) {
   if (!dataTransfer?.types.includes(TYPE) || list().matches("[data-query], [data-archive]")) return null;
-  return target.closest?.(".folder") ?? target.closest?.("#sessions");
+  return target.closest?.(".folder[data-folder]") ?? target.closest?.("#sessions");
 }
 
 function over(event) {
