@@ -116,8 +116,6 @@ class Environment(BaseSettings):
     embedding_model: str = "local"
     embedding_url: str = ""
     embedding_key: SecretStr | None = None
-    rerank_model: str = ""
-    rerank_seconds: float = Field(default=5, ge=0.1, le=120)
     search_min_score: float = Field(default=0.4, ge=0, le=3)
     model_retries: int = Field(default=2, ge=0, le=10)
     model_first_seconds: float = Field(default=60, ge=0.1, le=86_400)
