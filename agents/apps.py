@@ -26,7 +26,7 @@ class AgentsConfig(AppConfig):
         from agents.files import store
         from agents.knowledge import ingestion
         from agents.library import deletion
-        from agents.media import reader
+        from agents.media import reader, video
         from agents.models import Run
         from agents.runs import pubsub
         from agents.workflows import schedules
@@ -35,6 +35,7 @@ class AgentsConfig(AppConfig):
         runs.on_finished(ingestion.work_if_due)
         ingestion.register_publisher(pubsub.publish)
         ingestion.register_reader("audio", reader.read_sound)
+        ingestion.register_reader("video", video.read_video)
         runs.on_finished(deletion.erase_if_due)
         signals.connect_receivers(self)
         store.release_on_delete()
