@@ -11,7 +11,17 @@ from agents import runs
 from agents.access import audit
 from agents.console.deletion import CascadeDeleteAdmin
 from agents.console.read_only import ReadOnlyAdmin
-from agents.models import AgentStep, Approval, AuditEntry, Chunk, Document, Run, RunEvent
+from agents.knowledge.documents import default_collection
+from agents.models import (
+    AgentStep,
+    Approval,
+    AuditEntry,
+    Chunk,
+    Document,
+    EmbeddingIndex,
+    Run,
+    RunEvent,
+)
 from chat import messages
 from chat.models import ChatSession, Invitation, Member, Message
 from tests.conftest import run_question
@@ -74,8 +84,11 @@ def test_rows_of_a_trace_cannot_be_deleted_alone():
 @pytest.mark.parametrize("model", one_in(4, RAW), ids=lambda model: model.__name__)
 def test_single_rows_have_no_delete_button(model, root, chat):
     audit.record(None, audit.LOG_STARTED, "audit")
-    document = Document.objects.create(title="A", source="a.md", digest="d")
+    document = Document.objects.create(
+        title="A", source="a.md", collection=default_collection()
+    )
     Chunk.objects.create(document=document, ordinal=1, text="a")
+    EmbeddingIndex.objects.get_or_create(model="local", dimension=512)
     row = model._default_manager.first()
 
     listed = root.get(page(model, "changelist")).text
