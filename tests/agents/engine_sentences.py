@@ -39,6 +39,14 @@ NOT_SAYING = re.compile(
 # Text that only a model, a program or a developer reads.
 NOT_SAID = {
     "A rehearsal.",
+    "Earlier turns of this conversation were replaced by this summary. It is a record, not a "
+    "new request.",
+    "Tool result: {}",
+    " The provider rewrote the prompt: {}",
+    "a reply that is not an object",
+    "a reply that is too large",
+    "a reply without text",
+    "multipart/form-data; boundary={}",
     "Action Input: {}",
     "Final Answer: {}",
     "LM Studio",

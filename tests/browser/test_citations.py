@@ -12,14 +12,8 @@ from tests.browser.conversation import LOOKUP, ask_and_wait, begin, last_run
 def test_a_citation_shows_its_passage_and_opens_the_document_there(page: Page):
     run = ask_and_wait(page, LOOKUP)
 
-<<<<<<< HEAD
     summary = run.locator(".step[data-kind=tool] summary").first
     expect(summary).to_contain_text(re.compile(r"search \(\d passages\)"))
-=======
-    expect(run.locator(".step[data-kind=tool] summary").first).to_contain_text(
-        re.compile(r"search \(\d passages\)")
-    )
->>>>>>> f0792e6f (tests: Rows and status kinds of knowledge and memory)
     citation = run.locator(".answer a.evidence-cite").first
     citation.hover()
     tip = page.locator(".evidence-tip")

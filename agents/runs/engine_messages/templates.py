@@ -316,6 +316,11 @@ MCP_TEMPLATES = (
 )
 # Built-in tools and outgoing requests.
 TOOL_TEMPLATES = (
+    _("The model didn't answer within %(seconds)s s."),
+    _("%(model)s returned no image."),
+    _("%(model)s returned no description."),
+    _("The prompt is %(count)s characters long; the limit is %(limit)s."),
+    _("The image was generated, and the user sees it.%(rewritten)s"),
     _("a tunnel to %(address)s, which is %(kind)s"),
     _("%(entry)s can't be allowed. Enter a host, host:port or a network, e.g. 10.1.0.0/16."),
     _("Names like %(name)s aren't supported. Write the number itself."),
@@ -675,6 +680,9 @@ SENTENCES = (
 )
 # Said word for word by tools and MCP servers.
 TOOL_SENTENCES = (
+    _("Describe the image in `prompt`."),
+    _("Enter the image's name."),
+    _("Check that it is a model that generates images."),
     _("There are no documents to read."),
     _("There are no documents to search."),
     _("Enter a passage's number or a title."),
