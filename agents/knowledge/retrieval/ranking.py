@@ -1,8 +1,8 @@
 """Scores passages: similarity of meaning plus the share of the question's words they contain.
 
 The scores are absolute, so that they also say whether the best passage is any good; ranks, as
-in reciprocal rank fusion, can't. Weights were chosen on half of a question set and checked on
-the other (docs/decisions/retrieval.md).
+in reciprocal rank fusion, can't. How the weights were
+chosen, and what that is worth: docs/decisions/retrieval.md.
 """
 
 import re
