@@ -9,8 +9,6 @@ from hashlib import sha1
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from qrcode.main import QRCode
-
 ISSUER = "Ashiato"
 SECRET_BYTES, DIGITS, PERIOD_SECONDS = 20, 6, 30
 
@@ -34,6 +32,8 @@ def provisioning_uri(secret: str, name: str) -> str:
 
 
 def render_qr(text: str) -> QrSvg:
+    from qrcode.main import QRCode  # imports Pillow if it is installed
+
     code: QRCode[Any] = QRCode(border=4)
     code.add_data(text)
     rows = code.get_matrix()

@@ -47,8 +47,10 @@ async def keep_up_periodically() -> None:
 def _keep_up(is_over: Event) -> None:
     try:
         vector_index.keep_up(is_over.is_set)
-    except Exception:
-        logger.exception("Can't update the embedding index.")
+    except Exception as error:
+        # While the process exits, no thread can start the model.
+        if not (isinstance(error, RuntimeError) and "shutdown" in str(error)):
+            logger.exception("Can't update the embedding index.")
     finally:
         connections.close_all()
 

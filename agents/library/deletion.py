@@ -97,7 +97,8 @@ def _free_name(collection: Collection) -> str:
     """Return a name that no other collection of the installation has by now."""
     present = Collection.objects.library().filter(owner=None, deleted_at=None)
     is_free = collection.owner_id is not None or not present.filter(name=collection.name)
-    return collection.name if is_free else f"{collection.name[:60]} ({_('restored')})"
+    restored = _("restored")
+    return collection.name if is_free else f"{collection.name[:60]} ({restored})"
 
 
 def _free_source(collection: Collection, source: str) -> str:

@@ -102,7 +102,7 @@ function upload(chip) {
 
 function progressed(chip, percent) {
   const shown = Math.min(99, Math.floor(percent));
-  update(chip, { state: "uploading", progress: shown, note: told.uploading.replace("{}", shown) });
+  update(chip, { state: "uploading", progress: shown, note: told.uploading.replace("{}", `${shown} %`) });
 }
 
 function uploaded(chip, request) {

@@ -198,7 +198,8 @@ def _left_out_sentence(facts: dict[str, Any]) -> str:
     ) % {"count": facts["dropped"]}
     if not facts["message"]:
         return left_out
-    return f"{left_out} {_('No summary: %(reason)s') % {'reason': facts['message']}}"
+    reason = _("No summary: %(reason)s") % {"reason": facts["message"]}
+    return f"{left_out} {reason}"
 
 
 def _compaction_sentence(dropped: int, shortened: int) -> str:
