@@ -22,6 +22,7 @@ RECENT_MESSAGES = 100
 MAX_LISTED_TOOLS = 2  # more are only counted
 
 FALLBACK_ICON = Agent.Icon.FOOTPRINTS
+SUPPORTING_TOOLS = {"read_document", "remember"}
 ICON_OF_TOOL = {"search": Agent.Icon.BOOK, "database": Agent.Icon.CHART}
 
 PRIVACY_NOTES: dict[str, LazyText] = {
@@ -178,4 +179,5 @@ def _automatic_icon(agent: Agent, tools: list[str], others: list[str]) -> str:
         return Agent.Icon.TABLE
     if others:
         return Agent.Icon.PEOPLE
-    return ICON_OF_TOOL.get(tools[0], FALLBACK_ICON) if len(tools) == 1 else FALLBACK_ICON
+    main = [tool for tool in tools if tool not in SUPPORTING_TOOLS]
+    return ICON_OF_TOOL.get(main[0], FALLBACK_ICON) if len(main) == 1 else FALLBACK_ICON

@@ -1,6 +1,7 @@
 // Records a voice message. It becomes an attached file; where recordings are transcribed, the
 // words are put into the composer, to be checked before they are sent.
 
+import { isComposing } from "./keys.js";
 import { add, refresh } from "./uploads.js";
 
 const form = document.getElementById("ask");
@@ -19,7 +20,7 @@ export function offerRecording() {
   place.querySelector("[data-done]").addEventListener("click", () => finish(true));
   place.querySelector("[data-discard]").addEventListener("click", () => finish(false));
   panel.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
+    if (event.key !== "Escape" || isComposing(event)) return;
     event.preventDefault();
     event.stopPropagation();
     finish(false);

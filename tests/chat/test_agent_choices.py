@@ -59,8 +59,8 @@ def test_a_chat_keeps_the_agent_that_answered_last(person, agents):
 def test_a_card_says_what_an_agent_works_with(person, agents):
     found = offered(person)
 
-    assert found["helper"].abilities == "3 tools"
-    assert found["librarian"].abilities == "search"
+    assert found["helper"].abilities == "5 tools"
+    assert found["librarian"].abilities == "read_document, search"
     assert found["lead"].abilities == "3 agents"
     assert found["panel"].abilities == "2 agents"
     icons = {name: choice.icon for name, choice in found.items()}
@@ -85,7 +85,7 @@ def test_tools_and_agents_a_user_cannot_use_are_not_on_the_card(person, agents):
 
     found = offered(person)
 
-    assert found["helper"].abilities == "calculator, search"
+    assert found["helper"].abilities == "4 tools"
     assert found["lead"].abilities == "2 agents"
     assert "reporter" not in found
     assert all("products" not in example for example in found["helper"].examples)

@@ -120,6 +120,7 @@ class _Conversation:
             if "progress" in message:
                 self.done, self.total = message["progress"]
             if "done" in message:
+                self._check()  # a short file is over before anything was reported
                 return ParsedDocument(parts=parts, **message["done"])
         raise UnreadableDocument(self._why_ended())
 

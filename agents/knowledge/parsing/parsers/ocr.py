@@ -56,7 +56,7 @@ def _engine() -> Any:
     if not is_available():
         raise UnreadableDocument(MISSING)
     _allow_more_memory()
-    logging.disable(logging.WARNING)
+    logging.getLogger("RapidOCR").setLevel(logging.ERROR)
     from rapidocr import RapidOCR
 
     # This process has a low priority, so that it only uses cores that are free.
