@@ -384,3 +384,11 @@ async def test_a_failed_query_keeps_earlier_results(tools):
     assert answer == (
         "The revenue is **20,233**.\n\nThe `calculator` tool failed: It is broken."
     )
+
+
+def test_the_text_of_attached_files_is_not_part_of_the_question():
+    asked = "<attached_files>\nWeeks of leave: 18\n</attached_files>\n\nHow many weeks?"
+
+    [exchange] = conversation._exchanges([{"role": "user", "content": asked}])
+
+    assert exchange.question.text == "How many weeks?"

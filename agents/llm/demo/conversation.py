@@ -26,6 +26,7 @@ _NO_ANSWER = "(No answer: "
 DECLINED = ApprovalDecision(is_approved=False).refusal.partition(".")[0]
 LOST = ApprovalDecision(is_approved=False).outcome.partition(".")[0]
 _QUOTED = re.compile(r"\ASaid before:\n.*\n\nQuestion: ", re.DOTALL)
+_FILES = re.compile(r"\s*<attached_files>.*?(?:</attached_files>|\Z)\s*", re.DOTALL)
 _JAPANESE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
 _PARTICLES = re.compile(r"[はがをにでのへ](?![ぁ-ん])|です|ます|ください|して|した|ない")
 _CONTINUE = re.compile(LIBRARY["words"]["continue"])
@@ -207,9 +208,14 @@ def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
     users = [at for at in users if not message_text(messages[at]).startswith(_OBSERVATION)]
     parts = [(messages[a], messages[a + 1 : b]) for a, b in pairwise([*users, len(messages)])]
     # A handed-off task may quote the conversation before its question.
-    questions = [(re.sub(_QUOTED, "", message_text(first)), rest) for first, rest in parts]
+    questions = [(_question_text(first), rest) for first, rest in parts]
     exchanges = [_Exchange(Question(text[:MAX_QUESTION]), rest) for text, rest in questions]
     return exchanges or [_Exchange(Question(""), messages)]
+
+
+def _question_text(message: Message) -> str:
+    """Return what the user asked, without the text of attached files."""
+    return _QUOTED.sub("", _FILES.sub("", message_text(message)))
 
 
 def _current(exchanges: Sequence[_Exchange]) -> list[_Exchange]:
