@@ -55,7 +55,7 @@ def serve(
     inline_types: frozenset[str] = frozenset(INLINE_TYPES),
     headers: Mapping[str, str] | None = None,
 ) -> HttpResponseBase:
-    """Return a file to somebody who was allowed to read it; check that before.
+    """Return a file as a response; the caller has checked that the user can read it.
 
     Only harmless types are displayed, everything else is downloaded.
     """

@@ -108,7 +108,7 @@ def set_readers(collection: Collection, by: User, groups: Iterable[int], is_open
         raise SharingRejected(_("Only administrators can share with everyone."))
     offered = set(sharable_groups(by).values_list("pk", flat=True))
     before = set(collection.groups.values_list("pk", flat=True))
-    # Groups that somebody else chose stay unless they are unchecked.
+    # Groups that another administrator chose stay unless they are unchecked.
     after = set(groups) & (offered | before)
     if after == before and is_open == collection.is_open:
         return

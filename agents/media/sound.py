@@ -10,7 +10,7 @@ from pathlib import Path
 from django.utils.translation import gettext_noop
 
 NEARLY_SILENT = gettext_noop("No speech was found: the recording is nearly silent.")
-# The loudest tenth of a second of somebody who speaks is far above this.
+# The loudest tenth of a second of speech is far above this.
 SILENT_DECIBELS = -50.0
 WINDOWS_A_SECOND = 10
 FULL_SCALE = 32_768

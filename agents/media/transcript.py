@@ -37,7 +37,7 @@ class Transcript:
 
     @property
     def text(self) -> str:
-        """The words alone, as somebody would write them."""
+        """The words alone, as plain text."""
         parts = [segment.text for segment in self.segments]
         return ("" if self.language == "ja" else " ").join(parts).strip()
 
@@ -75,7 +75,7 @@ def _spoken(found: Iterable[Any]) -> Iterator[Segment]:
 
 
 def _is_imagined(raw: Mapping[str, Any]) -> bool:
-    """Whether a model wrote words where nobody spoke, as Whisper does in silence."""
+    """Whether a model invented words, as Whisper does in silence."""
     silence = _number(raw.get("no_speech_prob"), 0.0)
     sureness = _number(raw.get("avg_logprob"), 0.0)
     is_quiet = silence > SURELY_NO_SPEECH or (silence > NO_SPEECH and sureness < UNSURE)

@@ -80,7 +80,7 @@ def _prepared(path: Path, mime_type: str, folder: Path, report: Report) -> tuple
 
 
 def _check_level(path: Path, mime_type: str, folder: Path, report: Report) -> None:
-    """Refuse silence, in which models hear words that nobody said."""
+    """Refuse silence, in which models invent words."""
     options = ["-vn", "-t", str(MAX_SECONDS), "-af", "volumedetect", "-f", "null", "-"]
     said = ffmpeg.run(
         path, mime_type, options, folder, seconds=COMPRESS_SECONDS, report=report, may_fail=True

@@ -82,7 +82,7 @@ def clean_name(name: str) -> str:
 def _check_limits(user: User) -> None:
     unsent = Attachment.objects.unsent_by(user)
     if unsent.count() >= MAX_UNSENT:
-        # The oldest make room: a composer that nobody came back to.
+        # The oldest make room: they belong to an abandoned composer.
         for old in unsent.order_by("pk")[:1]:
             old.delete()
     recent = timezone.now() - timedelta(minutes=1)
@@ -131,7 +131,7 @@ def _save(
 
 
 def delete_unsent() -> None:
-    """Delete files that nobody sent for a week."""
+    """Delete files that were uploaded a week ago and never sent."""
     before = timezone.now() - timedelta(days=UNSENT_DAYS)
     for old in Attachment.objects.filter(message=None, created_at__lt=before).iterator():
         old.delete()

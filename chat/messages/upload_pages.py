@@ -77,7 +77,7 @@ def retry(request: UserRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def file(request: UserRequest, pk: int) -> HttpResponseBase:
-    """Return a file to somebody who can see its chat, or to the user who hasn't sent it."""
+    """Return a file to users who can see its chat, or to the user who hasn't sent it."""
     rows = Attachment.objects.for_user(request.user).select_related("file")
     row = get_object_or_404(rows, pk=pk)
     if request.GET.get("size") == "thumbnail" and images.has_thumbnail(row.file):

@@ -79,7 +79,7 @@ def delete(project: Project) -> None:
     """Delete a project with its documents and memory; its chats stay, without it."""
     for collection in Collection.objects.filter(topic=project.topic, deleted_at=None):
         deletion.delete_collection(collection)
-        # Restored alone, it would belong to nobody.
+        # Restored alone, it would have no owner.
         Collection.objects.filter(pk=collection.pk).update(topic="", owner=project.owner)
     project.delete()
 

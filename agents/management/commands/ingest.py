@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
 
 def find_collection(name: str) -> Collection:
-    """Return the installation's collection of this name; a new one is open to nobody yet."""
+    """Return the installation's collection of this name; a new one has no readers yet."""
     found, _ = Collection.objects.get_or_create(
         name=name, owner=None, topic="", deleted_at=None
     )
