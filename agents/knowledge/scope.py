@@ -47,12 +47,14 @@ def for_run(
     An agent can have a choice of collections (`chosen`, if it isn't saved yet), and never sees
     more than the user. `topics` are those of its project. Without a user, it sees what is open.
     """
-    library = _visible_to(user).library()
+    visible = _visible_to(user)
+    library = visible.library()
     if chosen is None:
         chosen = _chosen_by(agent)
     if chosen:
         library = library.filter(pk__in=chosen)
-    own = Collection.objects.filter(topic__in={topic, *topics} - {""}, deleted_at=None)
+    # A run can outlast its user's membership: it may wait for days for an approval.
+    own = visible.filter(topic__in={topic, *topics} - {""})
     return _scope(library, own)
 
 

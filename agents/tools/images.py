@@ -103,6 +103,7 @@ class DescribeImageTool:
         "required": ["name"],
     }
     effect = "read"
+    is_untrusted = True  # anyone can have written the text in an image
 
     def __init__(self, describe: Describe) -> None:
         self.describe = describe

@@ -6,8 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents import knowledge
+from agents.catalog.agent_factory import search_tools
 from agents.knowledge import scope
-from agents.models import Agent, Collection, CollectionShare, Membership
+from agents.models import Agent, Collection, CollectionShare, Membership, Run
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
@@ -102,11 +103,26 @@ def test_an_agent_searches_its_own_collections_and_no_more_than_the_user_can_ope
     assert found_by(user, agent, chosen={hidden.pk}) == set()
 
 
-def test_a_deactivated_user_finds_only_what_the_chat_has(django_user_model):
+def test_a_deactivated_user_finds_nothing(django_user_model):
     user = django_user_model.objects.create(username="gone", is_active=False)
     add_collection("handbook", is_open=True)
+    add_collection("chat.1", topic="chat.1", owner=user)
 
-    assert found_by(user) == set()
+    assert found_by(user, topic="chat.1") == set()
+
+
+def test_a_former_member_finds_nothing_of_the_chat_and_project(django_user_model):
+    user = django_user_model.objects.create(username="ann")
+    for topic in ("chat.1", "project.1"):
+        add_collection(topic, topic=topic)
+        Membership.objects.create(topic=topic, user=user)
+    run = Run(user=user, topic="chat.1", project_id=1)
+    assert len(search_tools._own_files(run).collections) == 2
+
+    Membership.objects.filter(user=user).delete()
+
+    assert found_by(user, topic="chat.1", topics=["project.1"]) == set()
+    assert not search_tools._own_files(run)
 
 
 def test_named_collections_are_only_ever_intersected_with_the_scope():

@@ -143,3 +143,7 @@ async def test_an_image_of_another_chat_does_not_exist(run, topic):
     result = await describe(topic, name="chart.png")
     assert "This chat has no image named 'chart.png'" in result.error
     assert "There are no images." in result.error
+
+
+def test_text_in_an_image_is_untrusted_like_other_text_from_outside():
+    assert BUILT_IN_TOOLS["describe_image"]().is_untrusted

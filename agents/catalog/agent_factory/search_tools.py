@@ -64,7 +64,7 @@ def _own_files(run: Run) -> Scope:
     if not run.topic:
         return Scope(frozenset())
     project = next(iter(_project_topics(run)), run.topic)
-    return Scope(frozenset(topic_collections(run.topic, project)))
+    return Scope(frozenset(topic_collections(run.user_id, run.topic, project)))
 
 
 def _project_topics(run: Run) -> list[str]:
