@@ -43,6 +43,10 @@ SEARCHABLE = (
     "outline and its beginning."
 )
 QUERYABLE = "Its rows can be queried with SQL in the tool query_files; use it for figures."
+RECORDED = (
+    "This is what is said and seen in the recording. With what you take from it, write the "
+    "time of that line in brackets, such as [01:23]: the user can play it from there."
+)
 UNREAD = "Its text couldn't be read: {problem}"
 LATE = "It is still being read. Say that it isn't available yet."
 GONE = "It was deleted."
@@ -201,7 +205,8 @@ def _document_part(ref: FileRef, documents: Mapping[int, Document], budget: _Bud
     is_short = tokens <= min(WHOLE_TOKENS, budget.tokens)
     budget.tokens -= tokens if is_short else 0
     text = _whole_text(document) if is_short else _beginning(document)
-    note = f"{QUERYABLE}\n\n" if ref["kind"] == "table" else ""
+    notes = {"table": QUERYABLE, "audio": RECORDED, "video": RECORDED}
+    note = f"{notes[ref['kind']]}\n\n" if ref["kind"] in notes else ""
     return _file(ref["name"], note + text, **about)
 
 

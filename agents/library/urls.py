@@ -20,6 +20,7 @@ urlpatterns = [
     path("library/<int:pk>/access/suggestions/", sharing.suggest, name="suggest"),
     path("library/documents/<int:pk>/", documents.document, name="document"),
     path("library/documents/<int:pk>/file/", documents.file, name="file"),
+    path("library/documents/<int:pk>/transcript/", documents.transcript, name="transcript"),
     path("library/documents/<int:pk>/retry/", documents.retry, name="retry"),
     path("library/documents/<int:pk>/cancel/", documents.cancel, name="cancel"),
 ]

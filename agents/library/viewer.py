@@ -13,7 +13,9 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from agents.files.serving import INLINE_TYPES
 from agents.models import Chunk, Document, DocumentPart
+from agents.web.presentation import recordings
 
 from .highlight import render_marked
 
@@ -22,7 +24,7 @@ MAX_PAGE_CHARS = 40_000
 MAX_PARTS = 30
 MAX_HITS = 60
 SNIPPET_CHARS = 60
-TIME_CODE = re.compile(r"\[?\b(?:(\d{1,2}):)?(\d{1,2}):(\d{2})\b\]?")
+MAX_MARK_CHARS = len("[00:00:00]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,7 @@ class Place:
     end: int | None = None
     text: str = ""  # of the passage, which the PDF viewer searches for
     is_lost: bool = False  # the passage is no longer in the document
+    seconds: int | None = None  # of a recording, from where it is played
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +91,27 @@ class DocumentView:
     def media(self) -> str:
         """The element that plays or displays the original, if there is one."""
         kind = self.document.mime_type.partition("/")[0]
-        is_safe = kind in {"image", "audio", "video"} and "svg" not in self.document.mime_type
+        is_safe = self.document.mime_type in INLINE_TYPES
         return kind if is_safe and self.document.file_id is not None else ""
+
+    @property
+    def is_unplayable(self) -> bool:
+        """Whether it is a recording in a format that browsers don't play."""
+        is_recording = self.document.mime_type.startswith(("audio/", "video/"))
+        return is_recording and self.document.file_id is not None and not self.media
+
+    @property
+    def file_url(self) -> str:
+        """The original; a recording starts at the place."""
+        url = reverse("library:file", args=[self.document.pk])
+        return f"{url}#t={self.place.seconds}" if self.place.seconds else url
 
 
 def find_place(document: Document, query: QueryDict) -> Place:
     """Return the place that a link names; ids that aren't in this document lead nowhere."""
+    moment = _number(query.get("t"))
+    if moment is not None:
+        return _place_at(document, moment)
     chunk = _number(query.get("chunk"))
     if chunk is not None:
         if (found := document.chunks.filter(pk=chunk).first()) is not None:
@@ -101,15 +119,47 @@ def find_place(document: Document, query: QueryDict) -> Place:
         return Place(part=_number(query.get("part")) or 1, is_lost=True)
     start, end = _number(query.get("start")), _number(query.get("end"))
     part = _number(query.get("part")) or 1
-    text = ""
-    if start is not None and end is not None and start < end:
-        row = document.parts.filter(number=part).first()
-        text = row.text[start:end] if row else ""
-    return Place(part=part, start=start, end=end, text=text)
+    row = document.parts.filter(number=part).first()
+    if row is None or start is None or end is None or start >= end:
+        return Place(part=part, start=start, end=end)
+    seconds = _seconds_at(row, start)
+    return Place(part=part, start=start, end=end, text=row.text[start:end], seconds=seconds)
 
 
 def _place_of(chunk: Chunk) -> Place:
-    return Place(part=chunk.part, start=chunk.start, end=chunk.end, text=chunk.text)
+    row = chunk.document.parts.filter(number=chunk.part).first()
+    return Place(
+        part=chunk.part,
+        start=chunk.start,
+        end=chunk.end,
+        text=chunk.text,
+        seconds=_seconds_at(row, chunk.start) if row is not None else None,
+    )
+
+
+def _seconds_at(row: DocumentPart, start: int) -> int | None:
+    """Return when in a recording the text at this place is said."""
+    if row.kind != DocumentPart.Kind.CLIP:
+        return None
+    marks = recordings.MARK.finditer(row.text, 0, start + MAX_MARK_CHARS)
+    earlier = [found for found in marks if found.start() <= start]
+    return recordings.to_seconds(earlier[-1]) if earlier else clip_seconds(row)
+
+
+def _place_at(document: Document, seconds: int) -> Place:
+    """Return the line of a transcript that is said at this time."""
+    place = Place(seconds=seconds)
+    for row in document.parts.filter(kind=DocumentPart.Kind.CLIP):
+        for found in recordings.MARK.finditer(row.text):
+            if recordings.to_seconds(found) > seconds:
+                return place
+            end = row.text.find("\n", found.end())
+            end = len(row.text) if end < 0 else end
+            text = row.text[found.start() : end]
+            place = Place(
+                part=row.number, start=found.start(), end=end, text=text, seconds=seconds
+            )
+    return place
 
 
 def _number(text: str | None) -> int | None:
@@ -228,6 +278,8 @@ def _part_view(
         place.start if is_here else None,
         place.end if is_here else None,
     )
+    if row.kind == DocumentPart.Kind.CLIP and row.document.file_id is not None:
+        html = recordings.link_moments(html, recordings.from_document(row.document))
     return PartView(
         number=row.number,
         title=part_title(row),
@@ -242,11 +294,8 @@ def clip_seconds(row: DocumentPart) -> int | None:
     """Return when a clip begins, from its label or the start of its text."""
     if row.kind != DocumentPart.Kind.CLIP:
         return None
-    found = TIME_CODE.search(row.label) or TIME_CODE.match(row.text)
-    if found is None:
-        return None
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return hours * 3600 + minutes * 60 + seconds
+    found = recordings.TIME.search(row.label) or recordings.MARK.match(row.text)
+    return recordings.to_seconds(found) if found else None
 
 
 def part_title(row: DocumentPart) -> str:

@@ -2,8 +2,12 @@
 
 from django import template
 from django.conf import settings
+from django.utils.safestring import SafeString
 
 from agents.media import services
+from agents.media.transcript import time_code
+from agents.web.presentation.evidence import Source
+from agents.web.presentation.recordings import MARK, Recording, to_seconds
 
 register = template.Library()
 
@@ -12,6 +16,18 @@ register = template.Library()
 def can_transcribe() -> bool:
     """Whether recordings become text here."""
     return services.can_transcribe()
+
+
+@register.simple_tag
+def play_passage(recordings: tuple[Recording, ...], source: Source) -> SafeString:
+    """Return a link that plays a recording where a passage of it begins."""
+    wanted = source.passage.document if source.passage is not None else None
+    recording = next((each for each in recordings if each.document == wanted), None)
+    first = MARK.search(source.text)
+    if recording is None or first is None:
+        return SafeString()
+    seconds = to_seconds(first)
+    return recording.link(seconds, time_code(seconds))
 
 
 @register.simple_tag

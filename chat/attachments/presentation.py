@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 
 from agents.catalog.file_context import is_whole
 from agents.engine.attachments import format_size
+from agents.files.serving import INLINE_TYPES
 from agents.models import Document
 from chat.models import Attachment
 
@@ -28,6 +29,21 @@ class FileView:
     @property
     def url(self) -> str:
         return reverse("chat:file", args=[self.row.pk])
+
+    @property
+    def player(self) -> str:
+        """Return the element that plays it: `audio`, `video`, or nothing."""
+        is_playable = self.row.mime_type in INLINE_TYPES
+        return self.row.kind if is_playable and self.row.kind in {"audio", "video"} else ""
+
+    @property
+    def transcript(self) -> str:
+        """Return the address of a recording's transcript, if it has one."""
+        document = self.row.document
+        is_read = document is not None and document.indexed_at is not None
+        is_recording = self.row.kind in {"audio", "video"}
+        is_there = is_read and is_recording
+        return reverse("library:transcript", args=[self.row.document_id]) if is_there else ""
 
     @property
     def thumbnail(self) -> str:

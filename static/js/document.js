@@ -1,7 +1,13 @@
-// The document viewer: goes to the linked passage, and plays recordings from a clip.
+// The document viewer: goes to the linked passage, and plays recordings from a line.
+
+import { playRecordings } from "./player.js";
 
 const place = document.getElementById("place");
 const player = document.getElementById("player");
+const moments = [...document.querySelectorAll(".document-text a.moment")];
+const starts = moments.map((moment) => Number(moment.dataset.play.split("#t=")[1]));
+
+playRecordings();
 
 // Screen readers start at the passage, too.
 if (place && location.hash === "#place") place.focus({ preventScroll: true });
@@ -11,6 +17,15 @@ document.addEventListener("click", ({ target }) => {
   if (!clip || !player) return;
   player.currentTime = Number(clip.dataset.seconds);
   player.play();
+});
+
+// Marks the line that is being played.
+player?.addEventListener("timeupdate", () => {
+  const next = starts.findIndex((start) => start > player.currentTime + 0.2);
+  const current = moments[(next < 0 ? moments.length : next) - 1];
+  if (!current || current.hasAttribute("aria-current")) return;
+  for (const moment of moments) moment.removeAttribute("aria-current");
+  current.setAttribute("aria-current", "time");
 });
 
 // A narrow page has room for the text only.

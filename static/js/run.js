@@ -3,6 +3,7 @@
 import { mark, start as decide } from "./decisions.js";
 import { showEvidence } from "./evidence.js";
 import { keepPlan } from "./plans.js";
+import { playRecordings } from "./player.js";
 import { enhanceProse } from "./prose.js";
 
 const root = document.documentElement;
@@ -22,6 +23,7 @@ export function start() {
   addCopyButtons(document);
   enhanceProse();
   showEvidence();
+  playRecordings();
   if (root.dataset.density === "everything") openSteps(document, true);
 }
 

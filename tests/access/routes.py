@@ -196,6 +196,7 @@ ROUTES = {
     "library/<int:pk>/access/suggestions/": read(NOBODY),  # unless suggestions are enabled
     "library/documents/<int:pk>/": read(MEMBERS),
     "library/documents/<int:pk>/file/": read(MEMBERS),
+    "library/documents/<int:pk>/transcript/": read(MEMBERS),
     "library/documents/<int:pk>/retry/": change(WRITERS, READER),
     "library/documents/<int:pk>/cancel/": change(WRITERS, READER),
     "approvals/": read(ACCOUNTS),

@@ -139,6 +139,14 @@ def document(request: UserRequest, pk: int) -> HttpResponse:
     return render(request, "library/document.html", context)
 
 
+@require_GET
+def transcript(request: UserRequest, pk: int) -> HttpResponse:
+    """Return a recording's transcript for a chat, with times that play it."""
+    found = _get_document(request, pk)
+    view = viewer.build(found, viewer.Place())
+    return render(request, "library/_transcript.html", {"view": view})
+
+
 def _back_url(request: UserRequest) -> str:
     """Return the page of ours that linked here."""
     referrer = urlsplit(request.headers.get("Referer", ""))

@@ -17,6 +17,7 @@ from ..markdown import (
     render_excerpt,
     render_markdown,
 )
+from ..recordings import Recording, find_recordings, has_times, link_times
 from ..structured_output import OutputView, build_output_view
 from .rows import RunRows
 
@@ -24,6 +25,8 @@ from .rows import RunRows
 FULL_ANSWER_PLACES = {"compare", "shared"}
 # Pages whose answers have links to the steps.
 EVIDENCE_PLACES = {"chat", "trace", "shared"}
+# Pages whose readers can open the chat's files.
+PLAYING_PLACES = {"chat", "trace"}
 
 
 class RunAnswer(RunRows):
@@ -50,10 +53,22 @@ class RunAnswer(RunRows):
             return Evidence(html)
         if self.place == "shared":  # without links to documents
             return find_evidence(html, self.sources, STEP_LINK)
+        if self.recordings:
+            html = link_times(html, self.recordings)
         page = trace_url(self.run.pk)
         return find_evidence(
             html, self.sources, f"{page}{STEP_LINK}", documents=f"{page}sources/"
         )
+
+    @cached_property
+    def recordings(self) -> tuple[Recording, ...]:
+        """The recordings that times in the answer are of; most answers have no times."""
+        if self.place not in PLAYING_PLACES or self.masker is not None:
+            return ()
+        is_read = any(one.passage and one.passage.kind == "clip" for one in self.sources)
+        if not is_read and not has_times(self.run.answer):
+            return ()
+        return find_recordings(self.run, self.sources)
 
     @property
     def has_evidence(self) -> bool:
