@@ -133,7 +133,7 @@ def _place_of(chunk: Chunk) -> Place:
         start=chunk.start,
         end=chunk.end,
         text=chunk.text,
-        seconds=_seconds_at(row, chunk.start) if row is not None else None,
+        seconds=_seconds_at(row, chunk.start or 0) if row is not None else None,
     )
 
 
