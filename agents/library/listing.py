@@ -91,6 +91,12 @@ class DocumentRow:
         return document_facts(self.document)
 
     @property
+    def has_other_name(self) -> bool:
+        """Whether the file's name says more than its title and type."""
+        name, title = self.document.name, self.document.title
+        return title not in {name, name.rpartition(".")[0]}
+
+    @property
     def icon(self) -> str:
         if self.document.url:
             return "globe"
@@ -120,16 +126,27 @@ class DocumentRow:
 
 
 def document_facts(document: Document) -> list[str]:
-    pages = document.pages
     facts = [
         type_label(document),
-        ngettext("%(count)d page", "%(count)d pages", pages) % {"count": pages}
-        if pages
-        else "",
+        count_parts(document),
         format_size(document.size) if document.size else "",
         str(document.get_language_display()) if document.language else "",
     ]
     return [fact for fact in facts if fact]
+
+
+def count_parts(document: Document) -> str:
+    """Return how many pages, slides or sheets it has; an image has none."""
+    count, ending = document.pages, document.name.rpartition(".")[2].lower()
+    if not count or document.mime_type.startswith("image/"):
+        return ""
+    if ending in {"pptx", "ppt", "odp"}:
+        text = ngettext("%(count)d slide", "%(count)d slides", count)
+    elif ending in {"xlsx", "xls", "ods"}:
+        text = ngettext("%(count)d sheet", "%(count)d sheets", count)
+    else:
+        text = ngettext("%(count)d page", "%(count)d pages", count)
+    return text % {"count": count}
 
 
 def type_label(document: Document) -> str:

@@ -18,7 +18,10 @@ MAX_QUERY_CHARS = 300
 MAX_HITS = 20
 EXCERPT_CHARS = 320
 # Marks of Markdown that say nothing in an excerpt.
-MARKUP = re.compile(r"^[ \t]*#{1,6} |[|`*]+|^[ \t|:-]{3,}$", re.MULTILINE)
+MARKUP = re.compile(
+    r"^[ \t|:-]{3,}$|^[ \t]*(?:#{1,6}|[-*+]|\|)[ \t]|[ \t]*\|[ \t]*$|[`*]+", re.MULTILINE
+)
+CELL_EDGE = re.compile(r"[ \t]+\|[ \t]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,7 @@ def _hits(passages: list[Passage], words: str) -> list[Hit]:
 
 def excerpt(text: str, words: str) -> SafeString:
     """Return the part of a passage around the first of the words, with these marked."""
-    text = " ".join(MARKUP.sub(" ", text).split())
+    text = " ".join(CELL_EDGE.sub(" · ", MARKUP.sub(" ", text)).split())
     terms = sorted(set(words.split()), key=len, reverse=True)[:12]
     pattern = re.compile("|".join(map(re.escape, terms)), re.IGNORECASE)
     first = pattern.search(text)

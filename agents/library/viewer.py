@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,8 @@ from django.db.models import Q
 from django.db.models.functions import Length
 from django.http import QueryDict
 from django.urls import reverse
-from django.utils.safestring import SafeString
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from agents.files.serving import INLINE_TYPES
@@ -181,7 +182,18 @@ def build(document: Document, place: Place, offset: int = 0) -> DocumentView:
         _fill_with_piece(view, document.parts.get(number=numbers[at][0]), numbers, at)
     else:
         _fill_with_parts(view, numbers, at)
+    _drop_title(view)
     return view
+
+
+def _drop_title(view: DocumentView) -> None:
+    """Leave out a first heading that repeats the document's title, which is above it."""
+    if not view.parts or view.previous_url:
+        return
+    first = view.parts[0]
+    pattern = rf"\s*<h([1-6])[^>]*>{re.escape(escape(view.document.title))}</h\1>"
+    if found := re.match(pattern, first.html):
+        view.parts[0] = replace(first, html=mark_safe(first.html[found.end() :]))
 
 
 def _passages_as_parts(document: Document, place: Place) -> list[PartView]:
@@ -339,12 +351,27 @@ def _hit(document: Document, row: DocumentPart, start: int, end: int) -> Hit:
     return Hit(
         number=row.number,
         title=part_title(row),
-        before=_one_line(text[max(0, start - SNIPPET_CHARS) : start]),
+        before=_before(text, start),
         found=text[start:end],
-        after=_one_line(text[end : end + SNIPPET_CHARS]),
+        after=_after(text, end),
         place=Place(part=row.number, start=start, end=end, text=text[start:end]),
         url=f"{_part_url(document, row.number)}&start={start}&end={end}#place",
     )
+
+
+def _before(text: str, start: int) -> str:
+    """Return the words before a hit, from the beginning of one."""
+    first = start - SNIPPET_CHARS
+    if first <= 0:
+        return _one_line(text[:start])
+    return "…" + re.sub(r"^[a-zA-Z0-9]*\W?", "", _one_line(text[first:start]))
+
+
+def _after(text: str, end: int) -> str:
+    """Return the words after a hit, to the end of one."""
+    if end + SNIPPET_CHARS >= len(text):
+        return _one_line(text[end:])
+    return re.sub(r"\W?[a-zA-Z0-9]*$", "", _one_line(text[end : end + SNIPPET_CHARS])) + "…"
 
 
 def _one_line(text: str) -> str:

@@ -1,6 +1,7 @@
 // The document viewer: goes to the linked passage, and plays recordings from a line.
 
 import { playRecordings } from "./player.js";
+import { makeFocusable } from "./prose_tables.js";
 
 const place = document.getElementById("place");
 const player = document.getElementById("player");
@@ -27,6 +28,8 @@ player?.addEventListener("timeupdate", () => {
   for (const moment of moments) moment.removeAttribute("aria-current");
   current.setAttribute("aria-current", "time");
 });
+
+document.querySelectorAll("#document-text .table-box").forEach(makeFocusable);
 
 // A narrow page has room for the text only.
 if (matchMedia("(max-width: 52rem)").matches) document.querySelector("details.document-index")?.removeAttribute("open");

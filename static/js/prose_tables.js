@@ -26,7 +26,7 @@ export function addTableTools(within) {
 }
 
 // Only what scrolls needs the keyboard.
-function makeFocusable(scroll) {
+export function makeFocusable(scroll) {
   const check = () => {
     if (scroll.scrollWidth <= scroll.clientWidth && scroll.scrollHeight <= scroll.clientHeight) return;
     scroll.tabIndex = 0;

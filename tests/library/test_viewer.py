@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents.library import viewer
-from agents.models import Collection
+from agents.library import listing, passages, viewer
+from agents.models import Collection, Document
 from tests.library.conftest import add_document
 
 pytestmark = pytest.mark.django_db
@@ -117,3 +117,39 @@ def test_a_document_of_a_chat_is_open_to_its_members_only(ada, eve, person):
 
     assert ada.get(url).status_code == 200
     assert eve.get(url).status_code == 404
+
+
+def test_a_heading_that_repeats_the_title_is_left_out(collection):
+    document = add_document(collection, "# Tea & time\n\nGreen tea.", source="Tea & time")
+
+    assert "<h" not in viewer.build(document, viewer.Place()).parts[0].html
+
+
+def test_a_document_that_failed_can_be_tried_again_from_its_page(ada, collection):
+    document = Document.objects.create(
+        collection=collection, source="a.docx", title="a", status="failed", problem="Broken."
+    )
+
+    page = open_document(ada, document)
+
+    assert f"/library/documents/{document.pk}/retry/" in page
+    assert "Search in this document" not in page
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.pptx", "2 slides"),
+        ("a.xlsx", "2 sheets"),
+        ("a.pdf", "2 pages"),
+        ("a.docx", "2 pages"),
+    ],
+)
+def test_parts_are_counted_in_the_words_of_their_format(name, text):
+    assert listing.count_parts(Document(source=name, pages=2)) == text
+
+
+def test_an_excerpt_of_a_table_has_no_markup():
+    text = "- First\n\n| Land | Days |\n|---|---|\n| Japan | 2 |"
+
+    assert passages.excerpt(text, "japan") == "First Land · Days <mark>Japan</mark> · 2"
