@@ -52,7 +52,6 @@ def _tool(path: Path) -> DatabaseTool:
     tool = DatabaseTool(f"sqlite:///{path}")
     tool.name = TOOL_NAME
     tool.description = f"The tables in the user's attached files. {tool.description}"
-    tool.is_untrusted = True
     return tool
 
 

@@ -1,6 +1,6 @@
 """An agent's memory during a run: messages and steps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -51,6 +51,11 @@ class AgentState:
                 self._messages[at] = {**message, "content": replace_surrogates(instead)}
                 return
 
+    def map_material(self, change: Callable[[str], str]) -> None:
+        """Change the text of files, in the question and in earlier messages."""
+        self._messages = [_map_material(message, change) for message in self._messages]
+        self.question = _map_material(self.question, change)
+
     def replace_first(self, count: int, messages: Sequence[Message]) -> None:
         """Replace the oldest messages, e.g. by their summary."""
         self._messages[:count] = messages
@@ -89,6 +94,12 @@ class AgentState:
     def _trim(self) -> None:
         if len(self._messages) > self.max_history:
             self._messages = trim_messages(self._messages, self.max_history)
+
+
+def _map_material(message: Message, change: Callable[[str], str]) -> Message:
+    if "material" not in message:
+        return message
+    return {**message, "material": change(message["material"])}
 
 
 def replace_surrogates(text: str) -> str:

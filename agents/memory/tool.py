@@ -119,7 +119,7 @@ def _why_proposed(run: Run, text: str) -> str:
 
 def has_read_others(run: Run) -> bool:
     """Whether anything but the user's words reached the model: now or earlier in the chat."""
-    if any(message.get("role") == "tool" for message in run.history):
+    if run.files or any(m.get("role") == "tool" or "files" in m for m in run.history):
         return True
     calls = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TOOL).exclude(action=NAME)
     return calls.exists() or _has_injected_text(run)

@@ -201,9 +201,9 @@ class Agent(Restricted):
         default=AfterUntrusted.SUSPICIOUS,
         db_default=AfterUntrusted.SUSPICIOUS.value,
         help_text=_(
-            "Documents, web pages and results of HTTP and MCP tools are untrusted. Once a run "
-            "has read some, tools with side effects need the user's approval, also if users "
-            "always allow them."
+            "Documents, files, web pages, database rows and results of HTTP and MCP tools are "
+            "untrusted. Once a run has read some, tools with side effects need the user's "
+            "approval, also if users always allow them."
         ),
     )
     asker_approves_questions = models.BooleanField(

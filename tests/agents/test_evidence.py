@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from agents.models import AgentStep, Run
-from agents.web.presentation import evidence
+from agents.web.presentation import RunView, evidence
 from agents.web.presentation.evidence import annotator, find_evidence, observed, sources
 from agents.web.presentation.evidence.figures import figures_in
 from agents.web.presentation.markdown import render_markdown
@@ -302,3 +302,16 @@ def test_an_answer_can_cite_what_an_earlier_one_found():
 
     [source] = found.cited
     assert (source.number, source.text) == (4, "Press the Stop button.")
+
+
+def test_a_structured_answer_lists_its_sources():
+    run = Run(pk=7, output={"text": "Press Stop [1].", "count": 2}, answer="Press Stop")
+    run.status = Run.Status.COMPLETED
+    view = RunView(run)
+    vars(view)["sources"] = observed([searched()])
+
+    found = view.output_evidence
+
+    assert [source.number for source in found.cited] == [1]
+    assert [source.number for source in found.also_read] == [2]
+    assert not view.has_evidence

@@ -6,7 +6,9 @@ from agents.engine import AgentState, Guardrails, RateLimited, ToolResult
 from agents.engine.events import Event
 from agents.engine.loop.output_schema import OutputSchema
 from agents.engine.testing import Says
+from agents.tools.search import SearchTool
 from tests.engine.conftest import Echo
+from tests.engine.test_material import find
 
 FORM = OutputSchema(
     {
@@ -124,3 +126,55 @@ async def test_every_event_round_trips_through_json(agent):
     assert [e.seq for e in events] == list(range(1, len(events) + 1))
     for event in events:
         assert Event.from_dict(json.loads(json.dumps(event.to_dict()))).type == event.type
+
+
+CITED = OutputSchema(
+    {
+        "type": "object",
+        "properties": {
+            "summary": {"type": "string"},
+            "sources": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+            "count": {"type": "integer"},
+        },
+        "required": ["summary"],
+    }
+)
+
+
+async def cited_output(agent, value):
+    search = Says.call("search", query="ant bee")
+    runtime = agent(
+        search,
+        Says(answer="Done."),
+        Says(answer=json.dumps(value)),
+        tools=[SearchTool(find)],
+        output=CITED,
+    )
+    events = await events_of(runtime)
+    notes = [e.data["numbers"] for e in events if e.data.get("kind") == "citations_removed"]
+    return events[-1].data, notes
+
+
+async def test_unknown_citations_are_removed_from_a_structured_answer(agent):
+    value = {"summary": "Ants [1], bees [7].", "sources": [1, 9], "count": 9}
+
+    end, notes = await cited_output(agent, value)
+
+    assert end["output"] == {"summary": "Ants [1], bees.", "sources": [1], "count": 9}
+    assert "[7]" not in end["answer"]
+    assert notes == [[7, 9]]
+
+
+async def test_a_structured_answer_still_matches_its_schema_without_citations(agent):
+    end, notes = await cited_output(agent, {"summary": "Ants [7].", "sources": [9]})
+
+    assert end["output"] == {"summary": "Ants.", "sources": [9]}
+    assert notes == [[7]]
+
+
+async def test_valid_citations_of_a_structured_answer_stay(agent):
+    value = {"summary": "Ants [1].", "sources": [2]}
+
+    end, notes = await cited_output(agent, value)
+
+    assert (end["output"], notes) == (value, [])

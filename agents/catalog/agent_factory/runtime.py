@@ -46,15 +46,17 @@ async def build(
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
     first, *others = await database.run(load_team, run)
-    everybody = [await _with_tables(run, await with_memory(run, first)), *others]
+    everybody = await _with_tables(run, [await with_memory(run, first), *others])
     team = await _build_team(everybody, registry, asks, run_attachment_store(run), run)
     return team[everybody[0].agent.name]
 
 
-async def _with_tables(run: Run, parts: AgentConfig) -> AgentConfig:
-    """Let the agent query the tables that the user attached, if there are any."""
+async def _with_tables(run: Run, everybody: list[AgentConfig]) -> list[AgentConfig]:
+    """Let the agents query the tables that the user attached, if there are any."""
     tool = await file_tables.build_tool(run) if file_context.has_files(run) else None
-    return parts if tool is None else replace(parts, own=[*parts.own, tool])
+    if tool is None:
+        return everybody
+    return [replace(parts, own=[*parts.own, tool]) for parts in everybody]
 
 
 async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:

@@ -1,14 +1,19 @@
 """Checks the citations of an answer: only what was in the prompt can be cited."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.material.citations import (
-    CITATION,
     CitationCheck,
     check_citations,
-    cited_numbers,
     listed_numbers,
+)
+from agents.engine.material.output_citations import (
+    OutputCheck,
+    check_output_citations,
+    output_numbers,
 )
 
 from .run_state import RunState
@@ -39,7 +44,25 @@ def check_answer(run_state: RunState, text: str) -> CitationCheck:
     return check_citations(text, known | others, is_quoted)
 
 
-def citation_events(run_state: RunState, checked: CitationCheck) -> list[Event]:
+def check_output(
+    run_state: RunState, value: Any, is_valid: Callable[[Any], bool]
+) -> OutputCheck:
+    """Check a structured answer's citations; what the schema requires stays."""
+    material = run_state.material
+    if not material.has_searched:
+        return OutputCheck(value)
+    known = {*material.citable, *material.earlier}
+    check_text = partial(check_answer, run_state)
+    for fields in (True, False):
+        checked = check_output_citations(value, known.__contains__, check_text, fields=fields)
+        if not checked.removed or is_valid(checked.value):
+            return checked
+    return OutputCheck(value)
+
+
+def citation_events(
+    run_state: RunState, checked: CitationCheck, output: Any = None
+) -> list[Event]:
     """Note in the answer's step what was removed, and what it cites of earlier answers."""
     emit, step, events = run_state.emit, run_state.step, list[Event]()
     if run_state.has_checked_citations:
@@ -52,7 +75,8 @@ def citation_events(run_state: RunState, checked: CitationCheck) -> list[Event]:
             step=step,
         )
         events.append(note)
-    if earlier := _earlier_sources(run_state, checked.text):
+    numbers = set(output_numbers(output if output is not None else checked.text))
+    if earlier := _earlier_sources(run_state, numbers):
         note = emit(
             EventType.STATUS, kind=StatusKind.EARLIER_SOURCES, sources=earlier, step=step
         )
@@ -60,12 +84,11 @@ def citation_events(run_state: RunState, checked: CitationCheck) -> list[Event]:
     return events
 
 
-def _earlier_sources(run_state: RunState, text: str) -> list[dict[str, Any]]:
+def _earlier_sources(run_state: RunState, numbers: set[int]) -> list[dict[str, Any]]:
     """Return passages that earlier runs of the chat found and this answer cites."""
     material = run_state.material
     if not material.earlier:
         return []
-    numbers = {n for found in CITATION.finditer(text) for n in cited_numbers(found)}
     cited = sorted(numbers & material.earlier.keys() - material.citable)
     return [
         {**material.sources[n].to_dict(), "text": material.earlier[n][:MAX_EARLIER_CHARS]}

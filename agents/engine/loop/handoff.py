@@ -5,10 +5,11 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from agents.engine.events import Event, EventType
-from agents.engine.state import AgentState
+from agents.engine.state import AgentState, Message
 from agents.engine.tool import ToolInput, ToolResult, text_argument
 
 from .run_state import RunState, rebuild
+from .shared_context import shared_files
 from .termination import Progress, StopReason
 
 MAX_HANDOFF_DEPTH = 3
@@ -26,13 +27,16 @@ class SubAgent(Protocol):
 
     def events(self, run_state: RunState) -> Events: ...
 
+    def fit_files(self, files: Message) -> Message: ...
+
 
 class Handoff:
     """The tool with which an agent hands a task to another agent.
 
     The other agent is built when called, because two agents can refer to each other. With
     `is_role` it is the same agent in another role and may have another agent's name. With
-    `is_first` the caller is a workflow, not an agent, and may have the same name.
+    `is_first` the caller is a workflow, not an agent, and may have the same name. It gets the
+    files of the chat unless it needn't (`reads_files`).
     """
 
     needs_approval = False
@@ -43,7 +47,7 @@ class Handoff:
             "task": {
                 "type": "string",
                 "description": "What to do, with everything the agent needs to know. "
-                "It hasn't seen this chat.",
+                "It hasn't seen this chat, only its files.",
             }
         },
         "required": ["task"],
@@ -58,6 +62,7 @@ class Handoff:
         most_depth: int = MAX_HANDOFF_DEPTH,
         is_role: bool = False,
         is_first: bool = False,
+        reads_files: bool = True,
     ) -> None:
         self.name = f"{HANDOFF_PREFIX}{agent}"
         self.agent = agent
@@ -66,6 +71,7 @@ class Handoff:
         self.most_depth = most_depth
         self.is_role = is_role
         self.is_first = is_first
+        self.reads_files = reads_files
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         """Call the other agent outside of any run."""
@@ -130,20 +136,23 @@ class HandoffRun:
 
     def _sub_agent_events(self) -> Events:
         event_factory = self.caller.emit.child(self.handoff.agent, self.step)
+        sub_agent, state = self.handoff.sub_agent(), AgentState()
+        if self.handoff.reads_files and (files := shared_files(self.caller.state)):
+            state.question = sub_agent.fit_files(files)
         has_started = any(
             event.data.get("parent") == self.step for event in self.caller.recorded_events
         )
         if has_started:
-            run_state = rebuild(self.caller.recorded_events, event_factory, AgentState())
+            run_state = rebuild(self.caller.recorded_events, event_factory, state)
         else:
-            run_state = RunState(event_factory, AgentState(), self.task)
+            run_state = RunState(event_factory, state, self.task)
         run_state.path = self._path
         run_state.budgets = self.caller.budgets
         run_state.material = self.caller.material
         # The other agent spends the same budget.
         ours = self.caller.progress
         run_state.progress = Progress(run_state.progress.calls, ours.used, ours.time)
-        return self.handoff.sub_agent().events(run_state)
+        return sub_agent.events(run_state)
 
 
 def _to_result(agent: str, ending: Mapping[str, Any]) -> ToolResult:

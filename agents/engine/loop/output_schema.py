@@ -85,6 +85,14 @@ class OutputSchema:
         except TooManyChecks:
             raise _decoding_error(TOO_LARGE) from None
 
+    def accepts(self, value: Any) -> bool:
+        """Whether a changed value still matches the schema."""
+        try:
+            self._validate(value)
+        except (OutputDecodingFailed, RecursionError, TooManyChecks):
+            return False
+        return True
+
     @property
     def _openings(self) -> str:
         """Characters that can start the JSON if it is surrounded by text."""

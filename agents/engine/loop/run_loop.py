@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agents.engine.concurrency.thread import run_in_thread_if_large
@@ -15,13 +15,15 @@ from agents.engine.errors import (
 )
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.guardrails.checks import GuardrailResult, Guardrails
+from agents.engine.material import CitationCheck
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState, AgentStep, Message, message_chars
 from agents.engine.turn.assembly import PlanResult, ToolCall, Turn
 
-from .answer_citations import check_answer, citation_events
+from .answer_citations import check_answer, check_output, citation_events
 from .approval import ELICITATION
 from .compaction import Compaction, HistoryCompactor
+from .file_screening import screen_run_files
 from .first_retrieval import retrieval_call
 from .lifecycle_events import (
     error_event,
@@ -32,7 +34,7 @@ from .lifecycle_events import (
 )
 from .model_call import ModelCall
 from .model_step import ModelStep
-from .output_schema import OutputSchema
+from .output_schema import OutputSchema, to_markdown
 from .output_step import OutputStep, ThoughtModelCall
 from .recovery import close_interrupted_calls, last_plan, mark_uncertain_calls
 from .run_state import Data, RunState, compact
@@ -147,8 +149,11 @@ class RunLoop:
         run_state, cut = self.run_state, self.run_state.cut
         if not run_state.recorded_events:
             self.state.add_question(run_state.query)
-        if not cut.is_checked:
-            events = await self._check_input()
+        events = [] if cut.is_checked else await self._check_input()
+        if not run_state.is_over:
+            rules = self.agent.guardrails
+            events += await screen_run_files(run_state, rules, is_new=not cut.is_checked)
+        if not cut.is_checked or run_state.is_over:
             return events if run_state.is_over else [*events, *self._retrieve_first()]
         if run_state.open and cut.is_decided:
             self.next_step = self._tool_step()
@@ -372,9 +377,9 @@ class RunLoop:
         if inspected.is_blocked:
             detail = inspected.result.reason
             return [*events, finish_event(self.run_state, StopReason.BLOCKED, detail=detail)]
-        checked = check_answer(self.run_state, inspected.text) if output is None else None
-        text = inspected.text if checked is None else checked.text
-        events += citation_events(self.run_state, checked) if checked else []
+        checked, output = self._check_citations(inspected.text, output)
+        text = checked.text
+        events += citation_events(self.run_state, checked, output)
         self.state.add_message("assistant", text)
         self.state.add_step(AgentStep(thought=plan.thought))
         reason = StopReason.DEGRADED if self.tool_runner.is_degraded else StopReason.COMPLETED
@@ -383,6 +388,20 @@ class RunLoop:
             *events,
             finish_event(self.run_state, reason, answer=text, detail=detail, output=output),
         ]
+
+    def _check_citations(self, text: str, output: Any) -> tuple[CitationCheck, Any]:
+        """Return the answer and the structured answer with the citations that are valid."""
+        schema = self.agent.output
+        if not self.agent.cites:
+            return CitationCheck(text), output
+        if output is None:
+            return check_answer(self.run_state, text), None
+        is_valid = schema.accepts if schema is not None else lambda _value: True
+        found = check_output(self.run_state, output, is_valid)
+        if text == to_markdown(output):
+            return CitationCheck(to_markdown(found.value), found.removed), found.value
+        checked = check_answer(self.run_state, text)
+        return replace(checked, removed=found.removed or checked.removed), found.value
 
 
 def _is_limit_error(data: Data) -> bool:

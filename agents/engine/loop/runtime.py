@@ -13,7 +13,7 @@ from agents.engine.guardrails.checks import Guardrails
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.resilience.circuit_breaker import Circuits
 from agents.engine.resilience.retry import RetryPolicy
-from agents.engine.state import AgentState, AgentStep
+from agents.engine.state import AgentState, AgentStep, Message
 from agents.engine.tool import ToolRegistry
 
 from .approval import ApprovalPolicy, GrantCheck, UntrustedPolicy
@@ -22,6 +22,7 @@ from .error_filter import ErrorFilter
 from .output_schema import OutputSchema
 from .run_loop import Events, RunLoop
 from .run_state import RunState, rebuild
+from .shared_context import fit_files
 from .termination import ERRORS, StopReason, TerminationPolicy, standard_policy
 from .tool_fallback import FallbackStrategy
 
@@ -73,9 +74,13 @@ class AgentRuntime:
         retrieval_tool: str = "",
         history_limits: HistoryLimits | None = None,
         notes: Sequence[Mapping[str, Any]] = (),
+        cites: bool = True,
         name: str = "agent",
     ) -> None:
-        """`notes` are about the first request, e.g. what the instructions contain and why."""
+        """`notes` are about the first request, e.g. what the instructions contain and why.
+
+        With `cites`, numbers in brackets are citations once the run has searched.
+        """
         self.planner = planner
         self.tools = tool_registry
         self.guardrails = guardrails
@@ -94,6 +99,7 @@ class AgentRuntime:
         self.allows_sampling = allows_sampling
         self.history_limits = history_limits
         self.notes = tuple(notes)
+        self.cites = cites
         self.name = name
 
     async def run(
@@ -168,6 +174,10 @@ class AgentRuntime:
     def run_loop(self, run_state: RunState) -> RunLoop:
         return RunLoop(self, run_state)
 
+    def fit_files(self, files: Message) -> Message:
+        """Return the files of a chat as they fit into this agent's context."""
+        return fit_files(files, self.planner.window, self.planner.count_tokens)
+
     def in_role(self, name: str, instructions: str, output: OutputSchema) -> "AgentRuntime":
         """Return the same model in another role: without tools, with structured output."""
         planners = [self.planner, *self.fallback_planners]
@@ -183,6 +193,7 @@ class AgentRuntime:
             fallback_planners=others,
             circuits=self.circuits,
             attachments=self.attachments,
+            cites=False,  # a plan or a verdict isn't an answer
             name=name,
         )
 

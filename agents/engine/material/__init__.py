@@ -3,6 +3,7 @@
 from .citations import CITATION, CitationCheck, check_citations
 from .delimiters import unwrap, wrap_untrusted
 from .injection import find_instructions
+from .output_citations import output_numbers
 from .run_material import PASSAGE_HEAD, RunMaterial, Source, passage_texts, recorded_sources
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Source",
     "check_citations",
     "find_instructions",
+    "output_numbers",
     "passage_texts",
     "recorded_sources",
     "unwrap",

@@ -155,7 +155,7 @@ class AnswerMerger:
         instructions = INSTRUCTIONS + (JUDGE_INSTRUCTIONS if self.merge == "judge" else "")
         form = OutputSchema(self._answer_schema(), name=AGREEMENT)
         reader = self.context.agent.in_role(name, instructions, form)
-        handoff = Handoff(name, lambda: reader, is_role=True)
+        handoff = Handoff(name, lambda: reader, is_role=True, reads_files=False)
         return HandoffRun(handoff, self._question(), self.context.step_state(number), number)
 
     def _answer_schema(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agents.engine.loop.run_state import RunState, rebuild
+from agents.engine.loop.shared_context import shared_files, with_passages
 from agents.engine.loop.termination import limit_message, tool_limits
 from agents.engine.turn.assembly import ToolCall
 
@@ -24,7 +25,8 @@ def load_recorded_events(run_state: RunState) -> RecordedEvents:
     """Load the recorded events and count the plan's own calls, not those of other agents."""
     recorded = RecordedEvents(run_state.recorded_events)
     for event in recorded.calls(run_state.emit.parent):
-        if event.agent != run_state.emit.agent:
+        # The search before the first step is counted already.
+        if event.agent != run_state.emit.agent or "messages" in event.data:
             continue
         run_state.progress.record(ToolCall(id=event.data["id"], **event.data["function"]))
     return recorded
@@ -67,10 +69,11 @@ class PlanContext:
 
     def step_state(self, step: int, *calls: ToolCall) -> RunState:
         """Return the run state of the work inside this step."""
-        ours = self.run_state
-        run_state = rebuild(
-            self.recorded.tree(step), self.event_factory(step), AgentState(), calls
+        ours, state = self.run_state, AgentState()
+        state.question = with_passages(
+            shared_files(ours.state), ours.state, ours.query, self.agent.retrieval_tool
         )
+        run_state = rebuild(self.recorded.tree(step), self.event_factory(step), state, calls)
         run_state.path, run_state.budgets, run_state.progress = (
             ours.path,
             ours.budgets,

@@ -115,7 +115,7 @@ class OutcomeCheck:
     def _handoff_run(self, number: int) -> HandoffRun:
         schema = OutputSchema(OUTPUT_SCHEMA, name="check")
         judge = self.context.agent.in_role(MONITOR, INSTRUCTIONS, schema)
-        handoff = Handoff(MONITOR, lambda: judge, is_role=True)
+        handoff = Handoff(MONITOR, lambda: judge, is_role=True, reads_files=False)
         return HandoffRun(handoff, self._question(), self.context.step_state(number), number)
 
     def _evaluate_expression(self, expression: str) -> EvaluationResult:

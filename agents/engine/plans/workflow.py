@@ -55,6 +55,10 @@ class WorkflowRunLoop(RunLoop):
         self.context = PlanContext(self.agent, self.run_state, recorded, 1, most)
         return [*events, *self._plan_events(self.context, self.agent.plan)]
 
+    def _retrieve_first(self) -> list[Event]:
+        """Search nothing: a workflow searches where its steps say so."""
+        return []
+
     def _choose_step(self) -> Step:
         return PlanExecution(self.context, self.agent.plan)
 

@@ -177,6 +177,7 @@ RUN_TEMPLATES = (
     _("%(name)s didn't respond within %(seconds)s s."),
     _("%(tool)s returned %(type)s instead of a ToolResult."),
     _("The result was blocked: %(reason)s"),
+    _("The file “%(words)s” was blocked: %(reason)s"),
     _("The arguments aren't a JSON object: %(reason)s."),
     _("%(tool)s is failing, so %(fallback)s was called instead: %(why)s"),
     _("%(tool)s is failing, so %(fallback)s answered instead: %(output)s"),

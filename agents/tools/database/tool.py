@@ -46,7 +46,8 @@ class DatabaseTool:
         "required": ["sql"],
     }
     effect = "read"
-    is_untrusted = False  # an administrator chose the database
+    # An administrator chose the database, but not what others have written into its rows.
+    is_untrusted = True
 
     def __init__(
         self,

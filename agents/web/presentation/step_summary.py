@@ -103,9 +103,10 @@ def _question_summary(row: "StepView") -> str:
 
 
 def _guardrail_summary(row: "StepView") -> str:
-    """Return a guardrail's message, with the tool it is about."""
-    tool, words = row.facts.get("tool", ""), translate(row.step.observation)
-    return f"{tool}: {words}" if tool else words
+    """Return a guardrail's message, with the tool or the file it is about."""
+    words = translate(row.step.observation)
+    about = row.facts.get("tool") or row.facts.get("file")
+    return f"{about}: {words}" if about else words
 
 
 def _task_summary(row: "StepView") -> str:

@@ -4,11 +4,13 @@
 observations. Work is bounded: each module has its limits.
 """
 
+from .annotator import Link
 from .answers import STEP_LINK, Evidence, find_evidence
 from .sources import Source, Sources, observed, sources_of
 
 __all__ = [
     "Evidence",
+    "Link",
     "STEP_LINK",
     "Source",
     "Sources",

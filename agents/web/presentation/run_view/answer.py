@@ -4,10 +4,11 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
 from agents.access.masking import ANSWER_STEP
+from agents.engine.material import output_numbers
 from agents.models import AgentStep
 from agents.runs import event_store
 
-from ..evidence import STEP_LINK, Evidence, Sources, find_evidence, observed, sources_of
+from ..evidence import STEP_LINK, Evidence, Link, Sources, find_evidence, observed, sources_of
 from ..formatting import MAX_ROW_CHARS, MAX_SHOWN_CHARS, format_value
 from ..links import text_url, trace_url
 from ..markdown import (
@@ -73,9 +74,29 @@ class RunAnswer(RunRows):
     @property
     def has_evidence(self) -> bool:
         """Whether the page says what the answer is based on."""
-        is_text = bool(self.run.answer) and self.run.output is None
-        is_here = self.place in EVIDENCE_PLACES and self.shows_results
-        return is_text and is_here and not self.run.is_live
+        return self._is_sourced and bool(self.run.answer) and self.run.output is None
+
+    @property
+    def _is_sourced(self) -> bool:
+        """Whether answers have their sources on this page."""
+        return self.place in EVIDENCE_PLACES and self.shows_results and not self.run.is_live
+
+    @cached_property
+    def output_evidence(self) -> Evidence | None:
+        """The passages that a structured answer cites, and those that were only read."""
+        if self.run.output is None or not self._is_sourced:
+            return None
+        cited = set(output_numbers(self.run.output))
+        passages = [one for one in self.sources if one.passage is not None]
+        links = tuple(Link(one) for one in passages if one.number in cited)
+        page = "" if self.place == "shared" else trace_url(self.run.pk)
+        return Evidence(
+            SafeString(),
+            links,
+            self.sources,
+            base=f"{page}{STEP_LINK}",
+            documents=f"{page}sources/" if page else "",
+        )
 
     @cached_property
     def sources(self) -> Sources:
