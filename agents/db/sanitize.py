@@ -1,4 +1,4 @@
-"""Makes texts and events storable in every database."""
+"""Makes texts, ids and events storable in every database."""
 
 import json
 import re
@@ -14,6 +14,12 @@ NUL_ESCAPE = "\\u0000"
 def sanitize_text(text: str) -> str:
     """Remove NUL and replace lone surrogates, which PostgreSQL rejects."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def parse_id(text: object) -> int | None:
+    """Return a row's id from a form or an address; None if no row can have it."""
+    is_id = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 19
+    return int(text) if is_id else None  # type: ignore[call-overload]  # it is a text
 
 
 def sanitize_event(event: Event) -> Event:

@@ -5,6 +5,7 @@ deleted, so a row always has its bytes. Call `save` in the transaction that crea
 which refers to the file; otherwise it can be released in between.
 """
 
+import errno
 import logging
 import os
 import tempfile
@@ -19,10 +20,11 @@ from shutil import copyfileobj
 from typing import Any, BinaryIO, TypeAlias
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.core.files.uploadedfile import UploadedFile
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Model, Q, QuerySet, Sum
 from django.db.models.signals import post_delete
 from django.utils import timezone
@@ -41,6 +43,7 @@ CHUNK_BYTES = 256 * 1024
 MAX_FILE_BYTES = 50_000_000
 ORPHAN_AGE = timedelta(days=1)
 DRAFTS = "incoming"
+FULL_DISK = {errno.ENOSPC, errno.EDQUOT}
 THUMBNAILS = "thumbnails"
 
 # Each returns the ids of the files that a user uploaded for one purpose.
@@ -85,9 +88,10 @@ def stage(
     content: Content, *, name: str, max_bytes: int = MAX_FILE_BYTES
 ) -> Iterator[StagedFile]:
     """Receive a file: nothing remains of it unless it is committed."""
-    path = _draft()
+    with _disk_errors():
+        path = _draft()
     try:
-        with path.open("r+b") as file:
+        with _disk_errors(), path.open("r+b") as file:
             digest, size = _receive(file, _chunks(content), name, max_bytes)
             mime_type = sniff(file)
             os.fsync(file.fileno())
@@ -98,12 +102,34 @@ def stage(
 
 def commit(staged: StagedFile, *, owner: AnyUser | None) -> StoredFile:
     """Move the bytes into place and return their row; raise FileRefused."""
-    with transaction.atomic():
+    with transaction.atomic(), _disk_errors():
+        if owner is not None:
+            _lock_uploads(owner)
         row = _lock_row(staged)
         if owner is not None:
             check_quota(owner, row)
         _place(staged, row.path)
     return row
+
+
+def _lock_uploads(owner: AnyUser) -> None:
+    """Let a user's parallel uploads wait for each other: each must count the one before."""
+    people = get_user_model()._default_manager.filter(pk=owner.pk or 0)
+    if _quota_bytes() and connection.features.has_select_for_no_key_update:
+        list(people.select_for_update(no_key=True).values_list("pk"))
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """Turn a full disk into a sentence for the user."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL_DISK:
+            raise
+        logger.error("A file can't be saved: %s", error)
+        sentence = _("The server's disk is full, so the file wasn't saved. Try again later.")
+        raise FileRefused(sentence) from error
 
 
 def _lock_row(staged: StagedFile) -> StoredFile:
@@ -195,10 +221,14 @@ def _uploaded(user: AnyUser) -> QuerySet[StoredFile]:
     return StoredFile.objects.filter(theirs)
 
 
+def _quota_bytes() -> int:
+    """Return how much a user can store; 0 is no limit."""
+    return (settings.PERSON_FILES_MB or 0) * 1_000_000
+
+
 def check_quota(user: AnyUser, file: StoredFile) -> None:
     """Raise FileRefused if this file is more than the user can store."""
-    limit = settings.PERSON_FILES_MB and settings.PERSON_FILES_MB * 1_000_000
-    if not limit:
+    if not (limit := _quota_bytes()):
         return
     used = _uploaded(user).exclude(pk=file.pk).aggregate(sum=Sum("size"))["sum"] or 0
     if used + file.size > limit:

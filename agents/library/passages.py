@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import parse_id, sanitize_text
 from agents.knowledge import retrieval, scope
 from agents.models import Collection, Document
 from agents.tools.search import Passage
@@ -51,8 +51,8 @@ def search_page(user: User, query: Any) -> Found:
     """Search everything the user can open; a collection in the URL only narrows it."""
     words = sanitize_text(query.get("q", "")).strip()[:MAX_QUERY_CHARS]
     visible = Collection.objects.for_user(user).library()
-    wanted = query.get("collection", "")
-    within = visible.filter(pk=wanted).first() if wanted.isdecimal() else None
+    wanted = parse_id(query.get("collection"))
+    within = visible.filter(pk=wanted).first() if wanted is not None else None
     if not words:
         return Found(query="", collection=within, hits=[], documents=[], confidence="none")
     ids = visible.values_list("pk", flat=True)

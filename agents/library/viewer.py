@@ -164,7 +164,7 @@ def _place_at(document: Document, seconds: int) -> Place:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) < 12 else None
+    return int(text) if text and text.isdecimal() and len(text) < 10 else None
 
 
 def build(document: Document, place: Place, offset: int = 0) -> DocumentView:

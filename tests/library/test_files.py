@@ -1,8 +1,14 @@
 """Uploads are saved under harmless names, and originals are served so that nothing runs."""
 
+import errno
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connections
 
+from agents.files import store
+from agents.library import uploads
 from agents.library.uploads import Upload
 from agents.models import Collection, Document, StoredFile
 
@@ -114,3 +120,46 @@ def test_an_administrator_has_documents_read_again(administrator, ada, collectio
     assert "1 document is being read again." in answer.content.decode()
     assert ours.documents.get().status == "queued"
     assert collection.documents.get().status == "ready"  # a user's own is left out
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_parallel_uploads_do_not_exceed_the_quota(person, collection, settings):
+    settings.PERSON_FILES_MB = 1
+
+    def upload(number):
+        file = SimpleUploadedFile(f"{number}.txt", bytes([65 + number]) * 300_000)
+        try:
+            return uploads.add_files(collection, person, [uploads.Upload(file=file)])
+        except uploads.UploadRejected:
+            return None
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(6) as tabs:
+        added = list(tabs.map(upload, range(8)))
+
+    assert len([each for each in added if each]) == 3
+
+
+def test_a_full_disk_gets_a_sentence_and_leaves_nothing(ada, collection, monkeypatch):
+    def write(*about):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(store.os, "fsync", write)
+    answer = upload(ada, collection)
+
+    assert answer.status_code == 422
+    assert "disk is full" in answer.content.decode()
+    assert not Document.objects.exists()
+
+
+def test_a_number_too_large_for_the_database_is_no_error(ada, collection, document):
+    far = "9" * 5_000
+    ada.post(f"/library/{collection.pk}/documents/delete/", {"document": [far, "9" * 30]})
+    ada.post(f"/library/{collection.pk}/access/groups/", {"groups": [far, "9" * 30]})
+    for query in ({"at": far}, {"chunk": far}, {"part": "9" * 30}):
+        assert ada.get(f"/library/documents/{document.pk}/", query).status_code == 200
+    for wanted in (far, "9" * 30):
+        answer = ada.get("/library/search/", {"q": "tea", "collection": wanted})
+        assert answer.status_code == 200

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from agents import files
 from agents.access.requests import UserRequest
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import parse_id, sanitize_text
 from agents.knowledge import ingestion
 from agents.models import Collection, Document
 
@@ -80,7 +80,7 @@ def _rejected(
 def delete(request: UserRequest, pk: int) -> HttpResponse:
     """Delete the selected documents; those of other collections are left out."""
     collection = _get_editable(request, pk)
-    wanted = [int(each) for each in request.POST.getlist("document") if each.isdecimal()]
+    wanted = filter(None, map(parse_id, request.POST.getlist("document")))
     found = list(collection.documents.filter(pk__in=wanted))
     if found:
         removal = deletion.delete_documents(collection, found)
@@ -117,7 +117,6 @@ def document(request: UserRequest, pk: int) -> HttpResponse:
     """Display a document, at the place that the URL names."""
     found = _get_document(request, pk)
     place = viewer.find_place(found, request.GET)
-    offset = request.GET.get("at", "")
     words = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
     hits, has_more = viewer.find_in_document(found, words) if words else ([], False)
     if hits and not request.GET.keys() & {"part", "chunk", "start"}:
@@ -125,7 +124,7 @@ def document(request: UserRequest, pk: int) -> HttpResponse:
     in_library = Collection.objects.for_user(request.user).library()
     context = {
         "document": found,
-        "view": viewer.build(found, place, int(offset) if offset.isdecimal() else 0),
+        "view": viewer.build(found, place, parse_id(request.GET.get("at")) or 0),
         "row": listing.DocumentRow(
             document=found,
             may_edit=Document.objects.editable_by(request.user).filter(pk=pk).exists(),

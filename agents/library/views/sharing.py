@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
+from agents.db.sanitize import parse_id
 from agents.models import Collection, CollectionShare
 from agents.web import people_suggestions
 
@@ -34,7 +35,7 @@ def access(request: UserRequest, pk: int) -> HttpResponse:
 def readers(request: UserRequest, pk: int) -> HttpResponse:
     """Save the groups, and whether everyone can read it."""
     collection = get_managed(request, pk)
-    groups = [int(each) for each in request.POST.getlist("groups") if each.isdecimal()]
+    groups = filter(None, map(parse_id, request.POST.getlist("groups")))
     try:
         sharing.set_readers(collection, request.user, groups, "is_open" in request.POST)
     except sharing.SharingRejected as reason:
