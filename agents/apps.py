@@ -33,6 +33,7 @@ class AgentsConfig(AppConfig):
 
         runs.on_finished(schedules.launch_due)
         runs.on_finished(ingestion.work_if_due)
+        runs.on_finished(ingestion.fetch_if_due)
         ingestion.register_publisher(pubsub.publish)
         ingestion.register_reader("audio", reader.read_sound)
         ingestion.register_reader("video", video.read_video)

@@ -1,7 +1,7 @@
 """Saves documents as parts and passages with an index, and searches them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +30,11 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_COLLECTION = "Documents"
 
+INDEXED_FIELDS = (
+    *("title", "digest", "language", "pages", "problem"),
+    *("status", "indexed_at"),
+)
+
 Outcome = Literal["added", "updated", "unchanged"]
 
 
@@ -46,16 +51,18 @@ def index_document(
     parts: Sequence[ParsedPart],
     *,
     progress: Progress | None = None,
+    before_saving: Callable[[], None] | None = None,
     embeds: bool = True,
 ) -> int:
     """Replace a document's parts, passages, words and vectors; return how many passages it has.
 
     Until this is done, searches find the previous ones. The document is saved as ready.
-    `progress` is called with the passages embedded so far and their number. Without vectors,
-    because the model is out of reach or `embeds` is off, full text finds it, and
+    `progress` is called with the passages embedded so far and their number. `before_saving` is
+    called first in the transaction that replaces them, and can end it by raising. Without
+    vectors, because the model is out of reach or `embeds` is off, full text finds it, and
     `vector_index.keep_up` adds them later.
     """
-    parts = [replace(part, text=_clean(part.text)) for part in parts]
+    parts = [replace(part, text=clean_text(part.text)) for part in parts]
     sections = split_parts(parts, title=document.title)
     if not sections:
         raise UnreadableDocument(f"{document.name!r} contains no text.")
@@ -67,7 +74,10 @@ def index_document(
             blobs = vector_index.embed_texts(index, texts, progress)
         except EmbeddingUnavailable as error:
             logger.warning("Can't embed %s: %s", document.name, error)
-    chunks = _replace(document, parts, sections, index if blobs else None, blobs)
+    with transaction.atomic():
+        if before_saving is not None:
+            before_saving()
+        chunks = _replace(document, parts, sections, index if blobs else None, blobs)
     return len(chunks)
 
 
@@ -146,7 +156,6 @@ async def afind(
     return await background.run(find, query, top_k, scope=scope, queries=queries)
 
 
-@transaction.atomic
 def _replace(
     document: Document,
     parts: Sequence[ParsedPart],
@@ -156,8 +165,9 @@ def _replace(
 ) -> list[Chunk]:
     document.status = Document.Status.READY
     document.indexed_at = timezone.now()
-    # A document that was deleted meanwhile stays deleted.
-    document.save(force_update=document.pk is not None)
+    # One that was deleted meanwhile stays deleted, and one that was moved stays there.
+    is_known = document.pk is not None
+    document.save(force_update=is_known, update_fields=INDEXED_FIELDS if is_known else None)
     document.parts.all().delete()
     document.chunks.all().delete()
     DocumentPart.objects.bulk_create(_part_row(document, part) for part in parts)
@@ -191,6 +201,6 @@ def _part_row(document: Document, part: ParsedPart) -> DocumentPart:
     )
 
 
-def _clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return text with plain line ends; PostgreSQL can't save a NUL."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")

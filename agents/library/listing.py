@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from agents.access.names import display_name
 from agents.engine.attachments import format_size
 from agents.files import sizes, store
-from agents.models import Collection, Document
+from agents.models import Collection, Document, Sitemap
 from agents.models.rights import group_label
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
@@ -28,6 +28,7 @@ STATUSES: dict[str, tuple[LazyText, Q]] = {
         gettext_lazy("Failed"),
         Q(status__in=[Document.Status.FAILED, Document.Status.CANCELLED]),
     ),
+    "outdated": (gettext_lazy("Last fetch failed"), ~Q(fetch_problem="")),
 }
 SORTS: dict[str, tuple[LazyText, tuple[str, ...]]] = {
     "newest": (gettext_lazy("Newest first"), ("-added_at", "-pk")),
@@ -91,10 +92,12 @@ class DocumentRow:
         return document_facts(self.document)
 
     @property
-    def has_other_name(self) -> bool:
-        """Whether the file's name says more than its title and type."""
+    def place(self) -> str:
+        """The address or the file's name, if it says more than the title and the type."""
         name, title = self.document.name, self.document.title
-        return title not in {name, name.rpartition(".")[0]}
+        if self.document.url:
+            return self.document.url.partition("://")[2].rstrip("/")
+        return "" if title in {name, name.rpartition(".")[0]} else name
 
     @property
     def icon(self) -> str:
@@ -112,6 +115,17 @@ class DocumentRow:
         return "\n".join(map(translate, self.document.problem.split("\n")))
 
     @property
+    def fetch_problem(self) -> str:
+        """Why a web page couldn't be fetched again; the text from before stays."""
+        return translate(self.document.fetch_problem)
+
+    @property
+    def intervals(self) -> list[tuple[str, str]]:
+        """How often it can be fetched again; pages of a sitemap have the schedule of that."""
+        can_choose = self.may_edit and self.document.url and self.document.sitemap_id is None
+        return [(str(each), str(each.label)) for each in Document.Interval if can_choose]
+
+    @property
     def can_refresh(self) -> bool:
         """Whether it is a web page that can be fetched again."""
         is_ready = self.document.status == Document.Status.READY
@@ -123,6 +137,24 @@ class DocumentRow:
             Document.Status.FAILED,
             Document.Status.CANCELLED,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitemapRow:
+    """A sitemap above the list of documents."""
+
+    sitemap: Sitemap
+    pages: int
+
+    @property
+    def fetch_problem(self) -> str:
+        return translate(self.sitemap.fetch_problem)
+
+
+def sitemap_rows(collection: Collection) -> list[SitemapRow]:
+    here = Q(documents__collection=collection)
+    found = collection.sitemaps.annotate(pages=Count("documents", filter=here))
+    return [SitemapRow(sitemap=each, pages=each.pages) for each in found]
 
 
 def document_facts(document: Document) -> list[str]:

@@ -1,6 +1,6 @@
 """Adds documents to a collection: uploaded files, web pages and sitemaps."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -13,12 +13,12 @@ from django.utils.translation import gettext as _
 from agents import files
 from agents.db.sanitize import sanitize_text
 from agents.knowledge import ingestion
-from agents.models import Collection, Document
+from agents.models import Collection, Document, Sitemap
 from agents.runs.engine_messages import translate
 from agents.tools import egress
 
 MAX_PATH_CHARS = 400
-MAX_PAGES = 200  # of a sitemap
+DEFAULT_PAGES = 200  # of a sitemap
 # Files that a folder has without anyone having written them.
 HIDDEN_NAMES = {"Thumbs.db", "desktop.ini", "__MACOSX"}
 
@@ -55,16 +55,41 @@ def add_files(collection: Collection, user: User, uploads: Sequence[Upload]) -> 
     return [_add_file(collection, user, upload) for upload in wanted]
 
 
-def add_page(collection: Collection, user: User, url: str) -> Document:
-    """Add a web page or a file at an address."""
-    with _reasons():
-        return ingestion.add_url(collection, user, url)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSource:
+    """What the form for web pages says: a page or a sitemap, and how often to fetch it."""
+
+    kind: str
+    url: str
+    limit: int
+    interval: str
+
+    def add(self, collection: Collection, user: User) -> None:
+        """Add the page, or the sitemap's pages; raise UploadRejected."""
+        target: Document | Sitemap
+        with _reasons():
+            if self.kind == "sitemap":
+                target = ingestion.add_sitemap(collection, user, self.url, limit=self.limit)
+            else:
+                target = ingestion.add_url(collection, user, self.url)
+        if target.fetch_interval != self.interval:
+            ingestion.set_schedule(target, self.interval, user)
 
 
-def add_sitemap(collection: Collection, user: User, url: str) -> list[Document]:
-    """Add the pages of a sitemap, up to a limit."""
-    with _reasons():
-        return ingestion.add_sitemap(collection, user, url, limit=MAX_PAGES)
+def parse_web_source(form: Mapping[str, str]) -> WebSource:
+    """Read the form; what isn't a choice becomes the default."""
+    limit = form.get("limit", "")
+    return WebSource(
+        kind="sitemap" if form.get("kind") == "sitemap" else "page",
+        url=sanitize_text(form.get("url", "")).strip(),
+        limit=int(limit) if limit.isdecimal() and len(limit) < 6 else DEFAULT_PAGES,
+        interval=parse_interval(form.get("interval", "")) or Document.Interval.NEVER,
+    )
+
+
+def parse_interval(value: str) -> str:
+    """Return how often a page is fetched; empty if that isn't a choice."""
+    return value if value in Document.Interval.values else ""
 
 
 @contextmanager

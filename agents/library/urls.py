@@ -1,6 +1,6 @@
 from django.urls import path
 
-from .views import collections, documents, sharing
+from .views import collections, documents, sharing, sitemaps
 
 app_name = "library"
 urlpatterns = [
@@ -23,4 +23,8 @@ urlpatterns = [
     path("library/documents/<int:pk>/transcript/", documents.transcript, name="transcript"),
     path("library/documents/<int:pk>/retry/", documents.retry, name="retry"),
     path("library/documents/<int:pk>/cancel/", documents.cancel, name="cancel"),
+    path("library/documents/<int:pk>/schedule/", documents.schedule, name="schedule"),
+    path("library/sitemaps/<int:pk>/schedule/", sitemaps.schedule, name="sitemap_schedule"),
+    path("library/sitemaps/<int:pk>/fetch/", sitemaps.fetch, name="sitemap_fetch"),
+    path("library/sitemaps/<int:pk>/remove/", sitemaps.remove, name="sitemap_remove"),
 ]

@@ -21,6 +21,7 @@ from .llms import LanguageModel
 from .memory import HistorySummary, Memory, MemoryExclusion
 from .processes import ServerProcess
 from .projects import Project, ProjectMember
+from .refetching import Sitemap
 from .runs import Run
 from .servers import McpServer, ServerSample
 from .steps import AgentStep
@@ -66,6 +67,7 @@ __all__ = [
     "Schedule",
     "ServerProcess",
     "ServerSample",
+    "Sitemap",
     "StoredFile",
     "ToolGrant",
     "ToolRegistration",

@@ -11,6 +11,7 @@ from django.utils.translation import pgettext_lazy
 
 from .access import Membership
 from .files import StoredFile
+from .refetching import Refetched, Sitemap
 from .types import AnyUser
 
 # Who has it manages the collections of the installation.
@@ -181,7 +182,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.exclude(indexed_at=None)
 
 
-class Document(models.Model):
+class Document(Refetched):
     class Language(models.TextChoices):
         ENGLISH = "en", _("English")
         JAPANESE = "ja", _("Japanese")
@@ -280,6 +281,20 @@ class Document(models.Model):
         blank=True,
         help_text=_("A process is reading it; after this time another one can."),
     )
+    is_slow = models.BooleanField(
+        _("slow"),
+        default=False,
+        db_default=False,
+        help_text=_("Needs text recognition or a transcript, so it has a queue of its own."),
+    )
+    sitemap = models.ForeignKey(
+        Sitemap,
+        verbose_name=_("sitemap"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="documents",
+    )
     added_at = models.DateTimeField(_("added"), auto_now_add=True)
     indexed_at = models.DateTimeField(
         _("indexed"),
@@ -304,7 +319,12 @@ class Document(models.Model):
                 fields=["lease_until", "id"],
                 condition=models.Q(status__in=["queued", "reading", "indexing"]),
                 name="documents_to_read",
-            )
+            ),
+            models.Index(
+                fields=["next_fetch_at"],
+                condition=models.Q(next_fetch_at__isnull=False),
+                name="documents_to_fetch",
+            ),
         ]
 
     def __str__(self) -> str:

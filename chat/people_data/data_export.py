@@ -30,6 +30,7 @@ from agents.models import (
     Project,
     Run,
     Schedule,
+    Sitemap,
     ToolGrant,
     WorkflowVersion,
 )
@@ -163,7 +164,9 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         "mime_type",
         "size",
         "added_at",
+        "fetch_interval",
     )
+    fetched = ("collection_id", "url", "max_pages", "fetch_interval", "fetched_at")
     rated = ("run_id", "is_good", "reason", "comment", "rated_at")
     return [
         ("memberships", Membership.objects.filter(user=user), ("topic", "may_write", "since")),
@@ -198,6 +201,11 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
             ("collection_id", "may_edit"),
         ),
         ("documents", personal_data.own_documents(user), described),
+        (
+            "sitemaps",
+            Sitemap.objects.filter(Q(collection__owner=user) | Q(scheduled_by=user)),
+            fetched,
+        ),
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
         ("folders", Folder.objects.filter(user=user), ("name", "order", "created_at")),
         ("deleted-usage", DeletedUsage.objects.filter(user=user), ("day", "tokens")),

@@ -166,6 +166,7 @@ def _library(people: dict[str, Any]) -> dict:
         "library/<int:pk>": mine.pk,
         "library/undo/<int:pk>": gone.pk,
         "library/documents/<int:pk>": document.pk,
+        "library/sitemaps/<int:pk>": mine.sitemaps.create(url="http://127.0.0.1/s.xml").pk,
     } | _unsent_file(people["owner"], file)
 
 

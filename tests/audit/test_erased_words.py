@@ -366,6 +366,7 @@ NO_WORDS = {
         ),
         *("LanguageModel.fallbacks", "ServerProcess.stalled_in"),
         "ServerProcess.mcp_instances",
+        "Sitemap.known",
     },
     "people": {"Passkey.public_key"},
     # Names of files and products, which only their user sees.

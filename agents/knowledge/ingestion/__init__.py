@@ -7,9 +7,11 @@ from .documents import add_file, add_folder, add_url, cancel, delete, refresh, r
 from .progress import topic
 from .queue import process, process_waiting, register_publisher, shut_down, work_if_due
 from .readers import register_reader
-from .sitemaps import SitemapUnreadable, add_sitemap
+from .refetching import fetch_due, fetch_if_due, fetch_sitemap, set_schedule
+from .sitemaps import MAX_PAGES, SitemapUnreadable, add_sitemap
 
 __all__ = [
+    "MAX_PAGES",
     "SitemapUnreadable",
     "add_file",
     "add_folder",
@@ -17,12 +19,16 @@ __all__ = [
     "add_url",
     "cancel",
     "delete",
+    "fetch_due",
+    "fetch_if_due",
+    "fetch_sitemap",
     "process",
     "process_waiting",
     "refresh",
     "register_publisher",
     "register_reader",
     "retry",
+    "set_schedule",
     "shut_down",
     "topic",
     "work_if_due",

@@ -1,6 +1,7 @@
 """Adds, replaces, retries, cancels and deletes documents; the queue reads them."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from agents.models.types import AnyUser
 from agents.tools.egress import validate_url
 
 from . import progress, queue
+from .leases import PENDING
 
 Status = Document.Status
 
@@ -24,6 +26,8 @@ MAX_SOURCE_CHARS = 500
 MAX_URL_CHARS = 2_000
 MAX_FOLDER_FILES = 10_000
 SUFFIXES = frozenset(BY_SUFFIX) | {".txt", ".text", ".log", ".rst", ".json", ".yaml", ".yml"}
+# Scanned PDFs are recognized when they are read; these are known before.
+SLOW_TYPES = ("audio/", "video/", "image/")
 FRESH: dict[str, Any] = {
     "status": Status.QUEUED,
     "problem": "",
@@ -46,6 +50,7 @@ def add_file(
         "file": stored_file,
         "size": stored_file.size,
         "mime_type": stored_file.mime_type,
+        "is_slow": stored_file.mime_type.startswith(SLOW_TYPES),
         "owner": _saved_user(owner),
     }
     with transaction.atomic():
@@ -112,17 +117,17 @@ def add_url(collection: Collection, owner: AnyUser | None, url: str) -> Document
 
 def refresh(document: Document) -> bool:
     """Fetch a page again and read it if it changed; its passages stay until then."""
-    return bool(document.url) and _requeue(document, excluding=queue.PENDING)
+    return bool(document.url) and _requeue(document, excluding=PENDING)
 
 
 def retry(document: Document) -> bool:
     """Read a failed or canceled document again."""
-    return _requeue(document, excluding=queue.PENDING)
+    return _requeue(document, excluding=PENDING)
 
 
 def cancel(document: Document) -> bool:
     """Stop reading a document; passages from before stay."""
-    live = Document.objects.filter(pk=document.pk, status__in=queue.PENDING)
+    live = Document.objects.filter(pk=document.pk, status__in=PENDING)
     # A document with passages stays usable, so canceling only ends the update.
     was_ready = live.exclude(indexed_at=None).update(
         status=Status.READY, lease_until=None, done=0, total=0
@@ -197,4 +202,4 @@ def _update(document: Document, values: dict[str, Any]) -> None:
 
 def _queued(document: Document) -> None:
     transaction.on_commit(lambda: progress.announce(document))
-    transaction.on_commit(queue.wake)
+    transaction.on_commit(partial(queue.wake, document.is_slow))

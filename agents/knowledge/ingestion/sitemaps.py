@@ -1,13 +1,19 @@
 """Adds the pages of a site's sitemap, up to a limit and from the same host only."""
 
+import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element
 
+from django.db import transaction
+from django.utils import timezone
+
 from agents.knowledge.parsing import UnreadableDocument
 from agents.knowledge.parsing.parsers.archive import parse_xml
-from agents.models import Collection, Document
+from agents.models import Collection, Document, Sitemap
 from agents.models.types import AnyUser
 from agents.tools.egress import EgressFailed, EgressRefused, validate_url
 
@@ -17,7 +23,9 @@ from .documents import add_url
 MAX_PAGES = 1_000
 DEFAULT_PAGES = 200
 MAX_SITEMAPS = 20
+MAX_SECONDS = 30.0  # a request waits for it; what was found by then is added
 MAX_BYTES = 10_000_000
+NEVER = Document.Interval.NEVER
 GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -27,28 +35,54 @@ class SitemapUnreadable(ValueError):
 
 def add_sitemap(
     collection: Collection, owner: AnyUser | None, url: str, limit: int = DEFAULT_PAGES
-) -> list[Document]:
+) -> Sitemap:
     """Add the pages that a sitemap lists; raise SitemapUnreadable or an egress error.
 
     Other sitemaps that it lists are read too, up to a limit.
     """
-    pages = find_pages(url, min(max(limit, 1), MAX_PAGES))
-    documents = []
-    for page in pages:
-        try:
-            documents.append(add_url(collection, owner, page))
-        except EgressRefused:
-            continue
-    if not documents:
+    limit = min(max(limit, 1), MAX_PAGES)
+    url = str(validate_url(url.strip()))
+    pages = find_pages(url, limit)
+    if not pages:
         raise SitemapUnreadable("This sitemap lists no pages of its own site.")
-    return documents
+    with transaction.atomic():
+        sitemap, _is_new = Sitemap.objects.get_or_create(collection=collection, url=url)
+        sitemap.max_pages, sitemap.fetched_at = limit, timezone.now()
+        sitemap.known, sitemap.fetch_problem = [], ""
+        sitemap.save()
+    add_pages(sitemap, owner, pages)
+    return sitemap
+
+
+def add_pages(sitemap: Sitemap, owner: AnyUser | None, pages: Sequence[str]) -> int:
+    """Add pages that weren't known; one that a user has deleted isn't added again."""
+    known = set(sitemap.known)
+    new = [page for page in pages if _digest(page) not in known]
+    free = sitemap.max_pages - sitemap.documents.exclude(url__in=new).count()
+    for page in new[: max(free, 0)]:
+        known.add(_digest(page))
+        with suppress(EgressRefused), transaction.atomic():
+            document = add_url(sitemap.collection, owner, page)
+            # A page that was added by itself stays so, with its own schedule.
+            of_sitemap = Document.objects.filter(pk=document.pk, fetch_interval=NEVER)
+            of_sitemap.update(sitemap=sitemap)
+    sitemap.known = sorted(known)
+    Sitemap.objects.filter(pk=sitemap.pk).update(known=sitemap.known)
+    return len(new)
+
+
+def _digest(page: str) -> str:
+    return sha256(page.encode()).hexdigest()[:16]
 
 
 def find_pages(url: str, limit: int) -> list[str]:
     """Return the addresses of pages on the sitemap's host."""
     first = str(validate_url(url.strip()))
     waiting, seen, pages = [first], set[str](), dict[str, None]()
+    end = time.monotonic() + MAX_SECONDS
     while waiting and len(seen) < MAX_SITEMAPS and len(pages) < limit:
+        if seen and time.monotonic() > end:
+            break
         place = waiting.pop(0)
         if place in seen:
             continue

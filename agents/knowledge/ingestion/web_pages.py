@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from functools import lru_cache
 
 from django.conf import settings
@@ -16,7 +17,20 @@ from agents.tools.egress import fetch as egress_fetch
 MAX_BYTES = 25_000_000
 TIMEOUT_SECONDS = 60.0
 MAX_HEADER_CHARS = 200
+RETRY_AFTER = timedelta(days=1)  # if the schedule is longer
+GONE_STATUSES = (404, 410)
+GONE = (
+    "This page is no longer on the web (status {status}). "
+    "The text from before stays searchable until you delete it."
+)
+NOT_FETCHED = "The last fetch failed, so the text from before stays. {reason}"
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,*/*;q=0.5"
+
+
+class PageGone(EgressFailed):
+    """The page doesn't exist any more."""
+
+    is_passing = False
 
 
 def fetch(document: Document, save_fields: Callable[..., None]) -> bool:
@@ -30,9 +44,16 @@ def fetch(document: Document, save_fields: Callable[..., None]) -> bool:
     response = get(document.url, headers)
     if response.status == 304:
         return False
+    if response.status in GONE_STATUSES and document.indexed_at is not None:
+        raise PageGone(GONE.format(status=response.status))
     if response.status != 200:
         raise EgressFailed(f"The server answered with status {response.status}.")
     return _save(document, response, save_fields)
+
+
+def describe_failure(error: Exception) -> str:
+    """Return why a page that was read before couldn't be fetched again."""
+    return str(error) if isinstance(error, PageGone) else NOT_FETCHED.format(reason=error)
 
 
 def get(

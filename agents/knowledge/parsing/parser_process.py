@@ -52,11 +52,15 @@ def _parse(request: dict[str, Any], send: Any) -> None:
         mime_type=request["mime_type"],
         progress=lambda done, total: send(progress=[done, total]),
         seconds=request["seconds"],
+        recognizes=request["recognizes"],
     )
     try:
         document = parsers.parse(source)
     except parsers.UnreadableDocument as error:
         send(error=str(error))
+        return
+    except parsers.NeedsRecognition:
+        send(needs_recognition=True)
         return
     for part in document.parts:
         send(part={name: getattr(part, name) for name in part.__slots__})

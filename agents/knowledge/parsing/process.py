@@ -16,7 +16,13 @@ from typing import Any
 
 from agents.tools.mcp import confine
 
-from .parsers.values import MAX_CHARS, ParsedDocument, ParsedPart, UnreadableDocument
+from .parsers.values import (
+    MAX_CHARS,
+    NeedsRecognition,
+    ParsedDocument,
+    ParsedPart,
+    UnreadableDocument,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +55,11 @@ def parse(
     mime_type: str = "",
     progress: Progress | None = None,
     deadline: float = DEADLINE_SECONDS,
+    recognizes: bool = True,
 ) -> ParsedDocument:
     """Parse a file in a child process; raise UnreadableDocument with a sentence for the user.
+
+    Without `recognizes`, NeedsRecognition is raised for a file with images to read.
 
     `progress` is called with what is done and the total, several times a second; if it raises,
     the child is killed and the exception goes on.
@@ -62,6 +71,7 @@ def parse(
         "name": name,
         "mime_type": mime_type,
         "seconds": deadline,
+        "recognizes": recognizes,
         "limits": {
             "cpu": int(deadline * 4) + 1,  # of several threads
             "memory": MEMORY_BYTES,
@@ -115,6 +125,8 @@ class _Conversation:
         for message in self._messages():
             if "error" in message:
                 raise UnreadableDocument(message["error"])
+            if "needs_recognition" in message:
+                raise NeedsRecognition
             if "part" in message:
                 parts.append(ParsedPart(**message["part"]))
             if "progress" in message:

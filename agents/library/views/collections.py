@@ -14,7 +14,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from agents.access import audit
 from agents.access.requests import UserRequest
 from agents.db.sanitize import sanitize_text
-from agents.models import Collection
+from agents.knowledge.ingestion import MAX_PAGES
+from agents.models import Collection, Document
 from agents.models.knowledge import MANAGE_PERMISSION
 
 from .. import deletion, events, listing, passages, uploads
@@ -118,7 +119,10 @@ def render_collection(
         "statuses": [(name, label) for name, (label, _q) in listing.STATUSES.items()],
         "sorts": [(name, label) for name, (label, _order) in listing.SORTS.items()],
         "may_manage": managed.exists(),
-        "sitemap_limit": uploads.MAX_PAGES,
+        "web": uploads.parse_web_source({}),
+        "max_pages": MAX_PAGES,
+        "intervals": Document.Interval.choices,
+        "sitemaps": listing.sitemap_rows(found),
         "deleted": deleted_notice(request),
         "usage": listing.usage(request.user) if row.may_edit else None,
     }

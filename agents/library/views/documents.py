@@ -1,11 +1,10 @@
 """Documents: add, delete, read again, view and download."""
 
 import re
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -30,7 +29,7 @@ BACK = re.compile(r"/(?:chat/\d+|traces/\d+|projects/\d+|library/\d+|library/sea
 @require_POST
 def upload(request: UserRequest, pk: int) -> HttpResponse:
     """Add uploaded files; a page with JavaScript sends them one by one."""
-    collection = _get_editable(request, pk)
+    collection = get_editable(request, pk)
     paths = request.POST.getlist("path")
     sent = request.FILES.getlist("file")[:MAX_FILES]
     found = [
@@ -47,17 +46,14 @@ def upload(request: UserRequest, pk: int) -> HttpResponse:
 @require_POST
 def add(request: UserRequest, pk: int) -> HttpResponse:
     """Add a web page, or the pages of a sitemap."""
-    collection = _get_editable(request, pk)
-    url = sanitize_text(request.POST.get("url", "")).strip()
-    kind = request.POST.get("kind", "page")
+    collection = get_editable(request, pk)
+    source = uploads.parse_web_source(request.POST)
     try:
-        if kind == "sitemap":
-            added = uploads.add_sitemap(collection, request.user, url)
-        else:
-            added = [uploads.add_page(collection, request.user, url)]
+        source.add(collection, request.user)
     except uploads.UploadRejected as reason:
-        return _rejected(request, collection, str(reason), url=url, kind=kind)
-    return _added(request, collection, added)
+        return render_collection(request, collection, 422, problem=str(reason), web=source)
+    events.documents_changed(collection)
+    return redirect("library:collection", collection.pk)
 
 
 def _added(request: UserRequest, collection: Collection, added: list[Document]) -> HttpResponse:
@@ -68,18 +64,16 @@ def _added(request: UserRequest, collection: Collection, added: list[Document]) 
     return redirect("library:collection", collection.pk)
 
 
-def _rejected(
-    request: UserRequest, collection: Collection, reason: str, **more: Any
-) -> HttpResponse:
+def _rejected(request: UserRequest, collection: Collection, reason: str) -> HttpResponse:
     if request.headers.get("X-Upload"):
         return HttpResponse(reason, content_type="text/plain", status=422)
-    return render_collection(request, collection, 422, problem=reason, **more)
+    return render_collection(request, collection, 422, problem=reason)
 
 
 @require_POST
 def delete(request: UserRequest, pk: int) -> HttpResponse:
     """Delete the selected documents; those of other collections are left out."""
-    collection = _get_editable(request, pk)
+    collection = get_editable(request, pk)
     wanted = filter(None, map(parse_id, request.POST.getlist("document")))
     found = list(collection.documents.filter(pk__in=wanted))
     if found:
@@ -101,6 +95,17 @@ def retry(request: UserRequest, pk: int) -> HttpResponse:
 def cancel(request: UserRequest, pk: int) -> HttpResponse:
     found = _get_editable_document(request, pk)
     ingestion.cancel(found)
+    return _row_or_redirect(request, found)
+
+
+@require_POST
+def schedule(request: UserRequest, pk: int) -> HttpResponse:
+    """Set how often a web page is fetched again."""
+    found = _get_editable_document(request, pk)
+    interval = uploads.parse_interval(request.POST.get("interval", ""))
+    if not interval or not found.url:
+        return HttpResponseBadRequest()
+    ingestion.set_schedule(found, interval, request.user)
     return _row_or_redirect(request, found)
 
 
@@ -169,7 +174,7 @@ def _get_document(request: UserRequest, pk: int) -> Document:
     return get_object_or_404(visible.select_related("collection", "file", "owner"), pk=pk)
 
 
-def _get_editable(request: UserRequest, pk: int) -> Collection:
+def get_editable(request: UserRequest, pk: int) -> Collection:
     """Return a collection that the user can add to; 403 if they can only read it."""
     editable = Collection.objects.editable_by(request.user).library().filter(pk=pk).first()
     if editable is not None:

@@ -77,7 +77,7 @@ async def _run_worker(at_once: int, announce: Callable[[int], None]) -> None:
     # Only now: an earlier signal would end the process without handing over.
     announce(at_once)
     process_status.start(ServerProcess.Kind.WORKER)
-    ingestion.queue.is_worker = True
+    ingestion.leases.is_worker = True
     working = asyncio.create_task(_work_loop(at_once, is_over))
     tending = asyncio.create_task(runs.recover_periodically())
     indexing = asyncio.create_task(knowledge.keep_up_periodically())

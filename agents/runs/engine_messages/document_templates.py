@@ -20,6 +20,12 @@ DOCUMENT_TEMPLATES = (
     _("%(count)s damaged pages were left out."),
     _("The attachment %(words)s wasn't read. %(sentence)s"),
     _("The server answered with status %(status)s."),
+    _(
+        "This page is no longer on the web (status %(status)s). The text from before stays "
+        "searchable until you delete it."
+    ),
+    _("The last fetch failed, so the text from before stays. %(sentence)s"),
+    _("The sitemap couldn't be fetched. %(sentence)s"),
     _("This PDF has no text layer. %(sentence)s"),
     _("This file is larger than %(size)s MB."),
     _("Unpacked, this file is larger than %(size)s MB."),
@@ -54,6 +60,7 @@ DOCUMENT_SENTENCES = frozenset(
         _("Text recognition isn't installed. Run `make run` on the server and try again."),
         _("Reading this file failed several times. Check the server's log."),
         _("The uploaded file is missing on the server. Upload it again."),
+        _("Fetching stopped: the user who scheduled it can no longer edit this collection."),
         _("There is no sitemap at this address."),
         _("This sitemap lists no pages of its own site."),
         _("Word document"),

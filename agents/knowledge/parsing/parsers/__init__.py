@@ -8,7 +8,9 @@ from dataclasses import replace
 from importlib import import_module
 
 from .sniffing import Format, sniff
-from .values import ParsedDocument, Source, UnreadableDocument
+from .values import NeedsRecognition, ParsedDocument, Source, UnreadableDocument
+
+__all__ = ["NeedsRecognition", "Source", "UnreadableDocument", "parse"]
 
 # Imported when needed: a child process parses one file.
 PARSERS = {

@@ -5,7 +5,13 @@ from typing import Any
 
 from . import ocr
 from .archive import DAMAGED
-from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument
+from .values import (
+    NeedsRecognition,
+    ParsedDocument,
+    ParsedPart,
+    Source,
+    UnreadableDocument,
+)
 
 MAX_PIXELS = 40_000_000
 MAX_SIDE = 2_600
@@ -15,6 +21,8 @@ TOO_MANY_PIXELS = f"This image is larger than {MAX_PIXELS // 1_000_000} megapixe
 
 def parse(source: Source) -> ParsedDocument:
     """Parse an image; of several frames, only the first is read."""
+    if not source.recognizes:
+        raise NeedsRecognition
     text = ocr.recognize(load(source.data))
     part = ParsedPart(kind="page", text=text, is_recognized=True)
     return ParsedDocument(title=source.stem, parts=[part], pages=1, why_empty=NO_TEXT)

@@ -1,5 +1,6 @@
 """E-mails: headers, the body, and attachments that are documents."""
 
+from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import cast
@@ -76,7 +77,7 @@ def _attachments(
             found.append((name, []))
             continue
         try:
-            parsed = parse_any(Source(data=data, name=name, depth=source.depth + 1))
+            parsed = parse_any(replace(source, data=data, name=name, mime_type="", depth=1))
         except UnreadableDocument as error:
             notes.append(f"The attachment {name!r} wasn't read. {error}")
             found.append((name, []))

@@ -10,7 +10,13 @@ from typing import Any
 from . import markdown, ocr
 from .archive import DAMAGED
 from .sniffing import PROTECTED
-from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument
+from .values import (
+    NeedsRecognition,
+    ParsedDocument,
+    ParsedPart,
+    Source,
+    UnreadableDocument,
+)
 
 MAX_PAGES = 3_000
 MAX_RECOGNIZED = 500
@@ -123,6 +129,8 @@ class _Reader:
         is_late = self.recognized and time.monotonic() > self.stop_recognizing
         if is_late or self.recognized >= MAX_RECOGNIZED or not ocr.is_available():
             return ""
+        if not self.source.recognizes:
+            raise NeedsRecognition
         self.recognized += 1
         longest = max(page.get_size())
         scale = min(200 / 72, MAX_RENDERED_SIDE / max(longest, 1))

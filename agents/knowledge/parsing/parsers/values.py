@@ -15,6 +15,10 @@ class UnreadableDocument(ValueError):
     """Raised when a file can't be read as a document; its text is a sentence for the user."""
 
 
+class NeedsRecognition(Exception):
+    """Raised when a file has images to read, and the caller didn't want that now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedPart:
     """A page, slide, sheet or chapter, or the whole text, as Markdown."""
@@ -48,6 +52,7 @@ class Source:
     progress: Progress = lambda done, total: None
     depth: int = 0  # 1 for an attachment
     seconds: float = 600.0  # until the process is killed
+    recognizes: bool = True  # whether text in images is read, which is slow
 
     @property
     def suffix(self) -> str:

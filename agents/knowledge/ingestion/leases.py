@@ -1,0 +1,162 @@
+"""Which document a process reads next, and its right to do so.
+
+A process claims a document by a lease and renews it while it reads. If it dies, another one
+takes over when the lease has ended. A canceled or deleted document is noticed at the next
+renewal.
+"""
+
+import threading
+import time
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+from agents.models import Document
+
+from . import progress
+
+LEASE = timedelta(seconds=60)
+HEARTBEAT_SECONDS = 10.0
+MAX_ATTEMPTS = 3
+# With workers, a web process only reads what none of them has taken, such as a file on a disk
+# that they can't reach.
+WORKERS_FIRST = timedelta(seconds=30)
+CRASHED = "Reading this file failed several times. Check the server's log."
+
+Status = Document.Status
+PENDING = (Status.QUEUED, Status.READING, Status.INDEXING)
+
+is_worker = False
+stopping = threading.Event()
+_served: dict[int | None, float] = {}
+
+
+class Stopped(Exception):
+    """Raised when the document was canceled, deleted or taken over."""
+
+
+class ShuttingDown(Exception):
+    """Raised when this process is about to end."""
+
+
+def claim(is_slow: bool | None = None, busy: Collection[int | None] = ()) -> Document | None:
+    """Return the next document for this process, or None if there is none.
+
+    With `is_slow`, only from that lane. Library files of the users in `busy` wait.
+    """
+    for _attempt in range(5):
+        now = timezone.now()
+        found = _next_document(now, is_slow, busy)
+        if found is None:
+            return None
+        _served[found.owner_id] = time.monotonic()
+        if found.attempts >= MAX_ATTEMPTS:
+            _give_up(found)
+            continue
+        same = Document.objects.filter(
+            pk=found.pk, lease_until=found.lease_until, attempts=found.attempts
+        )
+        if same.filter(status__in=PENDING).update(
+            status=Status.READING,
+            lease_until=now + LEASE,
+            attempts=F("attempts") + 1,
+            done=0,
+            total=0,
+        ):
+            found.refresh_from_db()
+            return found
+    return None
+
+
+def lanes_with_work() -> Sequence[bool]:
+    """Return which lanes have documents: False is the one for most files, True the slow one."""
+    waiting = _claimable(timezone.now()).order_by()
+    return list(waiting.values_list("is_slow", flat=True).distinct())
+
+
+def _claimable(now: datetime) -> QuerySet[Document]:
+    free = Q(lease_until=None) | Q(lease_until__lt=now)
+    found = Document.objects.filter(free, status__in=PENDING, collection__deleted_at=None)
+    if settings.WORKERS and not is_worker:
+        found = found.filter(added_at__lt=now - WORKERS_FIRST)
+    return found
+
+
+def _next_document(
+    now: datetime, is_slow: bool | None, busy: Collection[int | None]
+) -> Document | None:
+    """Return the next document: files in chats first, then by the user served last.
+
+    What is read for the first time comes before what is only updated.
+    """
+    waiting = _claimable(now)
+    if is_slow is not None:
+        waiting = waiting.filter(is_slow=is_slow)
+    waiting = waiting.order_by(F("indexed_at").asc(nulls_first=True), "pk")
+    if (urgent := waiting.exclude(collection__topic="").first()) is not None:
+        return urgent
+    owners = waiting.order_by().values_list("owner", flat=True).distinct()[:1_000]
+    free = [owner for owner in owners if owner not in busy]
+    if not free:
+        return None
+    turn = min(free, key=lambda owner: _served.get(owner, 0.0))
+    return waiting.filter(owner=turn).first()
+
+
+def _give_up(document: Document) -> None:
+    same = Document.objects.filter(pk=document.pk, attempts=document.attempts)
+    if same.update(status=Status.FAILED, problem=CRASHED, lease_until=None):
+        document.refresh_from_db()
+        progress.announce(document)
+
+
+class Lease:
+    """This process's right to work on a document; renewed while it does."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._renew_at = time.monotonic() + HEARTBEAT_SECONDS
+        self._save_at = 0.0
+
+    def report(self, done: int, total: int) -> None:
+        """Save and publish progress; raise if the work has to stop."""
+        if stopping.is_set():
+            raise ShuttingDown
+        now, document = time.monotonic(), self.document
+        is_news = (done, total) != (document.done, document.total)
+        if now >= self._renew_at or (is_news and now >= self._save_at):
+            document.done, document.total = done, total
+            self.update(done=done, total=total)
+            progress.report(document)
+
+    def update(self, **values: object) -> None:
+        """Save values and renew the lease; raise Stopped if it was lost."""
+        until = timezone.now() + LEASE
+        if not self._row().update(lease_until=until, **values):
+            raise Stopped
+        self.document.lease_until = until
+        for name, value in values.items():
+            setattr(self.document, name, value)
+        self._renew_at = time.monotonic() + HEARTBEAT_SECONDS
+        self._save_at = time.monotonic() + progress.INTERVAL_SECONDS
+
+    def end(self, **values: object) -> None:
+        """Save the outcome, if the lease wasn't lost meanwhile."""
+        if self._row().update(lease_until=None, done=0, total=0, **values):
+            self.document.refresh_from_db()
+            progress.announce(self.document)
+
+    def release(self, until: datetime | None, **values: object) -> None:
+        self._row().update(status=Status.QUEUED, lease_until=until, **values)
+
+    def _row(self) -> QuerySet[Document]:
+        """Return the row while the lease is ours: its end is the token.
+
+        Canceling and taking over change it, and so does the user who adds the file again.
+        """
+        return Document.objects.filter(
+            pk=self.document.pk, lease_until=self.document.lease_until
+        )

@@ -1,0 +1,131 @@
+"""Fetches web pages and sitemaps again when they are due; the first process that looks does it.
+
+A page is only queued here. Its request is conditional, and what hasn't changed isn't indexed
+again (`web_pages`, `queue`). The one who set a schedule needs edit access when it is due.
+"""
+
+import logging
+import threading
+import time
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import connections
+from django.db.models import Q
+from django.utils import timezone
+
+from agents.db import database
+from agents.engine.errors import ToolError
+from agents.models import Collection, Document, Run, Sitemap
+from agents.models.refetching import SCHEDULE_FIELDS, Refetched, next_fetch
+from agents.models.types import AnyUser
+
+from .documents import refresh
+from .sitemaps import SitemapUnreadable, add_pages, find_pages
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 60.0
+MAX_DUE = 500  # per check
+RETRY_AFTER = timedelta(days=1)
+NO_RIGHTS = "Fetching stopped: the user who scheduled it can no longer edit this collection."
+SITEMAP_FAILED = "The sitemap couldn't be fetched. {reason}"
+
+_fetching = threading.Lock()
+_next_look = 0.0
+
+
+def set_schedule(target: Document | Sitemap, interval: str, user: User) -> None:
+    """Save when a page or a sitemap is fetched again."""
+    target.schedule(interval, user, timezone.now())
+    if target.fetch_problem == NO_RIGHTS:
+        target.fetch_problem = ""
+    target.save(update_fields=[*SCHEDULE_FIELDS, "fetch_problem"])
+
+
+async def fetch_if_due(run: Run | None) -> None:
+    """Look once a minute, and fetch in a thread of its own."""
+    global _next_look
+    if run is not None or time.monotonic() < _next_look:
+        return
+    _next_look = time.monotonic() + POLL_SECONDS
+    if not _fetching.locked() and await database.run(_has_due):
+        threading.Thread(target=_fetch_in_thread, name="fetch-again", daemon=True).start()
+
+
+def _has_due() -> bool:
+    due = _due(timezone.now())
+    return any(model._default_manager.filter(due).exists() for model in (Document, Sitemap))
+
+
+def _due(now: datetime) -> Q:
+    return Q(next_fetch_at__lte=now, collection__deleted_at=None)
+
+
+def _fetch_in_thread() -> None:
+    if not _fetching.acquire(blocking=False):
+        return
+    try:
+        fetch_due(timezone.now())
+    except Exception:  # it is tried again at the next check
+        logger.exception("Can't fetch scheduled pages.")
+    finally:
+        _fetching.release()
+        connections.close_all()
+
+
+def fetch_due(now: datetime) -> int:
+    """Queue pages and read sitemaps that are due; return how many."""
+    count = 0
+    for document in Document.objects.filter(_due(now)).select_related("scheduled_by")[:MAX_DUE]:
+        if _claim(document, now):
+            count += refresh(document)
+    for sitemap in Sitemap.objects.filter(_due(now)).select_related("scheduled_by")[:MAX_DUE]:
+        if _claim(sitemap, now):
+            fetch_sitemap(sitemap, sitemap.scheduled_by)
+            count += 1
+    return count
+
+
+def _claim(target: Document | Sitemap, now: datetime) -> bool:
+    """Set the next time; return False if another process was faster or nobody has the right."""
+    user = target.scheduled_by
+    editable = Collection.objects.editable_by(user) if user else Collection.objects.none()
+    values: dict[str, Any] = {
+        "next_fetch_at": None,
+        "fetch_interval": Refetched.Interval.NEVER,
+        "fetch_problem": NO_RIGHTS,
+    }
+    has_right = editable.filter(pk=target.collection_id).exists()
+    if has_right:
+        values = {"next_fetch_at": next_fetch(target.fetch_interval, now, now)}
+    rows = type(target)._default_manager.filter(
+        pk=target.pk, next_fetch_at=target.next_fetch_at
+    )
+    if not rows.update(**values):
+        return False
+    target.next_fetch_at = values["next_fetch_at"]
+    return has_right
+
+
+def fetch_sitemap(sitemap: Sitemap, user: AnyUser | None) -> None:
+    """Read a sitemap again for a user: add new pages, and fetch the others if they changed."""
+    now = timezone.now()
+    try:
+        pages = find_pages(sitemap.url, sitemap.max_pages)
+    except (SitemapUnreadable, ToolError) as error:
+        soon = sitemap.next_fetch_at and min(sitemap.next_fetch_at, now + RETRY_AFTER)
+        _save(sitemap, now, SITEMAP_FAILED.format(reason=error)[:500], next_fetch_at=soon)
+        return
+    add_pages(sitemap, user, pages)
+    for document in sitemap.documents.filter(collection=sitemap.collection_id):
+        refresh(document)
+    _save(sitemap, now, "")
+
+
+def _save(sitemap: Sitemap, now: datetime, problem: str, **values: Any) -> None:
+    values |= {"fetched_at": now, "fetch_problem": problem}
+    Sitemap.objects.filter(pk=sitemap.pk).update(**values)
+    for name, value in values.items():
+        setattr(sitemap, name, value)
