@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
-from agents.accounts.views.memory import read_form
+from agents.accounts.views.memory import last_deleted, read_form
 from agents.db.sanitize import sanitize_text
 from agents.memory import MemoryRejected, MemoryScope, store
 from agents.models import Agent, Memory, Project, ProjectMember
@@ -105,6 +105,7 @@ def _render_home(
         "members": membership.guests(project).select_related("user__profile"),
         "memories": memories.current().select_related("user__profile", "run"),
         "proposals": memories.proposed().select_related("run") if may_edit else (),
+        "deleted": last_deleted(request, project),
         "rights": membership.ACCESS_LEVELS,
         "may_suggest": settings.SUGGEST_PEOPLE,
         "max_chars": Memory.MAX_CHARS,

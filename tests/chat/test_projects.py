@@ -208,3 +208,15 @@ async def test_an_erased_owner_leaves_it_to_another_editor(person, stranger, sha
 
     project = await Project.objects.aget()
     assert project.owner_id == stranger.pk
+
+
+def test_a_deleted_memory_is_restored_on_the_projects_page(client, person, project):
+    scope = MemoryScope(user=person.pk, project=project.pk)
+    memory = store.save(scope, store.NewMemory(text="The launch is in May"))
+    client.force_login(person)
+    client.post(reverse("people:delete_memory", args=[memory.pk]))
+    restore = reverse("people:restore_memory", args=[memory.pk])
+
+    assert restore in client.get(project.get_absolute_url()).content.decode()
+    assert restore not in client.get(reverse("people:memory")).content.decode()
+    assert client.post(restore).url == project.get_absolute_url()

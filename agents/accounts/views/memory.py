@@ -13,7 +13,7 @@ from agents.accounts import profiles
 from agents.db.sanitize import sanitize_text
 from agents.memory import MemoryRejected, MemoryScope, statements, store
 from agents.memory.subjects import subject_of
-from agents.models import Memory, MemoryExclusion
+from agents.models import Memory, MemoryExclusion, Project
 from agents.web.presentation.memory_cards import MemoryCard
 
 MAX_QUERY_CHARS = 200
@@ -51,22 +51,25 @@ def _render(request: UserRequest, status: int = 200, **more: Any) -> HttpRespons
     query = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
     own = Memory.objects.for_user(user).personal()
     rows = store.search(own.current(), query).select_related("run")
-    deleted = request.session.get(DELETED_KEY)
     context = {
         "memories": rows.prefetch_related("replaces"),
         "proposals": own.proposed().select_related("run"),
         "query": query,
         "is_on": profiles.of_user(user).has_memory,
         "is_excluded": MemoryExclusion.objects.filter(group__user=user).exists(),
-        "deleted": Memory.objects.editable_by(user).filter(pk=deleted or 0).first(),
+        "deleted": last_deleted(request, project=None),
         "kinds": Memory.Kind.choices,
         "max_chars": Memory.MAX_CHARS,
         **more,
     }
-    if context["deleted"] is not None and context["deleted"].deleted_at is None:
-        context["deleted"] = None
     part = "#found" if request.htmx else ""
     return render(request, f"people/memory.html{part}", context, status=status)
+
+
+def last_deleted(request: UserRequest, project: Project | None) -> Memory | None:
+    """Return what this user has just deleted here, if it can still be restored."""
+    rows = Memory.objects.editable_by(request.user).exclude(deleted_at=None)
+    return rows.filter(pk=request.session.get(DELETED_KEY) or 0, project=project).first()
 
 
 @require_POST
