@@ -30,6 +30,7 @@ class ChatConfig(AppConfig):
         runs.on_finished(titles.name_chat)
         quotas.other_usage.append(titles.tokens_since)
         store.uploads.append(binding.stored_for)
+        pre_delete.connect(reading.forget_table, sender=Attachment)
         post_delete.connect(reading.forget_attachment, sender=Attachment)
         post_delete.connect(reading.forget_chat, sender=ChatSession)
         pre_delete.connect(titles.keep_usage, sender=ChatSession)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from agents.db import database
 from agents.files import store
 from agents.models import Run, StoredFile
 from agents.tools.database.tool import DatabaseTool
+from agents.tools.mcp import confine
 
 from .file_context import FileRef, file_refs
 
@@ -29,6 +31,9 @@ SECONDS = 90
 MAX_TABLE_FILES = 10
 # They can be made again from the files, so they needn't last.
 UNUSED_SECONDS = 2 * 86_400
+MAX_FOLDER_BYTES = 4_000_000_000
+SYSTEM_PATHS = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/nix/store", "/etc/ld.so.cache")
+DEVICES = ("/dev/null", "/dev/urandom")
 
 logger = logging.getLogger(__name__)
 _children = BoundedSemaphore(1)
@@ -75,6 +80,7 @@ def _database(
         if not _load(draft, refs, files):
             return None
         draft.replace(path)
+        _make_room(path)
     except OSError as error:
         logger.warning("The tables of a chat couldn't be loaded: %s", error)
         return None
@@ -101,18 +107,46 @@ def _load(target: Path, refs: Sequence[FileRef], files: Mapping[str, StoredFile]
 
 
 def _run(request: dict[str, Any]) -> dict[str, Any]:
-    command = [sys.executable, "-I", str(WORKER)]
     text = json.dumps(request).encode()
-    with _children:
-        try:
-            done = subprocess.run(
-                command, input=text, env={}, capture_output=True, timeout=SECONDS
-            )
-            reply: dict[str, Any] = json.loads(done.stdout)
-        except (subprocess.TimeoutExpired, ValueError) as error:
-            logger.warning("The tables of a chat couldn't be loaded: %s", type(error).__name__)
-            return {}
+    if not _children.acquire(timeout=SECONDS):
+        logger.warning("The tables of a chat couldn't be loaded: others take too long.")
+        return {}
+    try:
+        done = subprocess.run(
+            _command(request), input=text, env={}, capture_output=True, timeout=SECONDS
+        )
+        reply: dict[str, Any] = json.loads(done.stdout)
+    except (subprocess.TimeoutExpired, ValueError) as error:
+        logger.warning("The tables of a chat couldn't be loaded: %s", type(error).__name__)
+        return {}
+    finally:
+        _children.release()
     return reply
+
+
+def _command(request: dict[str, Any]) -> list[str]:
+    """Return the worker's command: it can only read its files and write to its folder."""
+    python = [sys.executable, "-I", str(WORKER)]
+    if confine.landlock_abi() <= 0:
+        return python
+    code = [sys.prefix, sys.base_prefix, str(WORKER), *SYSTEM_PATHS]
+    wanted = [*code, *(file["path"] for file in request["files"])]
+    policy = {
+        "read": [name for each in wanted for name in (each, os.path.realpath(each))],
+        "write": [*DEVICES, str(Path(request["target"]).parent)],
+    }
+    return [sys.executable, "-I", "-S", confine.__file__, json.dumps(policy), *python]
+
+
+def _make_room(newest: Path) -> None:
+    """Delete the databases that weren't used for the longest time, if all are too large."""
+    found = [(path.stat(), path) for path in folder().glob("*/*") if path != newest]
+    room = MAX_FOLDER_BYTES - newest.stat().st_size - sum(stat.st_size for stat, _ in found)
+    for stat, path in sorted(found, key=lambda one: one[0].st_mtime):
+        if room >= 0:
+            break
+        path.unlink(missing_ok=True)
+        room += stat.st_size
 
 
 def delete_for_topic(topic: str) -> None:

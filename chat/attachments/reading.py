@@ -75,6 +75,13 @@ def forget_attachment(instance: Attachment, **_signal: Any) -> None:
         transaction.on_commit(partial(_delete_unused, instance.document_id), robust=True)
 
 
+def forget_table(instance: Attachment, **_signal: Any) -> None:
+    """Delete the rows of a table that is about to be deleted; other tables are loaded again."""
+    if instance.kind == Attachment.Kind.TABLE and instance.message is not None:
+        topic = f"chat.{instance.message.session_id}"
+        transaction.on_commit(partial(file_tables.delete_for_topic, topic), robust=True)
+
+
 def forget_chat(instance: ChatSession, **_signal: Any) -> None:
     """Delete the documents of a deleted chat."""
     topic = f"chat.{instance.pk}"

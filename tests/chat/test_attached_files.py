@@ -241,6 +241,19 @@ def test_a_message_has_ten_files_at_most(person):
     assert not ChatSession.objects.exists()
 
 
+def test_the_rows_of_a_deleted_table_are_gone(person, chat, settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    file = uploaded(person, "cities.csv", b"city,n\nOsaka,1\n")
+    message = messages.save(chat, person, "How many?", "a", files=[file])
+    loaded = tmp_path / "tables" / chat.topic / "a.sqlite3"
+    loaded.parent.mkdir(parents=True)
+    loaded.write_text("Osaka")
+
+    Message.objects.get(pk=message.pk).delete()
+
+    assert not loaded.exists()
+
+
 def test_a_removed_file_is_gone(person, file):
     assert client_of(person).post(f"/chat/files/{file}/delete/").status_code == 204
     assert not StoredFile.objects.exists()

@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from textwrap import shorten
 from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -25,6 +26,8 @@ from . import sql_guard, sql_worker
 from .sql_worker import fold_case
 
 MAX_TABLES_DESCRIBED = 40
+# Each request to a model contains it, and names of an uploaded table's columns can be anything.
+MAX_DESCRIPTION_CHARS = 12_000
 
 logger = logging.getLogger(__name__)
 _START_LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
@@ -215,11 +218,19 @@ def _read_table(connection: sqlite3.Connection, name: str) -> _Table | None:
 
 def _describe_tables(tables: list[_Table]) -> Iterator[str]:
     names = {fold_case(table.name) for table in tables}
+    room, described = MAX_DESCRIPTION_CHARS, 0
     for table in tables[:MAX_TABLES_DESCRIBED]:
-        columns = (_describe_column(table, *column, names) for column in table.columns)
-        yield f"{_quote_name(table.name)}({', '.join(columns)})"
-    if rest := tables[MAX_TABLES_DESCRIBED:]:
-        yield "And: " + ", ".join(_quote_name(table.name) for table in rest)
+        columns = ", ".join(_describe_column(table, *each, names) for each in table.columns)
+        line = (
+            f"{_quote_name(table.name)}({shorten(columns, max(room, 200), placeholder=' …')})"
+        )
+        room, described = room - len(line), described + 1
+        yield line
+        if room < 0:
+            break
+    if rest := tables[described:]:
+        listed = ", ".join(_quote_name(table.name) for table in rest)
+        yield f"And: {shorten(listed, 2_000, placeholder=' …')}"
 
 
 def _describe_column(table: _Table, name: str, type: str, names: Collection[str]) -> str:
