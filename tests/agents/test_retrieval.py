@@ -8,6 +8,7 @@ import pytest
 from agents import knowledge
 from agents.knowledge import embeddings, scope
 from agents.knowledge.retrieval import matrix, vector_index
+from agents.knowledge.retrieval.index import rarest
 from agents.knowledge.retrieval.query import parse_query
 from agents.knowledge.retrieval.windows import split_windows, texts_to_embed
 from agents.models import Chunk, ChunkVector, EmbeddingIndex
@@ -130,8 +131,44 @@ def test_a_matrix_reads_only_what_is_new(django_assert_num_queries):
         one.refresh()
 
 
+def test_replaced_passages_are_noticed_by_a_search():
+    add("a.md", "The heron nests in reeds.")
+    assert find("heron").passages
+    held = matrix.for_index(vector_index.active())
+
+    add("a.md", "The heron nests in trees.")
+
+    [passage] = find("heron").passages
+    assert passage.text == "The heron nests in trees."
+    assert held.count == ChunkVector.objects.count()
+
+
+def test_a_document_moved_into_a_collection_is_found_there():
+    document = add("a.md", "The heron nests.")
+    other = type(document.collection).objects.create(name="other")
+    assert find("heron", mode="vectors").passages
+
+    type(document).objects.update(collection=other)
+
+    result = knowledge.find("heron", scope=scope.for_collection(other.pk), mode="vectors")
+    assert sources(result) == ["a.md"]
+
+
+def test_a_passage_with_many_windows_does_not_displace_others():
+    chunks = np.array([1] * 40 + [2, 3])
+    scores = np.linspace(1, 0, 42, dtype=np.float32)[:, None]
+
+    assert matrix._best(chunks, scores, 2, [3]).keys() == {1, 2, 3}
+
+
+def test_common_words_are_left_out_of_a_large_library():
+    assert rarest([9_000, 5, 0, 400], 1_000) == [0, 1, 3]
+    assert rarest([9_000, 5, 0, 400], 50_000) == [1, 3]
+    assert rarest([9_000, 8_000], 50_000) == [1]
+
+
 def test_windows_stay_in_the_database_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(matrix, "MAX_ROWS", 3)
+    monkeypatch.setattr(matrix, "MAX_BYTES", 3 * 2 * vector_index.ensure().dimension)
     add("a.md", "\n\n".join(f"Line {n}. " + "word " * 60 for n in range(12)) + "\n\nheron")
 
     assert find("heron").passages
@@ -149,7 +186,7 @@ def test_a_search_is_restricted_before_the_best_are_taken():
     held = matrix.for_index(vector_index.active())
     held.refresh()
 
-    found = held.search(embeddings.embed(["heron"], "query")[0], [mine.pk], 5)
+    found = held.search(embeddings.embed(["heron"], "query"), [mine.pk], 5)
 
     assert list(found) == [Chunk.objects.get(document__source="own.md").pk]
 

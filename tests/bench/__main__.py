@@ -26,6 +26,7 @@ from tests.bench import (
     plans,
     prose,
     scaled,
+    search,
     startup,
     traces,
 )
@@ -43,6 +44,7 @@ WHOLE = Size(
     traces=200_000,
     plans=(10, 100, 1000),
     prose=40_000,
+    documents=1_000,
 )
 QUICK = Size(
     rounds=1,
@@ -56,12 +58,14 @@ QUICK = Size(
     traces=2_000,
     plans=(10, 50),
     prose=10_000,
+    documents=40,
 )
 PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "engine": (engine.measure, engine.ABOUT),
     "chat": (chat.measure, chat.ABOUT),
     "idle": (idle.measure, idle.ABOUT),
     "ingestion": (ingestion.measure, ingestion.ABOUT),
+    "search": (search.measure, search.ABOUT),
     "growth": (growth.measure, growth.ABOUT),
     "traces": (traces.measure, traces.ABOUT),
     "plans": (plans.measure, plans.ABOUT),

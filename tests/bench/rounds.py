@@ -20,6 +20,7 @@ class Size:
     traces: int = 0
     plans: tuple[int, ...] = ()
     prose: int = 0
+    documents: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from django.conf import settings
 
-from agents.models import Chunk, ChunkVector
+from agents.models import Chunk, ChunkVector, Document
 from agents.tools.search import Passage
 
 from .. import embeddings
@@ -23,9 +23,13 @@ from .ranking import VECTORS_ONLY, Candidate, rank
 if TYPE_CHECKING:
     from agents.models import EmbeddingIndex
 
+    from ..embeddings import Vectors
+
 logger = logging.getLogger(__name__)
 
 CANDIDATES = 100  # from the words, and as many from the vectors
+# Columns of a document that a result doesn't have.
+UNUSED = ("url", "etag", "last_modified", "mime_type", "digest", "problem", "attempts")
 
 Mode = Literal["hybrid", "words", "vectors"]
 
@@ -85,13 +89,32 @@ def candidates(
         full_text.search(query.groups, CANDIDATES, scope) if mode != "vectors" else WordHits()
     )
     meaning = None if mode == "words" else _meaning([query.text, *queries], scope, hits.scores)
-    found = {*hits.scores, *(meaning or ())}
-    rows = Chunk.objects.filter(pk__in=found, document__collection__in=scope.collections)
+    rows = _in_scope({*hits.scores, *(meaning or ())}, scope)
+    if not (meaning or {}).keys() <= {row.pk for row in rows}:
+        # Passages were replaced since they were read into memory.
+        meaning = _meaning([query.text, *queries], scope, hits.scores, is_stale=True)
+        rows = _in_scope({*hits.scores, *(meaning or ())}, scope)
     weights = VECTORS_ONLY if mode == "vectors" else None
-    return rank(query, list(rows.select_related("document")), hits, meaning, weights)
+    return rank(query, rows, hits, meaning, weights)
 
 
-def _meaning(texts: list[str], scope: Scope, more: Collection[int]) -> dict[int, float] | None:
+def _in_scope(chunks: Collection[int], scope: Scope) -> list[Chunk]:
+    """Return passages with their documents.
+
+    In two steps, because SQLite would go through all passages of the collections.
+    """
+    rows = Chunk.objects.in_bulk(list(chunks)).values()
+    inside = Document.objects.filter(collection__in=scope.collections).defer(*UNUSED)
+    documents = inside.in_bulk({row.document_id for row in rows})
+    found = [row for row in rows if row.document_id in documents]
+    for row in found:
+        row.document = documents[row.document_id]
+    return found
+
+
+def _meaning(
+    texts: list[str], scope: Scope, more: Collection[int], *, is_stale: bool = False
+) -> dict[int, float] | None:
     """Return the similarity of the nearest passages, and of `more`; None without vectors."""
     if embeddings.configured_model() == embeddings.OFF:
         return None
@@ -99,32 +122,39 @@ def _meaning(texts: list[str], scope: Scope, more: Collection[int]) -> dict[int,
     if index is None:
         return None
     try:
-        return _nearest(index, texts, scope, more)
+        return _nearest(index, texts, scope, more, is_stale)
     except embeddings.EmbeddingUnavailable as error:
         logger.warning("Searching by words only: %s", error)
         return None
 
 
 def _nearest(
-    index: "EmbeddingIndex", texts: list[str], scope: Scope, more: Collection[int]
+    index: "EmbeddingIndex",
+    texts: list[str],
+    scope: Scope,
+    more: Collection[int],
+    is_stale: bool,
 ) -> dict[int, float]:
-    import numpy as np
-
     from . import matrix
 
     vectors = embeddings.embed(texts, "query", model=index.model)
     stored = matrix.for_index(index)
-    stored.refresh()
-    found = set(more)
-    for vector in vectors:
-        found |= stored.search(vector, scope.collections, CANDIDATES).keys()
+    stored.refresh(counts=is_stale)
+    found = stored.search(vectors, scope.collections, CANDIDATES, more)
+    return found if stored.has_windows else _with_windows(index, vectors, found)
+
+
+def _with_windows(
+    index: "EmbeddingIndex", vectors: "Vectors", found: dict[int, float]
+) -> dict[int, float]:
+    """Return the similarity of the best window of each passage, read from the database."""
+    import numpy as np
+
     rows = ChunkVector.objects.filter(index=index, chunk__in=found)
     pairs = list(rows.values_list("chunk_id", "vector"))
-    if not pairs:
-        return {}
     blobs = np.frombuffer(b"".join(bytes(blob) for _, blob in pairs), np.float16)
-    similarity = (blobs.reshape(len(pairs), -1).astype(np.float32) @ vectors.T).max(axis=1)
-    best: dict[int, float] = {}
-    for (chunk, _), score in zip(pairs, similarity.tolist(), strict=True):
-        best[chunk] = max(best.get(chunk, -1.0), score)
+    rows32 = blobs.reshape(len(pairs), -1).astype(np.float32)
+    best = dict(found)
+    for (chunk, _), score in zip(pairs, (rows32 @ vectors.T).max(axis=1).tolist(), strict=True):
+        best[chunk] = max(best[chunk], score)
     return best

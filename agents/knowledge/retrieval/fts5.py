@@ -7,7 +7,7 @@ from django.db import connection
 
 from agents.models import Chunk
 
-from .index import Groups, Scores, WordHits
+from .index import Groups, Scores, WordHits, rarest
 from .tokenizer import index_terms, is_single_cjk, to_phrase
 
 
@@ -39,9 +39,10 @@ def delete(chunks: Sequence[int]) -> None:
 
 def search(groups: Groups, limit: int, collections: Collection[int]) -> WordHits:
     expressions = [_any_of(words) for words in groups]
-    every = _matches(" AND ".join(expressions), limit // 2, collections)
-    some = _matches(" OR ".join(expressions), limit, collections)
     counts, total = _counts(expressions)
+    every = _matches(" AND ".join(expressions), limit // 2, collections)
+    rare = [expressions[at] for at in rarest(counts, total)]
+    some = _matches(" OR ".join(rare), limit, collections) if rare else {}
     return WordHits(scores=every | some, counts=counts, total=total)
 
 

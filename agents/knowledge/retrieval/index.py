@@ -20,6 +20,25 @@ class WordHits:
     total: int = 0  # passages of all
 
 
+# How many passages are ranked by their words. Common words of a long question would match most.
+MAX_RANKED = 6_000
+
+
+def rarest(counts: Sequence[int], total: int) -> list[int]:
+    """Return the groups that are searched for: the rarest, and all in a small library.
+
+    A passage that has only common words of the question isn't a good one. Those found are
+    compared with all words afterwards.
+    """
+    room, found = MAX_RANKED, list[int]()
+    for at in sorted((at for at, count in enumerate(counts) if count), key=counts.__getitem__):
+        room -= counts[at]
+        if found and room < 0 and total > MAX_RANKED:
+            break
+        found.append(at)
+    return sorted(found)
+
+
 class Index(Protocol):
     def upsert(self, chunks: Sequence[Chunk]) -> None:
         """Index these passages, replacing what was under their keys."""

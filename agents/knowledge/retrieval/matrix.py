@@ -1,37 +1,62 @@
-"""Vectors of an index in memory: exact search with numpy, restricted to a scope.
+"""Vectors of an index in memory: exact search with numpy, restricted to documents in scope.
 
-Each process has its own copy of the active index, in blocks. Before a search it is compared
-with the database by two numbers; then only new rows are read and deleted ones dropped.
+Each process has its own copy of the active index, in blocks. Before a search, new rows are
+read. Which documents are in scope is read from the database for every search, so that rights
+and deletions count at once. Passages that were replaced are noticed by whoever looks them up.
 """
 
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
 
 import numpy as np
-from django.db.models import Count, F, Max, QuerySet
+from django.db.models import F, QuerySet
 from numpy.typing import NDArray
 
-from agents.models import ChunkVector, EmbeddingIndex
+from agents.models import ChunkVector, Document, EmbeddingIndex
 
 BLOCK = 8_192
-# Above this, windows stay in the database and are only compared for the best passages. 100,000
-# vectors of 512 dimensions take 200 MB.
-MAX_ROWS = 100_000
+# Vectors are saved and held as 16-bit floats, and compared as 32-bit ones: so many at a time
+# fit into the cache of the processor.
+AT_ONCE = 1_024
+# Above this, windows stay in the database and are only compared for the best passages.
+MAX_BYTES = 320_000_000
+# How often all rows are counted. Others are only noticed by a higher id, and a transaction can
+# commit lower ids after one with higher ids.
+COUNT_SECONDS = 30.0
+
+Similarities = dict[int, float]  # by the passage's id
 
 
 @dataclass(slots=True)
 class Block:
     ids: NDArray[np.int64]
     chunks: NDArray[np.int64]
-    collections: NDArray[np.int64]
-    vectors: NDArray[np.float32]
+    documents: NDArray[np.int64]
+    vectors: NDArray[np.float16]
 
     def kept(self, mask: NDArray[np.bool_]) -> "Block":
         return Block(
-            self.ids[mask], self.chunks[mask], self.collections[mask], self.vectors[mask]
+            self.ids[mask], self.chunks[mask], self.documents[mask], self.vectors[mask]
         )
+
+    def similarities(self, queries: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosine similarity of each row to each query.
+
+        Not with `@`: its threads wait for each other, which takes ten times as long on a busy
+        machine.
+        """
+        found = np.empty((len(self.ids), len(queries)), np.float32)
+        room = np.empty((AT_ONCE, self.vectors.shape[1]), np.float32)
+        for at in range(0, len(self.ids), AT_ONCE):
+            rows = self.vectors[at : at + AT_ONCE]
+            wide = room[: len(rows)]
+            np.copyto(wide, rows)
+            for column, query in enumerate(queries):
+                found[at : at + AT_ONCE, column] = np.einsum("ij,j->i", wide, query)
+        return found
 
 
 @dataclass(slots=True)
@@ -44,42 +69,62 @@ class VectorMatrix:
     has_windows: bool = True
     count: int = 0
     newest: int = 0
+    counted_at: float = 0.0
     lock: Lock = field(default_factory=Lock)
 
     def search(
-        self, query: NDArray[np.float32], collections: Collection[int], limit: int
-    ) -> dict[int, float]:
-        """Return the best passages in these collections with their cosine similarity."""
-        wanted = np.fromiter(collections, np.int64)
+        self,
+        queries: NDArray[np.float32],
+        collections: Collection[int],
+        limit: int,
+        more: Collection[int] = (),
+    ) -> Similarities:
+        """Return the best passages in these collections for each query, and `more`.
+
+        The best of a passage's rows and of the queries counts.
+        """
+        inside = Document.objects.filter(collection__in=collections)
+        wanted = np.fromiter(inside.values_list("pk", flat=True), np.int64)
         chunks, scores = [], []
         for block in list(self.blocks):
-            mask = np.isin(block.collections, wanted)
+            mask = np.isin(block.documents, wanted)
             if mask.any():
-                inside = block if mask.all() else block.kept(mask)
-                chunks.append(inside.chunks)
-                scores.append(inside.vectors @ query)
+                chunks.append(block.chunks[mask])
+                scores.append(block.similarities(queries)[mask])
         if not chunks:
             return {}
-        return _best(np.concatenate(chunks), np.concatenate(scores), limit)
+        return _best(np.concatenate(chunks), np.concatenate(scores), limit, more)
 
-    def refresh(self) -> None:
-        """Read what changed since the last search."""
+    def refresh(self, *, counts: bool = False) -> None:
+        """Read what is new; `counts` also looks for deleted rows, which is slower."""
         with self.lock:
-            state = self._rows().aggregate(count=Count("pk"), newest=Max("pk"))
-            newest = state["newest"] or 0
-            if (state["count"], newest) == (self.count, self.newest):
-                return
-            if self.has_windows and state["count"] > MAX_ROWS:
-                self.has_windows, self.blocks, self.count, self.newest = False, [], 0, 0
-                state = self._rows().aggregate(count=Count("pk"), newest=Max("pk"))
-                newest = state["newest"] or 0
+            newest = self._rows().order_by("-pk").values_list("pk", flat=True).first() or 0
+            is_due = time.monotonic() - self.counted_at > COUNT_SECONDS
+            if newest != self.newest or counts or is_due:
+                self._update(newest, counts or is_due or newest < self.newest)
+
+    def _update(self, newest: int, counts: bool) -> None:
+        if counts or not self.count:
+            self._leave_out_windows()
+        self._read_new(newest)
+        if not counts:
+            return
+        expected = self._rows().filter(pk__lte=newest).count()
+        if self.count != expected:
+            self._drop_deleted()
+        if self.count < expected:
+            self._clear()
             self._read_new(newest)
-            if self.count != state["count"]:
-                self._drop_deleted()
-            if self.count < state["count"]:
-                # A transaction with lower ids was committed after one with higher ids.
-                self.blocks, self.count, self.newest = [], 0, 0
-                self._read_new(newest)
+        self.counted_at = time.monotonic()
+
+    def _leave_out_windows(self) -> None:
+        size = self._rows().count() * self.dimension * np.float16().itemsize
+        if self.has_windows and size > MAX_BYTES:
+            self.has_windows = False
+            self._clear()
+
+    def _clear(self) -> None:
+        self.blocks, self.count, self.newest = [], 0, 0
 
     def _rows(self) -> QuerySet[ChunkVector]:
         rows = ChunkVector.objects.filter(index=self.index)
@@ -87,8 +132,8 @@ class VectorMatrix:
 
     def _read_new(self, newest: int) -> None:
         rows = self._rows().filter(pk__gt=self.newest, pk__lte=newest).order_by("pk")
-        rows = rows.annotate(collection=F("chunk__document__collection"))
-        values = rows.values_list("pk", "chunk_id", "collection", "vector")
+        rows = rows.annotate(document=F("chunk__document"))
+        values = rows.values_list("pk", "chunk_id", "document", "vector")
         for block in self._read_blocks(values):
             self.blocks.append(block)
             self.count += len(block.ids)
@@ -106,13 +151,12 @@ class VectorMatrix:
             yield self._block(batch)
 
     def _block(self, rows: list[tuple[int, int, int, bytes]]) -> Block:
-        ids, chunks, collections, blobs = zip(*rows, strict=True)
-        joined = np.frombuffer(b"".join(map(bytes, blobs)), np.float16)
+        ids, chunks, documents, blobs = zip(*rows, strict=True)
         return Block(
             np.array(ids, np.int64),
             np.array(chunks, np.int64),
-            np.array(collections, np.int64),
-            joined.reshape(len(rows), self.dimension).astype(np.float32),
+            np.array(documents, np.int64),
+            np.frombuffer(b"".join(blobs), np.float16).reshape(len(rows), self.dimension),
         )
 
     def _merge_small(self) -> None:
@@ -123,7 +167,7 @@ class VectorMatrix:
                 Block(
                     *(
                         np.concatenate([getattr(block, name) for block in last])
-                        for name in ("ids", "chunks", "collections", "vectors")
+                        for name in ("ids", "chunks", "documents", "vectors")
                     )
                 )
             ]
@@ -135,17 +179,34 @@ class VectorMatrix:
 
 
 def _best(
+    chunks: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    limit: int,
+    more: Collection[int],
+) -> Similarities:
+    found = set(more)
+    for column in scores.T:
+        found |= _top_passages(chunks, column, limit)
+    mask = np.isin(chunks, np.fromiter(found, np.int64))
+    best: Similarities = {}
+    pairs = zip(chunks[mask].tolist(), scores[mask].max(axis=1).tolist(), strict=True)
+    for chunk, score in pairs:
+        best[chunk] = max(best.get(chunk, -1.0), score)
+    return best
+
+
+def _top_passages(
     chunks: NDArray[np.int64], scores: NDArray[np.float32], limit: int
-) -> dict[int, float]:
-    """Return the best score of each passage; several rows can belong to one."""
-    count = min(len(scores), limit * 5)
-    top = np.argpartition(-scores, count - 1)[:count]
-    found: dict[int, float] = {}
-    for at in top[np.argsort(-scores[top])]:
-        found.setdefault(int(chunks[at]), float(scores[at]))
-        if len(found) == limit:
-            break
-    return found
+) -> set[int]:
+    """Return the passages of the best rows; several rows can belong to one."""
+    count = limit
+    while True:
+        count = min(len(scores), count * 4)
+        top = np.argpartition(-scores, count - 1)[:count]
+        ranked = chunks[top[np.argsort(-scores[top])]]
+        found = list(dict.fromkeys(ranked.tolist()))[:limit]
+        if len(found) == limit or count == len(scores):
+            return set(found)
 
 
 _matrices: dict[tuple[int, datetime], VectorMatrix] = {}

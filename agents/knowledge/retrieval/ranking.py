@@ -8,7 +8,7 @@ chosen, and what that is worth: docs/decisions/retrieval.md.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from math import log
 
 from agents.models import Chunk
@@ -65,14 +65,26 @@ class Field:
     def __init__(self, text: str) -> None:
         self.text = text.lower() if text.isascii() else normalize(text)
 
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        return frozenset(map(stem, LATIN.findall(self.text)))
-
     def has(self, word: str) -> bool:
         if CJK_RUN.match(word):
             return word in self.text
-        return all(stem(part) in self.stems for part in LATIN.findall(word))
+        return all(map(self._has_stem, _stems(word)))
+
+    def _has_stem(self, wanted: str) -> bool:
+        # A word starts with its stem, so only such words have to be compared.
+        if wanted not in self.text:
+            return False
+        return any(stem(word) == wanted for word in _starting_with(wanted).findall(self.text))
+
+
+@lru_cache(1_000)
+def _stems(word: str) -> tuple[str, ...]:
+    return tuple(map(stem, LATIN.findall(word)))
+
+
+@lru_cache(1_000)
+def _starting_with(stem: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W_]){re.escape(stem)}[^\W_]*")
 
 
 def rank(

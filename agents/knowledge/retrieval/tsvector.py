@@ -9,12 +9,13 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
+from math import log
 
 from django.db import connection
 
 from agents.models import Chunk
 
-from .index import Groups, WordHits
+from .index import Groups, WordHits, rarest
 from .tokenizer import index_terms, is_single_cjk, to_phrase
 
 LexemePositions = dict[str, list[str]]
@@ -33,35 +34,41 @@ VALUES (%s, %s, %s::tsvector, %s::tsvector)
 ON CONFLICT (rowid) DO UPDATE
 SET length = excluded.length, words = excluded.words, telling = excluded.telling
 """
+COUNT_SQL = """
+SELECT at, count(*)
+FROM unnest(%s::int[], %s::text[]) AS asked (at, term)
+JOIN agents_chunk_index ON words @@ term::tsquery
+GROUP BY at
+"""
+# A sample is enough for the usual length, and doesn't read the whole table.
+SHELF_SQL = """
+SELECT count(*), (SELECT avg(length) FROM (SELECT length FROM agents_chunk_index LIMIT 1000) _)
+FROM agents_chunk_index
+"""
 # BM25 as in FTS5 (k1 = 1.2, b = 0.75). Weights are at most 1, so all are an eighth of those
 # there: text (D) counts 1, title (B) 2 and heading (A) 8. `at` numbers the groups of words; of
-# the alternatives in a group, the best one counts.
+# the alternatives in a group, the best one counts. Passages with every group are first. Queries
+# come from `unnest`, because PostgreSQL would read the whole table for a constant one with a
+# common word.
 SEARCH_SQL = """
 WITH asked AS (
-    SELECT at, term::tsquery
-    FROM unnest(%s::int[], %s::text[]) AS asked (at, term)
+    SELECT at, rarity, term::tsquery
+    FROM unnest(%s::int[], %s::float[], %s::text[]) AS asked (at, rarity, term)
 ), hits AS MATERIALIZED (
-    SELECT at, rowid, max(length) AS length,
+    SELECT at, rarity, rowid, max(length) AS length,
         max(greatest(8 * ts_rank_cd('{0.125, 0, 0.25, 1}', telling, term), 1))::float AS said
     FROM asked JOIN agents_chunk_index ON words @@ term
     JOIN agents_chunk AS chunk ON chunk.id = rowid
     JOIN agents_document AS document ON document.id = chunk.document_id
     WHERE document.collection_id = ANY(%s)
-    GROUP BY at, rowid
-), shelf AS (
-    SELECT count(*) AS passages, avg(length) AS usual FROM agents_chunk_index
-), rarity AS (
-    SELECT at, count(*) AS passages_with, ln((passages + 1) / (count(*) + 0.5)::float) AS rarity
-    FROM hits, shelf GROUP BY at, passages
-), found AS (
-    SELECT rowid, count(*) = %s AS has_every,
-        sum(rarity * said * 2.2 / (said + 1.2 * (0.25 + 0.75 * length / usual))) AS score
-    FROM hits JOIN rarity USING (at), shelf GROUP BY rowid
-    ORDER BY has_every DESC, score DESC, rowid LIMIT %s
+    GROUP BY at, rarity, rowid
+), complete AS MATERIALIZED (
+    SELECT rowid FROM unnest(ARRAY[%s]) AS every
+    JOIN agents_chunk_index ON words @@ every::tsquery
 )
-SELECT 'found', rowid, score FROM found
-UNION ALL SELECT 'count', at, passages_with FROM rarity
-UNION ALL SELECT 'total', 0, passages FROM shelf
+SELECT rowid, sum(rarity * said * 2.2 / (said + 1.2 * (0.25 + 0.75 * length / %s))) AS score
+FROM hits GROUP BY rowid
+ORDER BY rowid IN (SELECT rowid FROM complete) DESC, score DESC, rowid LIMIT %s
 """
 
 
@@ -77,27 +84,45 @@ def delete(chunks: Sequence[int]) -> None:
 
 
 def search(groups: Groups, limit: int, collections: Collection[int]) -> WordHits:
-    phrases = [
-        (at, term, WORD.findall(to_phrase(term)))
-        for at, words in enumerate(groups)
-        for term in words
-    ]
-    stems = _stems(word for _, _, words in phrases for word in words)
+    queries = _to_tsqueries(groups)
+    counts, total, usual_length = _counts(queries)
     asked = [
-        (at, _to_tsquery([stems[w] for w in words], term))
-        for at, term, words in phrases
-        if words
+        (at, log((total + 1) / (counts[at] + 0.5)), query)
+        for at in rarest(counts, total)
+        for query in queries[at]
     ]
-    numbers, queries = [at for at, _ in asked], [query for _, query in asked]
+    if not asked:
+        return WordHits(counts=counts, total=total)
+    every = " & ".join(map(_any_of, queries)) if all(queries) and len(queries) > 1 else None
+    columns = [list(column) for column in zip(*asked, strict=True)]
     with connection.cursor() as cursor:
-        cursor.execute(SEARCH_SQL, [numbers, queries, [*collections], len(groups), limit])
-        rows = cursor.fetchall()
-    counts = {key: int(value) for kind, key, value in rows if kind == "count"}
-    return WordHits(
-        scores={key: value for kind, key, value in rows if kind == "found"},
-        counts=[counts.get(at, 0) for at in range(len(groups))],
-        total=next(int(value) for kind, _, value in rows if kind == "total"),
-    )
+        cursor.execute(SEARCH_SQL, [*columns, [*collections], every, usual_length, limit])
+        return WordHits(scores=dict(cursor.fetchall()), counts=counts, total=total)
+
+
+def _to_tsqueries(groups: Groups) -> list[list[str]]:
+    """Return the alternatives of each group as tsqueries."""
+    phrases = [[(term, WORD.findall(to_phrase(term))) for term in group] for group in groups]
+    stems = _stems(word for group in phrases for _, words in group for word in words)
+    return [
+        [_to_tsquery([stems[word] for word in words], term) for term, words in group if words]
+        for group in phrases
+    ]
+
+
+def _any_of(queries: Sequence[str]) -> str:
+    return f"({' | '.join(f'({query})' for query in queries)})"
+
+
+def _counts(queries: Sequence[Sequence[str]]) -> tuple[list[int], int, float]:
+    """Return how many passages match each group, how many there are, and their length."""
+    asked = {at: _any_of(group) for at, group in enumerate(queries) if group}
+    with connection.cursor() as cursor:
+        cursor.execute(COUNT_SQL, [[*asked], [*asked.values()]])
+        found = dict(cursor.fetchall())
+        cursor.execute(SHELF_SQL)
+        total, usual_length = cursor.fetchone()
+    return [found.get(at, 0) for at in range(len(queries))], total, usual_length or 1.0
 
 
 def _word_positions(chunk: Chunk) -> Iterator[tuple[str, str]]:
