@@ -190,8 +190,10 @@ class WireServer:
             await self._answer(self._reply_to(request), reader, writer)
 
     def _reply_to(self, request: Request) -> Reply:
-        if request.path in self.pages:
-            page = self.pages[request.path]
+        path = request.path
+        path = path if path in self.pages else path.partition("?")[0]
+        if path in self.pages:
+            page = self.pages[path]
             page = page(request) if callable(page) else page
             return page if isinstance(page, Reply) else _page(page)
         if not request.path.partition("?")[0].endswith(COMPLETIONS):
@@ -294,8 +296,10 @@ async def _read(reader: asyncio.StreamReader) -> Request:
     pairs = (line.partition(":") for line in head[1:] if line)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    is_form = headers.get("content-type", "").startswith("multipart/")
-    content = body if is_form or not body else json.loads(body)
+    content: Any = body
+    if not headers.get("content-type", "").startswith("multipart/"):
+        with contextlib.suppress(ValueError):  # a sound is sent as it is
+            content = json.loads(body)
     return Request(method=method, path=path, headers=headers, body=content or None)
 
 

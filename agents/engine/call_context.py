@@ -95,6 +95,9 @@ class CallContext:
         """Return the passage with this number in the run."""
         return None
 
+    def report_usage(self, usage: Mapping[str, Any]) -> None:
+        """Count what another model used for this call towards the run's cost and limits."""
+
     async def ask(self, question: Question) -> QuestionAnswer:
         """Ask the run's user and wait for the answer; raise QuestionUnavailable."""
         raise QuestionUnavailable("Nobody can be asked outside a chat.")

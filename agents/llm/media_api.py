@@ -1,17 +1,17 @@
-"""Sound and images by OpenAI's API: transcription, speech, image generation, description.
+"""Sound and images: transcription, speech, image generation, description.
 
-Each call has a deadline and is retried where that can help. The key only goes to the address it
-belongs to, as with chat models.
+Servers with OpenAI's API are called directly, other providers by LiteLLM. Each call has a
+deadline and is retried where that can help. The key only goes to the address it belongs to, as
+with chat models.
 """
 
 import asyncio
 import base64
 import binascii
-import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import aiohttp
@@ -19,9 +19,12 @@ import aiohttp
 from agents.engine.errors import AgentError, ModelError, ModelTimeout
 from agents.engine.resilience import RetryPolicy
 
-from . import http
+from . import http, media_prices
 from .json_codec import decode, encode
+from .litellm_model import media as litellm_media
+from .media_models import Description, GeneratedImage, MediaModel, MediaUsage, Upload
 from .provider_errors import NO_RESPONSE, RETRY_ADVICE, StreamGarbled, explain
+from .providers import find_provider
 from .routing import Endpoint, resolve_endpoint
 
 CONNECT_SECONDS = 10.0
@@ -30,36 +33,6 @@ NO_IMAGE = "{model!r} returned no image."
 IMAGE_ADVICE = "Check that it is a model that generates images."
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MediaModel:
-    """A model for sound or images, and where it is."""
-
-    model: str
-    url: str = ""
-    key: str | None = field(default=None, repr=False)
-    seconds: float = 120.0
-    max_retries: int = 2
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeneratedImage:
-    """An image, and what the provider said about it."""
-
-    data: bytes
-    prompt: str = ""
-    usage: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upload:
-    """A file in a form."""
-
-    name: str
-    mime_type: str
-    data: bytes
 
 
 async def transcribe(
@@ -92,9 +65,17 @@ def _is_about_format(error: ModelError) -> bool:
     return "response_format" in str(error)
 
 
+def needs_litellm(service: MediaModel) -> bool:
+    """Whether the provider has an API of its own."""
+    provider = find_provider(service.model)
+    return provider is None or not provider.speaks_openai
+
+
 async def _send_form(
     service: MediaModel, sound: Upload, fields: Mapping[str, str]
 ) -> dict[str, Any]:
+    if needs_litellm(service):
+        return await litellm_media.transcribe(service, sound, fields)
     there = _endpoint(service)
     named = {"model": there.name, **fields}
     body, content_type = encode_form({k: v for k, v in named.items() if v}, sound)
@@ -123,7 +104,10 @@ def encode_form(fields: Mapping[str, str], file: Upload) -> tuple[bytes, str]:
 
 
 async def speak(service: MediaModel, text: str, *, voice: str) -> AsyncIterator[bytes]:
-    """Yield an MP3 of the text as it arrives."""
+    """Yield an MP3 of the text as it arrives; other APIs return it whole."""
+    if needs_litellm(service):
+        yield await _retry(service, lambda: litellm_media.speak(service, text, voice))
+        return
     body = encode(
         {
             "model": _endpoint(service).name,
@@ -141,48 +125,68 @@ async def speak(service: MediaModel, text: str, *, voice: str) -> AsyncIterator[
 
 async def generate_image(service: MediaModel, prompt: str, *, size: str) -> GeneratedImage:
     """Return an image of the prompt."""
-    name = _endpoint(service).name
-    asked = {"model": name, "prompt": prompt, "n": 1, "size": size}
-    if not name.startswith("gpt-image"):
-        asked["response_format"] = "b64_json"  # not a link that we would have to fetch
-    body = encode(asked)
-    reply = await _retry(service, lambda: _read_json(service, "/images/generations", body))
+    reply = await _retry(service, lambda: _request_image(service, prompt, size))
     try:
         found = reply["data"][0]
         data = base64.b64decode(found["b64_json"], validate=True)
     except (KeyError, IndexError, TypeError, ValueError, binascii.Error):
         raise ModelError(NO_IMAGE.format(model=service.model), advice=IMAGE_ADVICE) from None
     usage = reply.get("usage")
+    used = media_prices.image_usage(service.model, usage if isinstance(usage, dict) else {})
     return GeneratedImage(
         data=data,
         prompt=str(found.get("revised_prompt") or ""),
-        usage=usage if isinstance(usage, dict) else {},
+        usage=with_reported_cost(used, reply),
     )
+
+
+async def _request_image(service: MediaModel, prompt: str, size: str) -> dict[str, Any]:
+    if needs_litellm(service):
+        return await litellm_media.generate_image(service, prompt, size)
+    name = _endpoint(service).name
+    asked = {"model": name, "prompt": prompt, "n": 1, "size": size}
+    if not name.startswith("gpt-image"):
+        asked["response_format"] = "b64_json"  # not a link that we would have to fetch
+    return await _read_json(service, "/images/generations", encode(asked))
+
+
+def with_reported_cost(usage: MediaUsage, reply: Mapping[str, Any]) -> MediaUsage:
+    """Return the usage with the cost that LiteLLM knows, if the table has none."""
+    cost = reply.get("response_cost")
+    is_missing = usage.cost is None and isinstance(cost, int | float) and cost > 0
+    return replace(usage, cost=float(cost)) if is_missing and cost else usage
 
 
 async def describe_image(
     service: MediaModel, image: bytes, mime_type: str, *, question: str, max_tokens: int = 800
-) -> str:
+) -> Description:
     """Return what a model that sees says about an image."""
     url = f"data:{mime_type};base64,{base64.b64encode(image).decode()}"
     content = [
         {"type": "text", "text": question},
         {"type": "image_url", "image_url": {"url": url}},
     ]
-    asked = {
-        "model": _endpoint(service).name,
-        "messages": [{"role": "user", "content": content}],
-        "max_tokens": max_tokens,
-    }
-    body = encode(asked)
-    reply = await _retry(service, lambda: _read_json(service, "/chat/completions", body))
+    messages = [{"role": "user", "content": content}]
+    reply = await _retry(service, lambda: _complete(service, messages, max_tokens))
     try:
         text = reply["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):
         text = None
     if not isinstance(text, str) or not text.strip():
         raise ModelError(f"{service.model!r} returned no description.", advice=RETRY_ADVICE)
-    return text.strip()
+    usage = reply.get("usage")
+    used = media_prices.chat_usage(service.model, usage if isinstance(usage, dict) else {})
+    return Description(text=text.strip(), usage=with_reported_cost(used, reply))
+
+
+async def _complete(
+    service: MediaModel, messages: list[dict[str, Any]], max_tokens: int
+) -> dict[str, Any]:
+    if needs_litellm(service):
+        return await litellm_media.complete(service, messages, max_tokens)
+    name = _endpoint(service).name
+    asked = {"model": name, "messages": messages, "max_tokens": max_tokens}
+    return await _read_json(service, "/chat/completions", encode(asked))
 
 
 async def _retry(service: MediaModel, send: Callable[[], Awaitable[T]]) -> T:
@@ -214,8 +218,11 @@ async def _explained(service: MediaModel) -> AsyncIterator[None]:
         raise ModelTimeout(NO_RESPONSE.format(model=service.model)) from None
     except Exception as error:
         # Not `from error`: a provider's message may contain the key, and logs print causes.
-        secret = _endpoint(service).key
-        raise explain(error, model=service.model, secrets=[secret]) from None
+        raise explain(error, model=service.model, secrets=_secrets(service)) from None
+
+
+def _secrets(service: MediaModel) -> list[str | None]:
+    return [service.key] if needs_litellm(service) else [_endpoint(service).key]
 
 
 async def _read_json(

@@ -89,7 +89,7 @@ def _model_entry(model: str) -> Mapping[str, Any]:
 
 def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) -> Price | None:
     """Return the price of this provider's model, if it has one."""
-    known = _provider_entry(model)
+    known = provider_entry(model)
     if not known.get(INPUT_COST) and not known.get(OUTPUT_COST):
         return None
     rates = {
@@ -108,18 +108,6 @@ def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) ->
     )
 
 
-def image_cost(model: str, usage: Mapping[str, Any]) -> float | None:
-    """Return the dollars for one generated image, if its price is known."""
-    known = _provider_entry(model)
-    if isinstance(each := known.get("output_cost_per_image"), int | float):
-        return float(each)
-    output = known.get("output_cost_per_image_token") or known.get(OUTPUT_COST)
-    read, written = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
-    if not written or not isinstance(output, int | float):
-        return None
-    return float(read * (known.get(INPUT_COST) or 0.0) + written * output)
-
-
 def is_listed(model: str) -> bool:
     return model in _load_table()
 
@@ -131,10 +119,11 @@ def provider(model: str) -> str:
 
 def is_responses_only(model: str) -> bool:
     """Whether the provider only offers this model under `/responses`."""
-    return _provider_entry(model).get("mode") == "responses"
+    return provider_entry(model).get("mode") == "responses"
 
 
-def _provider_entry(model: str) -> Mapping[str, Any]:
+def provider_entry(model: str) -> Mapping[str, Any]:
+    """Return what is known about this provider's model."""
     prefix, _, name = model.partition("/")
     known = _find_entry(model, name)
     return known if known.get("litellm_provider") == prefix else {}

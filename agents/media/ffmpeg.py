@@ -1,16 +1,10 @@
-"""Runs ffmpeg on one file, confined: it can read that file and write to one folder."""
+"""Runs ffmpeg on one file: what is in it, and parts of it in other formats."""
 
-import json
 import logging
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -19,18 +13,15 @@ from pathlib import Path
 from django.utils.translation import gettext_noop
 
 from agents.knowledge.parsing import UnreadableDocument
-from agents.tools.mcp import confine
+
+from . import confined
 
 logger = logging.getLogger(__name__)
 
-PROGRAM = Path(__file__).with_name("ffmpeg_process.py")
-MEMORY_BYTES = 2_000_000_000
 OUTPUT_BYTES = 200_000_000
-POLL_SECONDS = 0.1
 INSPECT_SECONDS = 20.0
-MAX_COMPLAINT_CHARS = 200_000
-SYSTEM_PATHS = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/nix/store", "/etc/ld.so.cache")
-DEVICES = ("/dev/null", "/dev/urandom")
+# A frame of 8K has 33 million.
+MAX_PIXELS = 40_000_000
 # The reader of each type is named, so that a file can't choose one that opens other files.
 DEMUXERS = {
     "audio/wav": "wav",
@@ -50,7 +41,6 @@ DURATION = re.compile(r"Duration: (\d+):(\d\d):(\d\d(?:\.\d+)?)")
 TIME = re.compile(r"time=(\d+):(\d\d):(\d\d(?:\.\d+)?)")
 PICTURE = re.compile(r"Stream #0.*: Video: (?!png|mjpeg)")
 MAX_VOLUME = re.compile(r"max_volume: (-?[\d.]+) dB")
-TOO_LATE = gettext_noop("This file took too long to decode. Cut it into shorter parts.")
 DAMAGED = gettext_noop("This file can't be decoded. It may be damaged.")
 
 
@@ -123,60 +113,13 @@ def run(
         raise UnreadableDocument(DAMAGED)
     command = [
         *(executable(), "-nostdin", "-hide_banner", "-y", "-loglevel", "info"),
-        *("-protocol_whitelist", "file", "-threads", "1", "-f", demuxer, *before),
+        *("-protocol_whitelist", "file", "-max_pixels", str(MAX_PIXELS)),
+        *("-threads", "1", "-f", demuxer, *before),
         *("-i", f"file:{path}", *output),
     ]
-    said, code = _run(_confined(command, path, folder, seconds), folder, seconds, report)
+    limits = confined.Limits(seconds=seconds, output=OUTPUT_BYTES, readable=[str(path)])
+    said, code = confined.run(command, folder, limits, report)
     if code and not may_fail:
         logger.info("ffmpeg ended with %s: %s", code, said[-500:])
         raise UnreadableDocument(DAMAGED)
     return said
-
-
-def _confined(command: list[str], path: Path, folder: Path, seconds: float) -> list[str]:
-    limits = {
-        "cpu": int(seconds) + 1,
-        "memory": MEMORY_BYTES,
-        "output": OUTPUT_BYTES,
-        "nice": 10,
-    }
-    python = [sys.executable, "-I", "-S", str(PROGRAM), json.dumps(limits), *command]
-    if confine.landlock_abi() <= 0:
-        return python
-    code = [sys.prefix, sys.base_prefix, str(PROGRAM.parent), executable()]
-    wanted = [*code, *SYSTEM_PATHS, str(path)]
-    policy = {
-        "read": [name for each in wanted for name in (each, os.path.realpath(each))],
-        "write": [*DEVICES, str(folder)],
-    }
-    return [sys.executable, "-I", "-S", confine.__file__, json.dumps(policy), *python]
-
-
-def _run(
-    command: list[str], folder: Path, seconds: float, report: Callable[[], None]
-) -> tuple[str, int]:
-    end = time.monotonic() + seconds
-    log = folder / "ffmpeg.log"
-    with log.open("w+b") as said:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            env={},
-            start_new_session=True,
-        )
-        try:
-            while child.poll() is None:
-                if time.monotonic() > end:
-                    raise UnreadableDocument(TOO_LATE)
-                report()
-                time.sleep(POLL_SECONDS)
-        finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-        said.seek(0)
-        text = said.read(MAX_COMPLAINT_CHARS).decode("utf-8", "replace")
-    log.unlink(missing_ok=True)
-    return text, child.returncode

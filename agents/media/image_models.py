@@ -14,8 +14,8 @@ from agents.engine.errors import AgentError, ModelError, ToolError
 from agents.engine.tool import IMAGE_TYPES
 from agents.files import FileRefused, images, store
 from agents.knowledge.parsing import UnreadableDocument, parse
-from agents.llm import media_api, model_info
-from agents.llm.media_api import GeneratedImage, MediaModel
+from agents.llm import media_api
+from agents.llm.media_models import GeneratedImage, MediaModel
 from agents.models import Agent, Run, RunAttachment
 from agents.tools.images import NewImage, Shape
 
@@ -49,6 +49,7 @@ async def generate(prompt: str, shape: Shape) -> NewImage:
     made = await media_api.generate_image(
         replace(service, max_retries=0), prompt, size=size_for(service.model, shape)
     )
+    call_context.current().report_usage(made.usage.to_dict())
     data, mime_type = await asyncio.to_thread(_fitting, made.data)
     return NewImage(
         data=data, mime_type=mime_type, note=_note(service, made), prompt=made.prompt
@@ -80,8 +81,8 @@ def _fitting(data: bytes) -> tuple[bytes, str]:
 def _note(service: MediaModel, made: GeneratedImage) -> str:
     size = image_size(made.data)
     parts = [f"{size[0]} × {size[1]} pixels"] if size else []
-    if (cost := model_info.image_cost(service.model, made.usage)) is not None:
-        parts.append(f"${cost:.3f}")
+    cost = made.usage.cost
+    parts.append(f"${cost:.3f}" if cost is not None else "cost unknown")
     return ", ".join([service.model, *parts])
 
 
@@ -115,7 +116,8 @@ async def _look(service: MediaModel, found: _Found, question: str) -> str:
         )
     except AgentError as error:  # the text alone is worth returning
         return f"It couldn't be described: {error}"
-    return f"Description by {service.model}:\n{seen}"
+    call_context.current().report_usage(seen.usage.to_dict())
+    return f"Description by {service.model}:\n{seen.text}"
 
 
 def _find(topic: str, name: str) -> _Found:

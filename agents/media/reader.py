@@ -18,4 +18,5 @@ def read_sound(path: Path, name: str, mime_type: str, progress: Progress) -> Par
         title=PurePosixPath(name).stem,
         parts=to_parts(to_lines(transcript)),
         language=transcript.language,
+        usage=[each.to_dict() for each in transcript.usage],
     )

@@ -5,7 +5,7 @@ from typing import Literal
 from django.conf import settings
 from django.utils.translation import gettext_noop
 
-from agents.llm.media_api import MediaModel
+from agents.llm.media_models import MediaModel
 
 Service = Literal["transcription", "speech", "image", "vision"]
 

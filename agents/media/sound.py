@@ -1,4 +1,4 @@
-"""Whether a WAV recording is silent; other formats need ffmpeg."""
+"""Whether a WAV recording is silent, and how long it is; other formats need ffmpeg."""
 
 import math
 import sys
@@ -27,6 +27,17 @@ def is_silent(path: Path) -> bool | None:
             return all(level < SILENT_DECIBELS for level in _levels(file, size))
     except (wave.Error, EOFError, OSError):
         return None
+
+
+def length(path: Path) -> float:
+    """Return how many seconds a WAV recording has; 0 if that isn't known."""
+    try:
+        with wave.open(str(path), "rb") as file:
+            # A header can claim anything.
+            most = path.stat().st_size // max(1, file.getsampwidth() * file.getnchannels())
+            return min(most, file.getnframes()) / max(1, file.getframerate())
+    except (wave.Error, EOFError, OSError):
+        return 0.0
 
 
 def _levels(file: wave.Wave_read, size: int) -> Iterator[float]:

@@ -6,13 +6,15 @@ from hashlib import sha256
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from agents.db import database
 from agents.files import store
-from agents.llm import media_api
-from agents.llm.media_api import MediaModel
+from agents.llm import media_api, media_prices
+from agents.llm.media_models import MediaModel
 from agents.models import Agent, Run, RunAttachment
 
 from . import services
@@ -22,6 +24,8 @@ MIME_TYPE = "audio/mpeg"
 MAX_REQUEST_CHARS = 3_500
 MAX_CHARS = 20_000
 MAX_BYTES = 40_000_000
+# For prices per second, which are known before the sound is.
+CHARACTERS_A_SECOND = 15
 SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 UNSPOKEN = {"fence", "code_block", "html_block", "html_inline", "image"}
 
@@ -78,17 +82,33 @@ def find_saved(run: Run, name: str) -> RunAttachment | None:
 
 
 async def speak(run: Run, voice: MediaModel, text: str) -> AsyncIterator[bytes]:
-    """Yield an MP3 of the text, and save it if it was heard to the end."""
+    """Yield an MP3 of the text, and save it if it was heard to the end.
+
+    What it costs is added to the run, also if the listener has left meanwhile.
+    """
     sound = bytearray()
     for piece in split(text):
         name = settings.ENVIRONMENT.speech_voice
+        is_charged = False
         async for data in media_api.speak(voice, piece, voice=name):
+            if not is_charged:  # a request that fails costs nothing
+                await database.run(_charge, run, voice, len(piece))
+                is_charged = True
             sound += data
             if len(sound) > MAX_BYTES:
                 return
             yield data
     if sound:
         await database.run(_save, run, saved_name(voice, text), bytes(sound))
+
+
+def _charge(run: Run, voice: MediaModel, characters: int) -> None:
+    """Add what a request costs to the run's cost, if the price is known."""
+    seconds = characters / CHARACTERS_A_SECOND
+    cost = media_prices.speech_usage(voice.model, characters, seconds).cost
+    if cost is not None:
+        total = Coalesce(F("cost"), 0.0) + cost
+        Run.objects.filter(pk=run.pk).update(cost=total)
 
 
 def _save(run: Run, name: str, sound: bytes) -> None:

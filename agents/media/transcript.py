@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from agents.knowledge.parsing import ParsedPart
+from agents.llm.media_models import MediaUsage
 
 # Whisper's own limits: above and below these it heard nothing, or repeats itself.
 NO_SPEECH, SURELY_NO_SPEECH, UNSURE, REPETITIVE = 0.6, 0.9, -0.8, 2.4
@@ -14,6 +15,9 @@ MAX_REPEATS = 2
 PART_SECONDS = 300
 TIME_MARK = re.compile(r"^\[(?:\d+:)?\d\d:\d\d\]\s*")
 MAX_LINE_SECONDS = 30
+MAX_SENTENCE_CHARS = 200
+SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
+WITHOUT_SPACES = re.compile(r"[\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,7 @@ class Transcript:
     segments: tuple[Segment, ...] = ()
     language: str = ""
     is_timed: bool = True
-    notes: tuple[str, ...] = field(default=())
+    usage: tuple[MediaUsage, ...] = ()
 
     @property
     def text(self) -> str:
@@ -45,7 +49,7 @@ class Transcript:
 def parse_reply(reply: Mapping[str, Any]) -> Transcript:
     """Read a transcription service's reply, in any of its formats."""
     language = LANGUAGES.get(str(reply.get("language", "")).lower(), "")
-    found = reply.get("segments")
+    found = reply.get("segments") or _sentences(reply.get("words"))
     if isinstance(found, list) and found:
         segments = tuple(_spoken(found))
         return Transcript(segments=segments, language=language)
@@ -55,6 +59,23 @@ def parse_reply(reply: Mapping[str, Any]) -> Transcript:
 
 
 LANGUAGES = {"japanese": "ja", "ja": "ja", "english": "en", "en": "en"}
+
+
+def _sentences(words: Any) -> list[dict[str, Any]]:
+    """Return sentences of words with times, which some services return instead of segments."""
+    found: list[dict[str, Any]] = []
+    is_open = False
+    for raw in words if isinstance(words, list) else ():
+        word = str(raw.get("word") or raw.get("text") or "") if isinstance(raw, Mapping) else ""
+        if not word.strip():
+            continue
+        if not is_open:
+            found.append({"start": raw.get("start"), "text": ""})
+        glue = "" if not found[-1]["text"] or WITHOUT_SPACES.match(word) else " "
+        found[-1] |= {"end": raw.get("end"), "text": f"{found[-1]['text']}{glue}{word.strip()}"}
+        is_long = len(found[-1]["text"]) > MAX_SENTENCE_CHARS
+        is_open = not is_long and not word.strip().endswith(SENTENCE_ENDS)
+    return found
 
 
 def _spoken(found: Iterable[Any]) -> Iterator[Segment]:

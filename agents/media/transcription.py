@@ -1,10 +1,12 @@
 """Transcribes recordings: by a configured model, or by faster-whisper on this machine."""
 
 import json
-import subprocess
+import logging
+import os
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,23 @@ from django.utils.translation import gettext_noop
 
 from agents.engine.errors import AgentError
 from agents.knowledge.parsing import UnreadableDocument
-from agents.llm import media_api
-from agents.llm.media_api import MediaModel, Upload
+from agents.llm import media_api, media_prices
+from agents.llm.media_models import MediaModel, Upload
 
-from . import ffmpeg, services, sound
+from . import confined, ffmpeg, services, sound
 from .transcript import Transcript, parse_reply
 from .watched import run_watched
+
+logger = logging.getLogger(__name__)
 
 MAX_BYTES = 25_000_000
 MAX_SECONDS = 4 * 3600
 COMPRESS_SECONDS = 600.0
+# The largest model takes about 4 GB.
+LOCAL_MEMORY_BYTES = 8_000_000_000
+LOCAL_REPLY_BYTES = 20_000_000
+# Number libraries choose their code by these.
+CPU_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
 LOCAL_PROGRAM = Path(__file__).with_name("whisper_process.py")
 # What services accept, by the type read from the content.
 ENDINGS = {
@@ -49,38 +58,47 @@ def transcribe(path: Path, mime_type: str, report: Report = lambda: None) -> Tra
     """Return what is said in a sound file; raise UnreadableDocument with a sentence."""
     if not services.can_transcribe():
         raise UnreadableDocument(services.NO_TRANSCRIPTION)
+    service = services.find("transcription")
     with tempfile.TemporaryDirectory(prefix="sound-") as folder:
-        path, mime_type = _prepared(path, mime_type, Path(folder), report)
+        path, mime_type, seconds = _prepared(path, mime_type, Path(folder), report)
         if sound.is_silent(path):
             raise UnreadableDocument(sound.NEARLY_SILENT)
-        service = services.find("transcription")
         reply = (
             _ask(service, path, mime_type, report)
             if service is not None
-            else _listen_here(path, report)
+            else _listen_here(path, Path(folder), report)
         )
     transcript = parse_reply(reply)
     if not transcript.segments:
         raise UnreadableDocument(NO_SPEECH)
-    return transcript
+    if service is None:
+        return transcript
+    used = media_prices.transcription_usage(service.model, reply, seconds)
+    return replace(transcript, usage=(media_api.with_reported_cost(used, reply),))
 
 
-def _prepared(path: Path, mime_type: str, folder: Path, report: Report) -> tuple[Path, str]:
-    """Return the file as it is, or made smaller; refuse what is silent or too long."""
+def _prepared(
+    path: Path, mime_type: str, folder: Path, report: Report
+) -> tuple[Path, str, float]:
+    """Return the file as it is, or made smaller, and how long it is, if that is known.
+
+    What is silent or too long is refused.
+    """
+    seconds = sound.length(path)
     if ffmpeg.executable() and mime_type in ffmpeg.DEMUXERS:
         found = ffmpeg.inspect(path, mime_type, folder)
         if found.duration > MAX_SECONDS:
             raise UnreadableDocument(TOO_LONG)
-        _check_level(path, mime_type, folder, report)
+        seconds = _check_level(path, mime_type, folder, report) or found.duration
         if path.stat().st_size > MAX_BYTES or mime_type not in ENDINGS:
             path, mime_type = _compressed(path, mime_type, folder, report), "audio/mpeg"
     if path.stat().st_size > MAX_BYTES:
         raise UnreadableDocument(TOO_LARGE)
-    return path, mime_type
+    return path, mime_type, seconds
 
 
-def _check_level(path: Path, mime_type: str, folder: Path, report: Report) -> None:
-    """Refuse silence, in which models invent words."""
+def _check_level(path: Path, mime_type: str, folder: Path, report: Report) -> float:
+    """Return how long a recording is; refuse silence, in which models invent words."""
     options = ["-vn", "-t", str(MAX_SECONDS), "-af", "volumedetect", "-f", "null", "-"]
     said = ffmpeg.run(
         path, mime_type, options, folder, seconds=COMPRESS_SECONDS, report=report, may_fail=True
@@ -88,6 +106,7 @@ def _check_level(path: Path, mime_type: str, folder: Path, report: Report) -> No
     found = ffmpeg.MAX_VOLUME.search(said)
     if found and float(found[1]) < sound.SILENT_DECIBELS:
         raise UnreadableDocument(sound.NEARLY_SILENT)
+    return ffmpeg.last_time(said)
 
 
 def _compressed(path: Path, mime_type: str, folder: Path, report: Report) -> Path:
@@ -116,41 +135,32 @@ def _ask(service: MediaModel, path: Path, mime_type: str, report: Report) -> dic
         raise UnreadableDocument(f"{error} {error.advice}".strip()) from error
 
 
-def _listen_here(path: Path, report: Report) -> dict[str, Any]:
-    """Run faster-whisper in a child process: its memory is freed when it ends."""
+def _listen_here(path: Path, folder: Path, report: Report) -> dict[str, Any]:
+    """Run faster-whisper in a confined child process: its memory is freed when it ends."""
     environment = settings.ENVIRONMENT
+    reply, threads = folder / "reply.json", os.cpu_count() or 1
     request = {
         "path": str(path),
         "model": str(environment.whisper_model),
         "language": environment.transcription_language or None,
+        "reply": str(reply),
     }
-    command = [sys.executable, str(LOCAL_PROGRAM), json.dumps(request)]
-    with tempfile.TemporaryFile() as output:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL
-        )
-        try:
-            _wait(child, environment.transcription_seconds, report)
-        finally:
-            child.kill()
-            child.wait()
-        output.seek(0)
-        try:
-            reply = json.loads(output.read())
-        except ValueError:
-            raise UnreadableDocument(LOCAL_FAILED) from None
-    if "problem" in reply:
-        raise UnreadableDocument(reply["problem"])
-    return dict(reply)
-
-
-def _wait(child: "subprocess.Popen[bytes]", seconds: float, report: Report) -> None:
-    left = seconds
-    while left > 0:
-        try:
-            child.wait(0.5)
-            return
-        except subprocess.TimeoutExpired:
-            left -= 0.5
-            report()
-    raise UnreadableDocument(ffmpeg.TOO_LATE)
+    command = [sys.executable, "-I", str(LOCAL_PROGRAM), json.dumps(request)]
+    limits = confined.Limits(
+        seconds=environment.transcription_seconds,
+        memory=LOCAL_MEMORY_BYTES,
+        output=LOCAL_REPLY_BYTES,
+        files=256,
+        threads=threads,
+        readable=[str(path), request["model"] or "", str(LOCAL_PROGRAM.parent), *CPU_FACTS],
+        environment={"HOME": str(folder), "HF_HUB_OFFLINE": "1"},
+    )
+    said, code = confined.run(command, folder, limits, report)
+    try:
+        found = dict(json.loads(reply.read_bytes()))
+    except (OSError, ValueError):
+        logger.warning("faster-whisper ended with %s: %s", code, said[-500:])
+        raise UnreadableDocument(LOCAL_FAILED) from None
+    if "problem" in found:
+        raise UnreadableDocument(found["problem"])
+    return found

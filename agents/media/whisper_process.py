@@ -1,8 +1,9 @@
-"""A child process that transcribes one recording with faster-whisper, and prints JSON."""
+"""A child process that transcribes one recording with faster-whisper, and writes JSON."""
 
 import json
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 NOT_INSTALLED = (
@@ -19,7 +20,7 @@ def main() -> None:
         reply: dict[str, Any] = {"problem": NOT_INSTALLED}
     else:
         reply = listen(model, request)
-    sys.stdout.write(json.dumps(reply))
+    Path(request["reply"]).write_text(json.dumps(reply))
 
 
 def listen(model: Any, request: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from agents.access.requests import UserRequest
 from agents.db import database
 from agents.engine.errors import AgentError
 from agents.files import serving
-from agents.llm.media_api import MediaModel
+from agents.llm.media_models import MediaModel
 from agents.media import speech
 from agents.models import Membership, Run, RunAttachment
 

@@ -251,3 +251,19 @@ async def test_progress_and_questions_outside_a_run_do_nothing():
 
     assert (await Echo(does=echo).execute({})).output == "fine"
     context.extend_timeout()  # there is no attempt to extend
+
+
+async def test_what_another_model_used_for_a_call_counts_for_the_run(agent):
+    image = {"model": "painter", "cost": 0.04, "prompt_tokens": 5, "completion_tokens": 900}
+
+    async def work(context):
+        context.report_usage({**image, "total_tokens": 905, "estimated": False})
+        return "painted"
+
+    events = await events_of(agent, ContextTool(work))
+
+    [used] = [e.data for e in events if e.type is EventType.USAGE and e.data["cost"]]
+    call = next(e for e in events if e.type is EventType.TOOL_CALL)
+    assert (used["model"], used["step"], used["is_added"]) == ("painter", call.data["step"], 1)
+    assert events[-1].data["usage"]["cost"] == 0.04
+    assert events[-1].data["usage"]["completion_tokens"] >= 900

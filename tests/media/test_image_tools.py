@@ -7,7 +7,7 @@ import pytest
 from agents.catalog.tool_factory import BUILT_IN_TOOLS
 from agents.engine.call_context import CallContext, use_context
 from agents.engine.tool import ToolResult
-from agents.llm import model_info
+from agents.llm import media_prices
 from agents.media import image_models
 from agents.models import Agent, Run, RunAttachment
 from tests.pictures import png
@@ -84,12 +84,32 @@ async def test_empty_and_endless_prompts_are_refused():
 def test_sizes_are_those_the_model_knows():
     assert image_models.size_for("openai/dall-e-2", "portrait") == "1024x1024"
     assert image_models.size_for("openai/flux", "landscape") == "1280x768"
-    assert model_info.image_cost("openai/unknown", {"output_tokens": 5}) is None
+    assert media_prices.image_usage("openai/unknown", {"output_tokens": 5}).cost is None
 
 
 class InChat(CallContext):
-    def __init__(self, topic: str) -> None:
+    def __init__(self, topic: str = "") -> None:
         self.chat_id = topic
+        self.used: list[dict] = []
+
+    def report_usage(self, usage) -> None:
+        self.used.append(usage)
+
+
+@pytest.mark.parametrize(
+    ("model", "cost", "note"),
+    [("gpt-image-1", 0.04, "$0.040"), ("my-own", None, "cost unknown")],
+)
+async def test_an_image_counts_for_the_run_that_asked_for_it(configure, model, cost, note):
+    usage = {"output_tokens": 1_000}
+    async with WireServer(pages={PATH: page(usage=usage)}) as server:
+        configure(image_model=f"openai/{model}", image_url=server.url)
+        with use_context(context := InChat()):
+            result = await call("generate_image", prompt="A crane")
+    [used] = context.used
+    assert used["cost"] == (cost and pytest.approx(cost))
+    assert used["completion_tokens"] == 1_000
+    assert note in result.note
 
 
 @pytest.fixture

@@ -52,6 +52,18 @@ async def test_an_answer_is_streamed_once_and_then_saved(person, run, configure)
     assert request.body["voice"] == "nova"
 
 
+@pytest.mark.parametrize(("model", "cost"), [("tts-1", 0.00039), ("my-own", None)])
+async def test_reading_aloud_adds_to_the_cost_of_the_run_once(
+    person, run, configure, model, cost
+):
+    async with WireServer(pages={PATH: PAGE}) as server:
+        configure(speech_model=f"openai/{model}", speech_url=server.url)
+        for _again in range(2):
+            await content(await listen(person, run))
+    await run.arefresh_from_db()
+    assert run.cost == (cost and pytest.approx(cost))
+
+
 async def test_safari_gets_parts_of_a_sound_that_is_new(person, run, configure):
     async with WireServer(pages={PATH: PAGE}) as server:
         configure(speech_model="openai/tts", speech_url=server.url)

@@ -1,5 +1,7 @@
 """Recordings become text with times, and silence stays silent."""
 
+import socket
+
 import pytest
 
 from agents.files import save
@@ -9,6 +11,7 @@ from agents.knowledge.parsing import UnreadableDocument
 from agents.media import ffmpeg, transcription
 from agents.media.transcript import parse_reply, time_code, to_lines, to_parts
 from agents.models import Chunk, Collection, Document
+from agents.tools.mcp import confine
 from tests.wire import HANG, Reply, fail, serve_in_thread
 
 from .sounds import segment, wav
@@ -130,18 +133,74 @@ class About:
     language = "en"
 class WhisperModel:
     def __init__(self, path, **options): assert path.endswith("tiny")
-    def transcribe(self, path, *, language, vad_filter): return [Part()], About()
+    def transcribe(self, path, *, language, vad_filter):
+        """
+START = """
+import runpy, sys
+sys.path.insert(0, {folder!r})
+runpy.run_path({program!r}, run_name="__main__")
 """
 
 
-@pytest.mark.slow
-def test_a_local_engine_transcribes_in_a_child_process(tmp_path, configure, monkeypatch):
-    (tmp_path / "faster_whisper.py").write_text(ENGINE)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+@pytest.fixture
+def engine(tmp_path, configure, monkeypatch):
+    """Install an engine in a folder of its own, with the code for `transcribe`."""
+
+    def install(code: str = "return [Part()], About()") -> None:
+        folder = tmp_path / "engine"
+        folder.mkdir()
+        (folder / "faster_whisper.py").write_text(ENGINE + code)
+        program = folder / "start.py"
+        program.write_text(
+            START.format(folder=str(folder), program=str(transcription.LOCAL_PROGRAM))
+        )
+        monkeypatch.setattr(transcription, "LOCAL_PROGRAM", program)
+        (tmp_path / "tiny").mkdir()
+        configure(whisper_model=tmp_path / "tiny")
+
+    return install
+
+
+def hear(tmp_path):
     path = tmp_path / "a.wav"
     path.write_bytes(wav())
-    configure(whisper_model=tmp_path / "tiny")
-    assert transcription.transcribe(path, "audio/wav").text == "Heard here."
+    return transcription.transcribe(path, "audio/wav")
+
+
+@pytest.mark.slow
+def test_a_local_engine_transcribes_in_a_child_process(tmp_path, engine):
+    engine()
+    found = hear(tmp_path)
+    assert (found.text, found.usage) == ("Heard here.", ())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "code",
+    [
+        "return bytearray(20_000_000_000), None",
+        "return open('{secret}').read(), None",
+        "import socket; socket.create_connection(('127.0.0.1', {port}), 2); return [], None",
+    ],
+    ids=["memory", "files", "network"],
+)
+def test_a_local_engine_is_confined(tmp_path, engine, code):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    if "open" in code and confine.landlock_abi() <= 0:
+        pytest.skip("this system has no Landlock")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        engine(code.format(secret=secret, port=server.getsockname()[1]))
+        with pytest.raises(UnreadableDocument, match="Transcription on this server failed"):
+            hear(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_local_engine_that_hangs_is_killed(tmp_path, engine, configure):
+    engine("import time; time.sleep(60)")
+    configure(transcription_seconds=1.0)
+    with pytest.raises(UnreadableDocument, match="took too long"):
+        hear(tmp_path)
 
 
 @pytest.mark.slow

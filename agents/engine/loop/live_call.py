@@ -114,6 +114,11 @@ class LiveCall(CallContext):
     def find_source(self, number: int) -> Source | None:
         return self._material.sources.get(number)
 
+    def report_usage(self, usage: Mapping[str, Any]) -> None:
+        if self._sampler is not None:
+            self._sampler.run_state.progress.used.add(dict(usage))
+        self._add(partial(self._usage_event, usage))
+
     async def ask(self, question: Question) -> QuestionAnswer:
         if self._desk is None:
             raise QuestionUnavailable("This run has no user to ask.")

@@ -209,6 +209,8 @@ class RunLoop:
             return
         if not run_state.recorded_events:
             run_state.notes += self.agent.notes
+            for used in (note["usage"] for note in self.agent.notes if note.get("usage")):
+                run_state.progress.used.add(dict(used))
         if limits is None or len(history := self.state.get_messages()[:-1]) < 2:
             return
         compactor = HistoryCompactor(

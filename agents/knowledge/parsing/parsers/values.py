@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 Kind = Literal["text", "page", "slide", "sheet", "chapter", "clip"]
 Progress = Callable[[int, int], None]
@@ -32,7 +32,10 @@ class ParsedPart:
 
 @dataclass(slots=True, kw_only=True)
 class ParsedDocument:
-    """A document's parts; `notes` are sentences about what is missing."""
+    """A document's parts; `notes` are sentences about what is missing.
+
+    `usage` is what models used to read it, such as one that transcribes.
+    """
 
     title: str = ""
     parts: list[ParsedPart] = field(default_factory=list)
@@ -40,6 +43,7 @@ class ParsedDocument:
     language: str = ""
     notes: list[str] = field(default_factory=list)
     why_empty: str = ""
+    usage: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

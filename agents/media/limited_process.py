@@ -1,4 +1,4 @@
-"""Sets limits on a child process, then becomes ffmpeg.
+"""Sets limits on a child process, then becomes a program such as ffmpeg.
 
 It is started by path, isolated and with an empty environment. It has limits of memory, time and
 output, and no network.
@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import resource
+import signal
 import sys
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
@@ -17,14 +18,16 @@ CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 def main() -> None:
     limits, command = json.loads(sys.argv[1]), sys.argv[2:]
     os.nice(limits["nice"])
+    # Python ignores it, and so would the program: it would write on in vain.
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     _set(resource.RLIMIT_CPU, limits["cpu"])
     _set(resource.RLIMIT_FSIZE, limits["output"])
-    _set(resource.RLIMIT_NOFILE, 64)
+    _set(resource.RLIMIT_NOFILE, limits["files"])
     _set(resource.RLIMIT_CORE, 0)
     if sys.platform == "linux":
         _set(resource.RLIMIT_AS, limits["memory"])
         _leave_network()
-    os.execve(command[0], command, {"LC_ALL": "C.UTF-8"})
+    os.execve(command[0], command, {"LC_ALL": "C.UTF-8", **limits["environment"]})
 
 
 def _set(kind: int, limit: int) -> None:
