@@ -183,8 +183,8 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("share-links", ShareLink.objects.filter(made_by=user), links),
         ("public-links", PublicLink.objects.filter(made_by=user), published),
         ("prompts", Prompt.objects.filter(user=user), ("name", "title", "text", "sharing")),
-        ("memories", Memory.objects.for_user(user), remembered),
-        ("projects", Project.objects.for_user(user), grouped),
+        ("memories", Memory.objects.present().filter(user=user), remembered),
+        ("projects", Project.objects.filter(members__user=user), grouped),
         ("imports", ChatImport.objects.filter(user=user), imported),
         (
             "saved-views",

@@ -21,11 +21,15 @@ from agents.access import audit
 from agents.accounts import roles, sessions
 from agents.db import database
 from agents.engine.events import EventType
+from agents.knowledge.retrieval import full_text
 from agents.library import personal_data
 from agents.models import (
     AgentVersion,
     Approval,
     AuditPerson,
+    Chunk,
+    ChunkVector,
+    DocumentPart,
     Membership,
     Run,
     RunAttachment,
@@ -138,12 +142,14 @@ def finish(user: User) -> Report:
         }
         audit.record(None, audit.PERSON_ERASED, person, **Report(**lines, storage="").facts)
     server_files.delete_for_person(pk, topics)
-    return Report(**lines, storage=free_space.wipe(_table_names()))
+    tables = {*_table_names(), *full_text.drop_deleted_words()}
+    return Report(**lines, storage=free_space.wipe(tables))
 
 
 def _table_names() -> set[str]:
     models: list[type[Model]] = [
         *quotations.TEXT_COLUMNS,
+        *(Chunk, ChunkVector, DocumentPart),
         RunAttachment,
         get_user_model(),
         Session,

@@ -16,11 +16,13 @@ from django.utils import timezone
 
 from agents.access import audit
 from agents.access.audit import hash_chain
+from agents.knowledge import ingest_text
 from agents.models import (
     AgentStep,
     AgentVersion,
     Approval,
     AuditEntry,
+    Collection,
     Run,
     RunEvent,
     Schedule,
@@ -205,6 +207,24 @@ async def test_the_text_of_an_erased_user_is_nowhere(person, administrator, repe
     if connection.vendor == "sqlite":
         assert report.storage == free_space.OVERWRITTEN
         assert in_the_file(MARK) == in_the_file(ANSWER) == []
+
+
+def test_the_words_of_an_erased_users_documents_are_not_in_the_search_index(person):
+    collection = Collection.objects.create(name="Own", owner=person)
+    other = Collection.objects.create(name="Others")
+    for number in range(3):
+        text = f"The {MARK} leads to 鎌倉 in {number} hours."
+        ingest_text(text, source=f"{number}.md", title="Way", collection=collection)
+        ingest_text(f"Tea {number}", source=f"{number}.md", title="Tea", collection=other)
+
+    erasure.begin(person, None)
+    erasure.finish(person)
+
+    if connection.vendor == "sqlite":
+        assert in_the_file(MARK[10:]) == []  # a term is saved without what the last one had
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM agents_chunk_index")
+        assert cursor.fetchone() == (3,)
 
 
 def test_text_of_other_users_stays(person, administrator, repeated):

@@ -197,6 +197,20 @@ def test_an_unknown_member_is_refused_with_a_sentence(client, person, project):
     assert "No user is named “nobody-here”." in response.content.decode()
 
 
+def test_an_export_has_a_deactivated_users_memories_and_nobody_elses(person, stranger, shared):
+    for user, text in ((person, "The launch is in May"), (stranger, "My cat is called Mikan")):
+        place = MemoryScope(user=user.pk, project=shared.pk)
+        store.save(place, store.NewMemory(text=text))
+    person.is_active = False
+    person.save()
+
+    files = {name: list(parts) for name, parts in data_export.files(person)}
+
+    assert "May" in str(files["memories.json"])
+    assert "Mikan" not in str(files["memories.json"])
+    assert "yen" in str(files["projects.json"])
+
+
 def test_an_export_has_projects_and_memories(person, project):
     names = [name for name, _parts in data_export.files(person)]
 

@@ -10,6 +10,8 @@ from agents.models import Chunk
 from .index import Groups, Scores, WordHits, rarest
 from .tokenizer import index_terms, is_single_cjk, to_phrase
 
+MERGE_PAGES, MAX_MERGES = 2_000, 10_000
+
 
 def upsert(chunks: Sequence[Chunk]) -> None:
     rows = [
@@ -82,3 +84,22 @@ def _counts(expressions: Sequence[str]) -> tuple[list[int], int]:
         counts = list(cursor.fetchone())
         cursor.execute("SELECT count(*) FROM agents_chunk")
         return counts, cursor.fetchone()[0]
+
+
+def drop_deleted_words() -> None:
+    """Rewrite the index without the words of deleted passages, which it only marks as such.
+
+    In small steps, so that others can write in between. A step without work changes nothing
+    but its own row.
+    """
+    steps = [-MERGE_PAGES, *[MERGE_PAGES] * MAX_MERGES]
+    with connection.cursor() as cursor:
+        for pages in steps:
+            before = connection.connection.total_changes
+            cursor.execute(
+                "INSERT INTO agents_chunk_index (agents_chunk_index, rank)"
+                " VALUES ('merge', %s)",
+                [pages],
+            )
+            if connection.connection.total_changes - before < 2:
+                break

@@ -13,6 +13,7 @@ from ..scope import Scope
 from . import fts5, tsvector
 from .index import Groups, Index, WordHits
 
+TABLE = "agents_chunk_index"
 INDEXES: dict[str, Index] = {"sqlite": fts5, "postgresql": tsvector}
 
 
@@ -31,6 +32,13 @@ def search(groups: Groups, limit: int, scope: Scope) -> WordHits:
     if not groups or not scope or limit < 1:
         return WordHits()
     return _index().search(groups, limit, scope.collections)
+
+
+def drop_deleted_words() -> list[str]:
+    """Remove what the index still has of deleted passages; return tables to vacuum for it."""
+    if connection.vendor == "sqlite":
+        fts5.drop_deleted_words()
+    return [TABLE]
 
 
 def _index() -> Index:
