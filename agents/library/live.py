@@ -48,9 +48,9 @@ class CollectionConsumer(LiveConsumer):
         return self._changed_frames()
 
     async def document_changed(self, notification: dict[str, Any]) -> None:
-        """Display what changed; what comes meanwhile is displayed together."""
+        """Display what changed, if the user can still see it; what comes meanwhile is, too."""
         await asyncio.sleep(PAUSE_SECONDS)
-        await self.show(self.missed_frames)
+        await self.look_again({})
 
     def missed_frames(self) -> str:
         before, self.known = self.known, self._content()

@@ -1,25 +1,36 @@
-"""Closes connections whose request isn't completed in time.
+"""Closes connections whose request isn't completed in time, or has too large a body.
 
 Headers must arrive within HEADERS_SECONDS. A body may take long, as long as MIN_BODY_BYTES
 arrive every IDLE_SECONDS: a slow upload continues, one that only keeps the connection busy
 doesn't. Once a request is complete, no limit applies: streamed responses and sockets stay open.
+Bodies are on the disk before anyone is asked who sends them, so `max_body_bytes` limits them.
 """
 
 import logging
 from typing import Any
 
 from daphne.http_protocol import HTTPFactory
+from django.conf import settings
 from twisted.web.http import HTTPChannel
 
 logger = logging.getLogger(__name__)
 
 HEADERS_SECONDS, IDLE_SECONDS = 10.0, 10.0  # seconds
 MIN_BODY_BYTES = 1_000  # bytes
+MAX_FILE_MB = 200
 # A blocked event loop runs its timers before it reads the data that arrived.
 GRACE_SECONDS = 0.25  # seconds
 TIMEOUT_RESPONSE = (
     b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 )
+TOO_LARGE_RESPONSE = (
+    b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+)
+
+
+def max_body_bytes() -> int:
+    """Return the size of the largest upload: files or exported chats, and their form."""
+    return (max(settings.IMPORT_MB, MAX_FILE_MB) + 2) * 1024**2
 
 
 class TimedChannel(HTTPChannel):
@@ -30,7 +41,9 @@ class TimedChannel(HTTPChannel):
     transport: Any
     deadline: Any = None
     received = 0  # bytes of this request since the deadline was set
-    has_headers = is_answering = False
+    has_headers = is_answering = is_refused = False
+    length: int | None
+    body = 0  # bytes of this request's body
 
     def connectionMade(self) -> None:
         super().connectionMade()
@@ -47,8 +60,26 @@ class TimedChannel(HTTPChannel):
         # Daphne trusts any client's header about the root path.
         self.requests[-1].requestHeaders.removeHeader(b"Daphne-Root-Path")
         super().allHeadersReceived()
-        self.has_headers = True
+        self.has_headers, self.body = True, 0
         self._set_deadline(IDLE_SECONDS)
+        if self.length is not None and self.length > max_body_bytes():
+            self._refuse()
+
+    def rawDataReceived(self, data: bytes) -> None:
+        if self.is_refused:
+            return
+        self.body += len(data)
+        if self.has_headers and self.body > max_body_bytes():  # of unknown length
+            self._refuse()
+            return
+        super().rawDataReceived(data)
+
+    def _refuse(self) -> None:
+        self.is_refused = True
+        self._cancel_deadline()
+        logger.info("%s sent too large a request.", self.transport.getPeer().host)
+        self.transport.write(TOO_LARGE_RESPONSE)
+        self.timeoutConnection()
 
     def allContentReceived(self) -> None:
         self._cancel_deadline()

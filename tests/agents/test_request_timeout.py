@@ -2,7 +2,7 @@
 
 import socket
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from websockets.sync.client import connect
@@ -38,6 +38,7 @@ async def application(scope, receive, send):
 
 request_timeout.HEADERS_SECONDS = request_timeout.IDLE_SECONDS = {LIMIT}
 request_timeout.MIN_BODY_BYTES = 100
+request_timeout.max_body_bytes = lambda: 1_000_000
 sockets.install_socket_class()
 request_timeout.install_request_timeouts()
 Server(application, [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"], signal_handlers=False).run()
@@ -103,6 +104,22 @@ def test_an_incomplete_request_is_closed(server, half):
 
     assert LIMIT * 0.9 < time.monotonic() - began < LIMIT * 4
     assert said.startswith(b"HTTP/1.1 408 ") is bool(half)
+
+
+LARGE = [
+    b"Content-Length: 5000000\r\n\r\n" + b"x" * 100_000,
+    b"Transfer-Encoding: chunked\r\n\r\n" + b"30d40\r\n" + b"x" * 200_000 + b"\r\n",
+]
+
+
+@pytest.mark.parametrize("rest", LARGE, ids=["declared", "chunked"])
+def test_too_large_a_body_is_refused_before_it_fills_the_disk(server, rest):
+    with open_connection(server) as line:
+        line.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n" + rest)
+        with suppress(OSError):
+            for _piece in range(20 if b"chunked" in rest else 0):
+                line.sendall(rest.partition(b"\r\n\r\n")[2])
+        assert line.recv(12) == b"HTTP/1.1 413"
 
 
 def test_slow_headers_time_out(server):

@@ -2,6 +2,7 @@
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group
 
 from agents.library import events, sharing
 from agents.models import Collection, Document
@@ -56,4 +57,17 @@ async def test_a_reader_whose_access_ends_is_disconnected(person, stranger):
         [first] = await frames_until(page, "collection-summary")
         assert "Cancel" not in first  # they can only read
         await sync_to_async(sharing.remove_person)(collection, person, stranger.pk)
+        assert (await page.receive_output(10))["code"] == 4404
+
+
+async def test_a_former_member_of_a_group_sees_no_further_change(person, stranger):
+    group = await Group.objects.acreate(name="tea drinkers")
+    await stranger.groups.aadd(group)
+    collection = await Collection.objects.acreate(name="Tea", owner=person)
+    await collection.groups.aadd(group)
+    document = await create_document(collection)
+    async with tab(stranger, f"/ws/library/{collection.pk}/") as page:
+        await frames_until(page, f'id="document-{document.pk}"')
+        await stranger.groups.aclear()
+        await changed(collection, title="Secret tea")
         assert (await page.receive_output(10))["code"] == 4404
