@@ -256,6 +256,11 @@ async def _open(
         yield answer
 
 
+def address(service: MediaModel) -> str:
+    """Return the server's URL; empty for a provider that LiteLLM knows."""
+    return "" if needs_litellm(service) else _endpoint(service).url
+
+
 def _endpoint(service: MediaModel) -> Endpoint:
     return resolve_endpoint(
         service.model, service.environ, base_url=service.url or None, api_key=service.key

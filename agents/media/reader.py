@@ -11,9 +11,11 @@ from .transcription import transcribe
 Progress = Callable[[int, int], None]
 
 
-def read_sound(path: Path, name: str, mime_type: str, progress: Progress) -> ParsedDocument:
+def read_sound(
+    path: Path, name: str, mime_type: str, progress: Progress, *, is_private: bool = False
+) -> ParsedDocument:
     """Return a recording's transcript; raise UnreadableDocument with a sentence."""
-    transcript = transcribe(path, mime_type, lambda: progress(0, 0))
+    transcript = transcribe(path, mime_type, lambda: progress(0, 0), is_private=is_private)
     return ParsedDocument(
         title=PurePosixPath(name).stem,
         parts=to_parts(to_lines(transcript)),

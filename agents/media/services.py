@@ -1,10 +1,14 @@
 """The models for sound and images, as configured by environment variables."""
 
+from ipaddress import ip_address
 from typing import Literal
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.utils.translation import gettext_noop
 
+from agents.engine.errors import ModelError
+from agents.llm import media_api
 from agents.llm.media_models import MediaModel
 
 Service = Literal["transcription", "speech", "image", "vision"]
@@ -41,3 +45,26 @@ def find(service: Service) -> MediaModel | None:
 def can_transcribe() -> bool:
     """Whether recordings become text here, by a configured model or on this machine."""
     return bool(settings.ENVIRONMENT.transcription_model or settings.ENVIRONMENT.whisper_model)
+
+
+def destination(service: Service) -> str:
+    """Return where a service's data goes, if that is outside: a host or a provider."""
+    found = find(service)
+    if found is None:
+        return ""
+    try:
+        address = found.url or media_api.address(found)
+    except ModelError:
+        address = ""  # without a key it isn't called at all
+    if not address:
+        return found.model.partition("/")[0] if media_api.needs_litellm(found) else ""
+    host = urlsplit(address).hostname or ""
+    return "" if _is_inside(host) else host
+
+
+def _is_inside(host: str) -> bool:
+    """Whether a host belongs to this installation, as far as its name tells."""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".localhost"))

@@ -49,16 +49,27 @@ TOO_LARGE = gettext_noop(
 )
 TOO_LONG = gettext_noop("This recording is longer than 4 hours. Cut it into parts.")
 NO_SPEECH = gettext_noop("No speech was found in this recording.")
+PRIVATE = gettext_noop(
+    "This agent masks personal data, so recordings aren't sent to a transcription service. "
+    "Attach it again with another agent."
+)
 LOCAL_FAILED = gettext_noop("Transcription on this server failed. Check its log.")
 
 Report = Callable[[], None]
 
 
-def transcribe(path: Path, mime_type: str, report: Report = lambda: None) -> Transcript:
-    """Return what is said in a sound file; raise UnreadableDocument with a sentence."""
+def transcribe(
+    path: Path, mime_type: str, report: Report = lambda: None, *, is_private: bool = False
+) -> Transcript:
+    """Return what is said in a sound file; raise UnreadableDocument with a sentence.
+
+    A private recording is only transcribed on this machine.
+    """
     if not services.can_transcribe():
         raise UnreadableDocument(services.NO_TRANSCRIPTION)
-    service = services.find("transcription")
+    if is_private and settings.ENVIRONMENT.whisper_model is None:
+        raise UnreadableDocument(PRIVATE)
+    service = None if is_private else services.find("transcription")
     with tempfile.TemporaryDirectory(prefix="sound-") as folder:
         path, mime_type, seconds = _prepared(path, mime_type, Path(folder), report)
         if sound.is_silent(path):

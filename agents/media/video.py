@@ -33,19 +33,22 @@ QUESTION = "Describe this frame of a video in one or two sentences, with any tex
 
 @dataclass(slots=True)
 class _Watched:
-    """What a video has shown so far."""
+    """What a video has shown so far; of a private one nothing is sent to models."""
 
+    is_private: bool = False
     lines: Lines = field(default_factory=list)
     language: str = ""
     notes: list[str] = field(default_factory=list)
     usage: list[MediaUsage] = field(default_factory=list)
 
 
-def read_video(path: Path, name: str, mime_type: str, progress: Progress) -> ParsedDocument:
+def read_video(
+    path: Path, name: str, mime_type: str, progress: Progress, *, is_private: bool = False
+) -> ParsedDocument:
     """Return what is said and seen when; raise UnreadableDocument with a sentence."""
     if not ffmpeg.executable():
         raise UnreadableDocument(NO_FFMPEG)
-    watched = _Watched()
+    watched = _Watched(is_private=is_private)
     with tempfile.TemporaryDirectory(prefix="video-") as name_of_folder:
         folder = Path(name_of_folder)
         found = ffmpeg.inspect(path, mime_type, folder)
@@ -84,7 +87,9 @@ def _listen(
             seconds=DECODE_SECONDS,
             report=lambda: progress(0, 0),
         )
-        transcript = transcribe(target, "audio/mpeg", lambda: progress(0, 0))
+        transcript = transcribe(
+            target, "audio/mpeg", lambda: progress(0, 0), is_private=watched.is_private
+        )
     except UnreadableDocument as problem:
         watched.notes.append(str(problem))
         return
@@ -101,7 +106,7 @@ def _look(video: ffmpeg.MediaFile, folder: Path, progress: Progress, watched: _W
     for index, moment in enumerate(moments):
         progress(index, len(moments))
         frame = _extract(video, moment, folder / f"frame-{index}.jpg", progress)
-        text = _describe(frame, progress, watched.usage) if frame else ""
+        text = _describe(frame, progress, watched) if frame else ""
         if text and text != last:
             watched.lines.append((moment, f"[{time_code(moment)}] (frame) {text}"))
         last = text
@@ -125,16 +130,16 @@ def _extract(
     return frame if frame.exists() else None
 
 
-def _describe(frame: Path, progress: Progress, usage: list[MediaUsage]) -> str:
+def _describe(frame: Path, progress: Progress, watched: _Watched) -> str:
     """Return a frame's description by a vision model, or the text in it."""
-    service = services.find("vision")
+    service = None if watched.is_private else services.find("vision")
     if service is not None:
         work = media_api.describe_image(
             service, frame.read_bytes(), "image/jpeg", question=QUESTION, max_tokens=200
         )
         with suppress(AgentError):
             seen = run_watched(work, lambda: progress(0, 0))
-            usage.append(seen.usage)
+            watched.usage.append(seen.usage)
             return " ".join(seen.text.split())
     with suppress(UnreadableDocument):
         parsed = parse(frame, "frame.jpg", mime_type="image/jpeg", deadline=OCR_SECONDS)

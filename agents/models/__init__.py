@@ -26,7 +26,7 @@ from .runs import Run
 from .servers import McpServer, ServerSample
 from .steps import AgentStep
 from .tools import ToolRegistration
-from .usage import DeletedUsage
+from .usage import DeletedUsage, ReadingUsage
 from .versions import AgentVersion
 from .workflows import Schedule, Workflow, WorkflowVersion
 
@@ -60,6 +60,7 @@ __all__ = [
     "MemoryExclusion",
     "Project",
     "ProjectMember",
+    "ReadingUsage",
     "ReviewScope",
     "Run",
     "RunAttachment",

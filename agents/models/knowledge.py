@@ -274,6 +274,12 @@ class Document(Refetched):
         db_default=0,
         help_text=_("Pages or passages of the current status; 0 if unknown."),
     )
+    is_private = models.BooleanField(
+        _("read on this server only"),
+        default=False,
+        db_default=False,
+        help_text=_("No recording or image of it is sent to a model to be read."),
+    )
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0, db_default=0)
     lease_until = models.DateTimeField(
         _("leased until"),

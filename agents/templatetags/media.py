@@ -19,6 +19,12 @@ def can_transcribe() -> bool:
 
 
 @register.simple_tag
+def transcription_host() -> str:
+    """Where recordings are sent to be transcribed, if they leave the installation."""
+    return services.destination("transcription")
+
+
+@register.simple_tag
 def play_passage(recordings: tuple[Recording, ...], source: Source) -> SafeString:
     """Return a link that plays a recording where a passage of it begins."""
     wanted = source.passage.document if source.passage is not None else None

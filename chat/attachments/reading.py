@@ -18,12 +18,14 @@ from agents.models import Document
 from chat.models import Attachment, ChatSession
 
 
-def start(attachment: Attachment) -> None:
-    """Have the file's text read."""
+def start(attachment: Attachment, *, is_private: bool = False) -> None:
+    """Have the file's text read; a private file is read on this server only."""
     drafts = _drafts(attachment.user)
     # A number before the name, because two files can have the same one.
     name = f"{attachment.pk}/{attachment.name}"
-    attachment.document = ingestion.add_file(drafts, attachment.user, name, attachment.file)
+    attachment.document = ingestion.add_file(
+        drafts, attachment.user, name, attachment.file, is_private=is_private
+    )
     attachment.save(update_fields=["document"])
 
 

@@ -40,11 +40,16 @@ UNREADABLE_TYPES = {
 
 
 def receive(
-    user: User, upload: "UploadedFile[Any]", *, reads_images: bool = False
+    user: User,
+    upload: "UploadedFile[Any]",
+    *,
+    reads_images: bool = False,
+    is_private: bool = False,
 ) -> Attachment:
     """Save an uploaded file in this user's composer; raise FileRefused.
 
-    `reads_images` is for models that don't see: the text in images is recognized.
+    `reads_images` is for models that don't see: the text in images is recognized. `is_private`
+    is for agents that mask personal data: recordings aren't sent to other services.
     """
     name = clean_name(upload.name or "")
     _check_limits(user)
@@ -54,7 +59,7 @@ def receive(
         with _scaled(staged, kind, name) as scaled, transaction.atomic():
             attachment = _save(user, staged, scaled, name=name, mime_type=mime_type, kind=kind)
             if scaled is None or reads_images:
-                reading.start(attachment)
+                reading.start(attachment, is_private=is_private)
     return attachment
 
 

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from agents.access.requests import UserRequest
 from agents.catalog import planner_factory
 from agents.files import FileRefused, images, serving
+from agents.models import Agent
 from chat import attachments
 from chat.attachments.presentation import FileView
 from chat.errors import MessageRejected
@@ -39,21 +40,34 @@ def _receive(request: UserRequest) -> HttpResponse:
     if upload is None:
         return JsonResponse({"problem": _("Choose a file first.")}, status=422)
     try:
+        agent = _agent(request)
         attachment = attachments.receive(
-            request.user, upload, reads_images=_reads_images(request)
+            request.user,
+            upload,
+            reads_images=_reads_images(request, agent),
+            is_private=_is_private(agent),
         )
     except FileRefused as reason:
         return JsonResponse({"problem": str(reason)}, status=422)
     return JsonResponse(FileView(attachment).to_json(), status=201)
 
 
-def _reads_images(request: UserRequest) -> bool:
-    """Whether the chosen model doesn't see, so that the text in an image must be read."""
+def _agent(request: UserRequest) -> Agent | None:
+    """Return the agent that is chosen in the composer."""
     try:
-        agent = run_factory.select_agent(request.POST.get("agent", ""), request.user)
+        return run_factory.select_agent(request.POST.get("agent", ""), request.user)
     except MessageRejected:
-        return False
-    return not planner_factory.sees_images(agent, request.POST.get("model", ""))
+        return None
+
+
+def _reads_images(request: UserRequest, agent: Agent | None) -> bool:
+    """Whether the chosen model doesn't see, so that the text in an image must be read."""
+    model = request.POST.get("model", "")
+    return agent is not None and not planner_factory.sees_images(agent, model)
+
+
+def _is_private(agent: Agent | None) -> bool:
+    return agent is not None and agent.personal_data == Agent.PersonalData.HIDDEN
 
 
 @require_POST

@@ -28,6 +28,7 @@ from agents.models import (
     Membership,
     Memory,
     Project,
+    ReadingUsage,
     Run,
     Schedule,
     Sitemap,
@@ -209,6 +210,7 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
         ("folders", Folder.objects.filter(user=user), ("name", "order", "created_at")),
         ("deleted-usage", DeletedUsage.objects.filter(user=user), ("day", "tokens")),
+        ("reading-usage", ReadingUsage.objects.filter(user=user), ("model", "cost")),
         ("filed-chats", Filing.objects.filter(user=user), filed),
         ("workflows", _authored_by(WorkflowVersion, user), ("workflow_id", "number", "text")),
     ]

@@ -18,7 +18,7 @@ from agents.catalog import file_tables
 from agents.db import database
 from agents.files import store as file_store
 from agents.memory import store as memory_store
-from agents.models import AuditEntry, AuditPerson, DeletedUsage, Run, Upkeep
+from agents.models import AuditEntry, AuditPerson, DeletedUsage, ReadingUsage, Run, Upkeep
 from agents.review.models import Example, Review
 from chat.attachments import uploads
 from chat.imports import jobs
@@ -36,6 +36,8 @@ POLL_SECONDS = 60.0
 RESUME_AFTER = timedelta(minutes=5)
 PAGE_SIZE = 200
 PAUSE_SECONDS = 0.02
+# Of files that were read for no run.
+UNPAID_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,8 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         file_tables.delete_unused()
         file_store.sweep()
         DeletedUsage.objects.filter(day__lt=timezone.localdate() - timedelta(days=1)).delete()
+        unpaid = now - timedelta(days=UNPAID_DAYS)
+        ReadingUsage.objects.filter(created_at__lt=unpaid).delete()
         public_links.delete_expired()
         memory_store.purge_deleted()
         jobs.delete_old(now)

@@ -8,7 +8,7 @@ from agents.engine.loop import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
 from agents.models import AgentStep, Run, RunEvent
 
-from .. import attachment_store, file_context
+from .. import attachment_store, file_context, reading_costs
 from .personal_data import apply_redaction
 from .runtime import RegistryLoader, build
 
@@ -22,6 +22,8 @@ async def start(run: Run) -> Events:
     original = run.original
     runtime = await build(original)
     state = await _load_state(original, runtime)
+    if run.files:  # they have been read by now
+        runtime.notes += tuple(await database.run(reading_costs.charge, run))
     return apply_redaction(run, runtime.stream(original.query, state))
 
 

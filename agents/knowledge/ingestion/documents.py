@@ -39,11 +39,17 @@ FRESH: dict[str, Any] = {
 
 
 def add_file(
-    collection: Collection, owner: AnyUser | None, name: str, stored_file: StoredFile
+    collection: Collection,
+    owner: AnyUser | None,
+    name: str,
+    stored_file: StoredFile,
+    *,
+    is_private: bool = False,
 ) -> Document:
     """Add a file, or replace the one with the same name; unchanged files aren't read again.
 
-    Call it in the transaction that saved the file. The name can have folders.
+    Call it in the transaction that saved the file. The name can have folders. A private file is
+    read without models of other servers.
     """
     source = clean_name(name)
     about = {
@@ -52,6 +58,7 @@ def add_file(
         "mime_type": stored_file.mime_type,
         "is_slow": stored_file.mime_type.startswith(SLOW_TYPES),
         "owner": _saved_user(owner),
+        "is_private": is_private,
     }
     with transaction.atomic():
         document, is_new = Document.objects.select_for_update().get_or_create(

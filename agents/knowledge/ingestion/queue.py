@@ -23,7 +23,7 @@ from agents.files.store import local_path
 from agents.knowledge.documents import clean_text, index_document
 from agents.knowledge.parsing import NeedsRecognition, ParsedDocument, UnreadableDocument, parse
 from agents.knowledge.retrieval.tokenizer import detect_language
-from agents.models import Document, Run
+from agents.models import Document, ReadingUsage, Run
 
 from . import leases, progress, readers, web_pages
 from .leases import CRASHED, MAX_ATTEMPTS, Lease, ShuttingDown, Stopped, claim
@@ -196,7 +196,15 @@ def _fetch(lease: Lease) -> bool:
 def _parse(lease: Lease, path: Path, recognizes: bool) -> ParsedDocument:
     document = lease.document
     if (read := readers.find(document.mime_type)) is not None:
-        return read(path, document.name, document.mime_type, lease.report)
+        found = read(
+            path,
+            document.name,
+            document.mime_type,
+            lease.report,
+            is_private=document.is_private,
+        )
+        _save_usage(document, found)
+        return found
     return parse(
         path,
         document.name,
@@ -205,6 +213,23 @@ def _parse(lease: Lease, path: Path, recognizes: bool) -> ParsedDocument:
         deadline=DEADLINE_SECONDS,
         recognizes=recognizes,
     )
+
+
+def _save_usage(document: Document, parsed: ParsedDocument) -> None:
+    """Remember what reading has cost, for the first run that gets the file."""
+    if document.owner_id is None or document.file is None:
+        return
+    ReadingUsage.objects.bulk_create(
+        ReadingUsage(
+            user_id=document.owner_id,
+            digest=document.file.digest,
+            **{name: used[name] for name in ("model", "cost", *TOKEN_COUNTS)},
+        )
+        for used in parsed.usage
+    )
+
+
+TOKEN_COUNTS = ("prompt_tokens", "completion_tokens")
 
 
 def _save(lease: Lease, parsed: ParsedDocument) -> None:

@@ -10,10 +10,19 @@ Progress = Callable[[int, int], None]
 
 
 class Reader(Protocol):
-    """Reads a file as a document; raises UnreadableDocument. `progress` can raise, too."""
+    """Reads a file as a document; raises UnreadableDocument. `progress` can raise, too.
+
+    A private file is read on this server only.
+    """
 
     def __call__(
-        self, path: Path, name: str, mime_type: str, progress: Progress
+        self,
+        path: Path,
+        name: str,
+        mime_type: str,
+        progress: Progress,
+        *,
+        is_private: bool = False,
     ) -> ParsedDocument: ...
 
 

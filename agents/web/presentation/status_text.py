@@ -104,6 +104,8 @@ def note_sentence(facts: dict[str, Any]) -> str:
             return _compaction_sentence(facts["dropped"], facts["shortened"])
         case StatusKind.MEMORY:
             return " ".join(memory_sentences(facts))
+        case StatusKind.FILES_READ:
+            return _files_read_sentence(facts)
         case StatusKind.CITATIONS_REMOVED:
             return _removed_citations_sentence(facts["numbers"])
         case StatusKind.EARLIER_SOURCES:
@@ -123,6 +125,13 @@ def note_sentence(facts: dict[str, Any]) -> str:
                 facts["count"],
             ) % {"count": facts["count"], "message": facts["message"]}
     return ""
+
+
+def _files_read_sentence(facts: dict[str, Any]) -> str:
+    read = _("The attached files were read with %(model)s.") % facts
+    cost = facts.get("cost")
+    about = {"cost": f"${cost:.4f}"} if isinstance(cost, int | float) else None
+    return f"{read} {_('Cost: %(cost)s.') % about if about else _('The cost is unknown.')}"
 
 
 def _removed_citations_sentence(numbers: Any) -> str:
