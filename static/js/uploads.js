@@ -54,7 +54,8 @@ function dragging(event) {
 
 function showDrop(shown) {
   if (!drop && shown) {
-    drop = Object.assign(document.createElement("div"), { className: "drop", textContent: told.drop });
+    drop = Object.assign(document.createElement("div"), { className: "drop" });
+    drop.append(Object.assign(document.createElement("span"), { textContent: told.drop }));
     document.body.append(drop);
   }
   if (drop) drop.hidden = !shown;
@@ -102,7 +103,7 @@ function upload(chip) {
 
 function progressed(chip, percent) {
   const shown = Math.min(99, Math.floor(percent));
-  update(chip, { state: "uploading", progress: shown, note: told.uploading.replace("{}", `${shown} %`) });
+  update(chip, { state: "uploading", progress: shown, note: told.uploading.replace("{}", `${shown}%`) });
 }
 
 function uploaded(chip, request) {
@@ -138,6 +139,7 @@ function parsed(text) {
 function fail(chip, problem, canRetry = true) {
   update(chip, { state: "failed", note: problem, progress: null });
   chip.row.querySelector("[data-retry]").hidden = !canRetry;
+  chip.row.scrollIntoView({ block: "nearest" }); // a long list scrolls
 }
 
 function show(about) {

@@ -2,10 +2,12 @@
 
 import re
 import time
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 
 from agents.models import AgentStep, Run
@@ -315,3 +317,13 @@ def test_a_structured_answer_lists_its_sources():
     assert [source.number for source in found.cited] == [1]
     assert [source.number for source in found.also_read] == [2]
     assert not view.has_evidence
+
+
+def test_a_source_without_a_place_quotes_its_beginning():
+    found = cited("Press Stop [1].", searched())
+    nowhere = replace(found.cited[0].passage, heading="", kind="")
+    source = found.cited[0]._replace(passage=nowhere)
+
+    html = render_to_string("run/_evidence_source.html", {"source": source, "evidence": found})
+
+    assert f"“{source.text[:10]}" in html
