@@ -171,8 +171,8 @@ def _assemble(objects: Sequence[str], trailer: str) -> bytes:
     return data + end.encode()
 
 
-def scanned_pdf(image: bytes) -> bytes:
-    """Return a PDF whose only page is this JPEG of 1,200 by 400 pixels."""
+def scanned_pdf(image: bytes, pages: int = 1) -> bytes:
+    """Return a PDF whose pages are this JPEG of 1,200 by 400 pixels."""
     picture = (
         "<< /Type /XObject /Subtype /Image /Width 1200 /Height 400 /ColorSpace /DeviceRGB "
         f"/BitsPerComponent 8 /Filter /DCTDecode /Length {len(image)} >>\nstream\n"
@@ -182,7 +182,7 @@ def scanned_pdf(image: bytes) -> bytes:
     return _assemble(
         [
             "<< /Type /Catalog /Pages 2 0 R >>",
-            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            f"<< /Type /Pages /Kids [{'3 0 R ' * pages}] /Count {pages} >>",
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 200] /Resources << /XObject "
             "<< /I 5 0 R >> >> /Contents 4 0 R >>",
             f"<< /Length {len(draw)} >>\nstream\n{draw}\nendstream",

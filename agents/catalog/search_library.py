@@ -106,7 +106,12 @@ def topic_collections(user: int | None, first: str, second: str) -> QuerySet[Col
     """Return the collections of a chat and its project that this user can read now."""
     is_member = Exists(Membership.objects.filter(user=user, topic=OuterRef("topic")))
     rows = Collection.objects.filter(Q(topic=first) | Q(topic=second), deleted_at=None)
-    return rows.filter(Q(owner=user) | is_member).order_by("pk").values_list("pk", flat=True)
+    # A chat that only has images needs no search: their text is in the question.
+    files = Document.objects.filter(collection=OuterRef("pk"))
+    rows = rows.filter(
+        Q(owner=user) | is_member, Exists(files.exclude(mime_type__startswith="image/"))
+    )
+    return rows.order_by("pk").values_list("pk", flat=True)
 
 
 def _collection_line(row: Collection) -> str:

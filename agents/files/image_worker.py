@@ -19,14 +19,16 @@ MAX_PIXELS = 100_000_000
 THUMBNAIL_SIDE = 480
 MEMORY_BYTES = 1_500 * 2**20
 CPU_SECONDS = 25
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "AVIF")
+# Phones take these; the other side wants them as JPEG.
+PHONE_FORMATS = ("HEIF", "AVIF")
 QUALITIES = (90, 80, 65, 50)
 
 
 def main(source: str, target: str, thumbnail: str) -> dict[str, Any]:
     _limit_resources()
     Image.MAX_IMAGE_PIXELS = MAX_PIXELS
-    with Image.open(source, formats=FORMATS) as opened:
+    with Image.open(source, formats=(*FORMATS, *_phone_formats(source))) as opened:
         if opened.width * opened.height > MAX_PIXELS:
             return {"problem": "pixels"}
         # A JPEG is decoded at a fraction of its size, if that is enough.
@@ -40,10 +42,23 @@ def main(source: str, target: str, thumbnail: str) -> dict[str, Any]:
     return _save_image(image, name, target) if target else {}
 
 
+def _phone_formats(source: str) -> tuple[str, ...]:
+    """Let Pillow open HEIC, if the file looks like that; loading the decoder takes a moment."""
+    with open(source, "rb") as file:
+        if file.read(12)[4:8] != b"ftyp":
+            return ()
+    from pi_heif import register_heif_opener
+
+    register_heif_opener(thumbnails=False)
+    return ("HEIF",)
+
+
 def _save_image(image: Image.Image, name: str, target: str) -> dict[str, Any]:
     image.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
     has_alpha = image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info
     kind = {"JPEG": "JPEG", "WEBP": "WEBP"}.get(name, "PNG")
+    if name in PHONE_FORMATS:
+        kind = "WEBP" if has_alpha else "JPEG"
     if kind == "PNG":
         image.convert("RGBA" if has_alpha else "RGB").save(target, "PNG")
         if _size(target) > MAX_BYTES:
@@ -88,6 +103,8 @@ if __name__ == "__main__":
         reply = main(*sys.argv[1:])
     except Image.DecompressionBombError:
         reply = {"problem": "pixels"}
+    except ImportError:  # the decoder of HEIC isn't installed
+        reply = {"problem": "format"}
     except MemoryError:
         reply = {"problem": "memory"}
     except Exception:  # a damaged image can raise anything

@@ -43,11 +43,6 @@ class ScaledImage:
 @contextmanager
 def scale(staged: StagedFile, name: str) -> Iterator[ScaledImage]:
     """Scale a staged image down and remove its metadata; raise FileRefused."""
-    if staged.mime_type in {"image/heic", "image/avif"}:
-        raise FileRefused(
-            _("%(name)s is a HEIC or AVIF image. Save it as JPEG or PNG and try again.")
-            % {"name": name}
-        )
     with tempfile.TemporaryDirectory(dir=staged.path.parent, prefix="image-") as folder:
         target, thumbnail = Path(folder, "image"), Path(folder, "thumbnail")
         reply = _run(staged.path, target, thumbnail)
@@ -116,6 +111,7 @@ def _sentence(problem: str, name: str) -> str:
     sentences = {
         "pixels": _("%(name)s has more than 100 megapixels. Make it smaller and try again."),
         "memory": _("%(name)s needs too much memory. Make it smaller and try again."),
+        "format": _("%(name)s is a HEIC image. Save it as JPEG or PNG and try again."),
         "late": _("%(name)s took too long to read. Make it smaller and try again."),
     }
     damaged = _("%(name)s can't be read. It may be damaged.")

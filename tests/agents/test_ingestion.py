@@ -15,6 +15,7 @@ from agents.files import save
 from agents.knowledge import ingestion
 from agents.knowledge.ingestion import documents, queue, sitemaps, web_pages
 from agents.knowledge.parsing import (
+    NeedsRecognition,
     ParsedDocument,
     ParsedPart,
     UnreadableDocument,
@@ -206,6 +207,35 @@ def test_one_users_many_files_do_not_hold_up_anothers(add: Add) -> None:
     theirs = add("stork", "b.md", bob)
     first, second = queue.claim(), queue.claim()
     assert theirs in (first, second)
+
+
+def test_a_slow_file_has_a_lane_of_its_own(
+    add: Add, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = save(b"ID3" + bytes(200), name="talk.mp3", owner=None)
+    recording = ingestion.add_file(collection, None, "talk.mp3", sound)
+    scan, note = add("scan", "scan.md"), add("The heron nests.", "note.md")
+
+    def parse(path: Path, name: str, *, recognizes: bool, **more: Any) -> ParsedDocument:
+        if name == "scan.md" and not recognizes:
+            raise NeedsRecognition
+        return ParsedDocument(title=name, parts=[ParsedPart(text="The heron.")])
+
+    monkeypatch.setattr(queue, "parse", parse)
+    queue.LANES[False].read_all()
+    assert {each.source for each in Document.objects.filter(status=READY)} == {note.source}
+    slow = {queue.claim(is_slow=True), queue.claim(is_slow=True)}
+    assert slow == {recording, scan}
+    assert queue.claim() is None
+
+
+def test_a_users_second_recording_waits_while_others_are_read(add: Add) -> None:
+    ann, bob = (User.objects.create_user(name) for name in ("ann", "bob"))
+    for at in range(2):
+        add(f"heron {at}", f"{at}.md", ann)
+    theirs = add("stork", "b.md", bob)
+    assert queue.claim(busy=[ann.pk]) == theirs
+    assert queue.claim(busy=[ann.pk]) is None
 
 
 def test_deleting_removes_everything_derived_and_the_file(add: Add) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from agents.knowledge import parsing
 from agents.knowledge.parsing import parsers
-from agents.knowledge.parsing.parsers import html
+from agents.knowledge.parsing.parsers import html, ocr, pdf
 from tests import document_files as files
 
 
@@ -216,3 +216,38 @@ def saved(tmp_path: Path) -> Callable[[bytes], Path]:
         return path
 
     return save
+
+
+@pytest.mark.slow
+def test_long_lines_and_japanese_are_recognized() -> None:
+    scan = Path(__file__).with_name("scans") / "policy.png"
+    [page] = parse(scan.read_bytes(), "policy.png").parts
+    assert page.text.splitlines()[1:4] == [
+        "東京都内の宿泊費は一泊あたり一万八千円を上限とします。",
+        "領収書は帰着後七日以内に提出してください。",
+        "Hotel costs in Berlin are limited to 180 euros per night, "
+        "and taxi rides need a receipt.",
+    ]
+
+
+@pytest.mark.slow
+def test_a_phones_heic_image_is_read_by_ocr() -> None:
+    photo = Path(__file__).with_name("scans") / "photo.heic"
+    assert parse(photo.read_bytes(), "photo.heic").parts[0].text == "Invoice 4711"
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.png"])
+def test_a_file_that_needs_ocr_says_so_when_that_is_not_wanted_now(name: str) -> None:
+    picture = files.picture("The heron nests here", "JPEG")
+    data = files.scanned_pdf(picture) if name == "a.pdf" else picture
+    source = parsers.Source(data=data, name=name.replace("png", "jpg"), recognizes=False)
+    with pytest.raises(parsing.NeedsRecognition):
+        parsers.parse(source)
+
+
+def test_scanned_pages_that_were_not_read_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "recognize", lambda pixels: "The heron")
+    monkeypatch.setattr(pdf, "MAX_RECOGNIZED", 1)
+    data = files.scanned_pdf(files.picture("The heron", "JPEG"), pages=3)
+    document = parse(data, "a.pdf")
+    assert document.notes == ["Only the first 1 of 3 scanned pages were read."]

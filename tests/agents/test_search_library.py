@@ -134,6 +134,17 @@ def test_an_agent_without_the_search_tool_still_finds_the_files_of_its_chat(pers
     assert "Tea" not in text
 
 
+def test_a_chat_that_only_has_images_gets_no_search_tool(person):
+    agent = Agent.objects.create(name="plain", is_default=True)
+    run = runs.prepare(query="?", topic="chat.7", user=person)
+    photo = add(collect("Files", topic="chat.7", owner=person), "Photo", "Invoice 4711.")
+    Document.objects.filter(pk=photo.pk).update(mime_type="image/png")
+
+    tools, text = search_tools.bind(run, agent, [CalculatorTool()])
+
+    assert ([tool.name for tool in tools], text) == (["calculator"], "")
+
+
 @pytest.mark.django_db(transaction=True)
 async def test_a_run_searches_first_and_announces_its_documents():
     def prepare():

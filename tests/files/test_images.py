@@ -3,6 +3,7 @@
 import struct
 import zlib
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -58,12 +59,19 @@ def bomb(side):
     [
         (bomb(50_000), "megapixels"),
         (png(60, 60)[:60], "damaged"),
-        (b"\0\0\0\x18ftypheic", "HEIC"),
+        (b"\0\0\0\x18ftypheic", "damaged"),
     ],
 )
 def test_an_image_that_cannot_be_read_is_refused_with_a_sentence(data, sentence):
     with pytest.raises(FileRefused, match=sentence):
         scale(data)
+
+
+def test_a_phones_photo_becomes_a_jpeg():
+    photo = Path(__file__).parents[1] / "agents" / "scans" / "photo.heic"
+    _, image, thumbnail = scale(photo.read_bytes())
+    assert (image.format, image.size) == ("JPEG", (640, 200))
+    assert thumbnail.format == "WEBP"
 
 
 @pytest.mark.django_db

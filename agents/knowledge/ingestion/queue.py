@@ -65,13 +65,17 @@ class Lane:
         for _ in range(self._count):
             self._slots.acquire(timeout=max(0.0, until - time.monotonic()))
 
+    def read_all(self) -> None:
+        """Read documents until none is left for this lane."""
+        while not leases.stopping.is_set() and (document := self._claim()) is not None:
+            try:
+                process(document, recognizes=self.is_slow)
+            finally:
+                self._busy.remove(document.owner_id)
+
     def _work(self) -> None:
         try:
-            while not leases.stopping.is_set() and (document := self._claim()) is not None:
-                try:
-                    process(document, recognizes=self.is_slow)
-                finally:
-                    self._busy.remove(document.owner_id)
+            self.read_all()
         except Exception:  # the next check tries again
             logger.exception("Can't read queued documents.")
         finally:

@@ -34,6 +34,10 @@ def load(data: bytes) -> Any:
     from PIL import Image, ImageOps
 
     Image.MAX_IMAGE_PIXELS = MAX_PIXELS
+    if data[4:8] == b"ftyp":
+        from pi_heif import register_heif_opener
+
+        register_heif_opener(thumbnails=False)
     try:
         with Image.open(BytesIO(data)) as image:
             if image.width * image.height > MAX_PIXELS:

@@ -33,7 +33,7 @@ BY_SUFFIX = {
     **dict.fromkeys((".eml",), Format.MAIL),
     **dict.fromkeys((".md", ".markdown", ".mdx"), Format.MARKDOWN),
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"), Format.IMAGE),
-    **dict.fromkeys((".tif", ".tiff"), Format.IMAGE),
+    **dict.fromkeys((".tif", ".tiff", ".heic", ".heif", ".avif"), Format.IMAGE),
 }
 BY_MIME_TYPE = {
     "text/html": Format.HTML,
@@ -51,6 +51,8 @@ ARCHIVE_MAGIC = (
     *(b"PK\x05\x06", b"PK\x07\x08"),
 )
 PROGRAM_MAGIC = (b"MZ", b"\x7fELF", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\0asm")
+# By the brand in the `ftyp` box: HEIC and AVIF.
+IMAGE_BRANDS = (b"heic", b"heix", b"heim", b"mif1", b"avif", b"avis")
 MEDIA_MAGIC = (b"OggS", b"fLaC", b"ID3", b"\x1aE\xdf\xa3")
 HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*\?>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
@@ -85,6 +87,8 @@ def sniff(source: Source) -> Format:
 
 def _sniff_binary(data: bytes) -> Format | None:
     if data.startswith(IMAGE_MAGIC) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
+        return Format.IMAGE
+    if data[4:8] == b"ftyp" and data[8:12] in IMAGE_BRANDS:
         return Format.IMAGE
     if data.startswith(b"PK\x03\x04"):
         return _sniff_zip(data)
