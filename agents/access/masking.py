@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from django.db import models
 
 from agents.db.fast_writes import concrete_field
-from agents.engine.events import DELTA_TYPES
+from agents.engine import prompt_parts
+from agents.engine.events import DELTA_TYPES, EventType
 from agents.engine.privacy import ALIAS, StreamingMasker, mask
 from agents.models import Agent, AgentStep, Approval, Membership, Run, RunEvent
 from agents.models.types import AnyUser
@@ -43,6 +44,14 @@ MASKED_COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
     Approval: ("arguments", "new_arguments", "reason"),
     RunEvent: ("data",),
 }
+# What contains the instructions, and so the profile and the memory of who asked.
+PRIVATE_COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
+    AgentStep: ("request", "notes"),
+    RunEvent: ("data",),
+}
+PRIVATE_EVENTS = {
+    *(EventType.RUN_STARTED, EventType.HANDOFF, EventType.STEP_STARTED, EventType.STATUS),
+}
 Row = TypeVar("Row", bound=models.Model)
 Session = MutableMapping[str, Any]
 
@@ -71,6 +80,24 @@ def is_participant(run: Run, user: AnyUser) -> bool:
         return True
     first = _root_run(run)
     return first is not None and first.topic in Membership.objects.shared_topics(user)
+
+
+def hides_private_parts(run: Run, user: AnyUser) -> bool:
+    """Whether the user reads another's run as a member of its chat: not as a reviewer."""
+    return not is_own(run, user) and is_participant(run, user)
+
+
+def hide_private_parts(row: Row) -> Row:
+    """Return a copy without what only the user who asked can read: profile, memory, project."""
+    if isinstance(row, RunEvent) and row.type not in PRIVATE_EVENTS:
+        return row
+    columns = [name for name in PRIVATE_COLUMNS.get(type(row), ()) if name in row.__dict__]
+    if not columns:
+        return row
+    hidden = copy(row)
+    for name in columns:
+        setattr(hidden, name, prompt_parts.remove_personal(row.__dict__[name]))
+    return hidden
 
 
 def asker_id(run: Run) -> int | None:
@@ -126,6 +153,7 @@ def mask_row(row: Row) -> Row:
 
     Deferred columns are emptied, because they would be loaded unmasked.
     """
+    row = hide_private_parts(row)
     masked = copy(row)
     for name in masked_columns(type(row)):
         empty = concrete_field(type(row), name).get_default()

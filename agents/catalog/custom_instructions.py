@@ -11,10 +11,9 @@ from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
 from agents.db.compiled_queries import compiled_query
+from agents.engine import prompt_parts
 from agents.engine.guardrails import Guardrails
 from agents.models import Agent, Run
-
-from . import prompt_parts
 
 OPENING, CLOSING = "<user_profile>", "</user_profile>"
 MARK = re.compile(r"user_profile", re.IGNORECASE)

@@ -21,6 +21,7 @@ class ReadableRun:
     may_decide: bool
     viewer: int
     masker: Masker | None = None
+    hides_private: bool = False  # if it is another member's
 
     @property
     def is_masked(self) -> bool:
@@ -28,7 +29,9 @@ class ReadableRun:
 
     def visible_row(self, row: Row) -> Row:
         """Return another row of this run, masked if needed."""
-        return masking.mask_row(row) if self.is_masked else row
+        if self.is_masked:
+            return masking.mask_row(row)
+        return masking.hide_private_parts(row) if self.hides_private else row
 
     def view(self) -> RunView:
         # Masked calls can't be approved: the user wouldn't see what they approve.
@@ -56,4 +59,5 @@ def open_run(request: UserRequest, pk: int | None, door: str = "page") -> Readab
         may_decide=row.is_decidable_by(user),
         viewer=user.pk,
         masker=Masker() if is_masked else None,
+        hides_private=masking.hides_private_parts(row, user),
     )

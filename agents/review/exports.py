@@ -5,7 +5,7 @@ Both are streamed, because a run can be too long for memory.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -27,17 +27,16 @@ PAGE_SIZE = 100
 PERSON_FIELDS = {"by", "by_name"}
 
 
-def as_json(run: Run, *, is_masked: bool) -> Iterator[str]:
+def as_json(run: Run, *, is_masked: bool, hides_private: bool = False) -> Iterator[str]:
     """Export without streamed deltas: the steps have the whole texts."""
+    see = _lens(is_masked, hides_private)
     head = {"schema": SCHEMA, "exported_at": _isoformat(timezone.now()), "masked": is_masked}
     yield f"{_to_json(head)[:-1]},\n"
-    yield f'"run": {_to_json(_run_dict(_mask_row(run, is_masked), is_masked))},\n'
-    yield from _json_list(
-        "steps", map(_step_dict, _paginate(run.steps.all(), "number", is_masked))
-    )
+    yield f'"run": {_to_json(_run_dict(see(run), is_masked))},\n'
+    yield from _json_list("steps", map(_step_dict, _paginate(run.steps.all(), "number", see)))
     yield ",\n"
     approvals = run.approvals.select_related("decided_by")
-    rows = (_approval_dict(row, is_masked) for row in _paginate(approvals, "step", is_masked))
+    rows = (_approval_dict(row, is_masked) for row in _paginate(approvals, "step", see))
     yield from _json_list("approvals", rows)
     yield ",\n"
     yield from _json_list(
@@ -45,35 +44,39 @@ def as_json(run: Run, *, is_masked: bool) -> Iterator[str]:
     )
     yield ",\n"
     events = run.events.exclude(type__in=DELTA_TYPES)
-    rows = (_event_dict(row, is_masked) for row in _paginate(events, "seq", is_masked))
+    rows = (_event_dict(row, is_masked) for row in _paginate(events, "seq", see))
     yield from _json_list("events", rows)
     yield "}\n"
 
 
-def as_markdown(run: Run, *, is_masked: bool) -> Iterator[str]:
+def as_markdown(run: Run, *, is_masked: bool, hides_private: bool = False) -> Iterator[str]:
     """Export a document: question, answer, steps and totals."""
-    view = RunView(_mask_row(run, is_masked), place="trace")
+    see = _lens(is_masked, hides_private)
+    view = RunView(see(run), place="trace")
     yield f"# {_escape_line(view.query)}\n\n{_summary(view)}\n"
     if len(view.query.splitlines()) > 1:
         yield f"\n## {_('Question')}\n\n{_code_block(view.query)}"
     yield f"\n## {_('Answer')}\n\n{_answer_markdown(view)}\n"
     yield f"\n## {_('Steps')}\n"
-    for step in _paginate(run.steps.all(), "number", is_masked):
+    for step in _paginate(run.steps.all(), "number", see):
         yield _step_markdown(StepView(step, view.run, "trace", job=view.job(step)))
     if lines := [_absence_line(row, run) for row in run.absences.order_by("left_at", "pk")]:
         heading = _("Page disconnections")
         yield f"\n## {heading}\n\n{''.join(lines)}"
 
 
-def _mask_row(row: Any, is_masked: bool) -> Any:
-    return masking.mask_row(row) if is_masked else row
+def _lens(is_masked: bool, hides_private: bool) -> Callable[[Any], Any]:
+    """Return what is done to a row before it is exported."""
+    if is_masked:
+        return masking.mask_row
+    return masking.hide_private_parts if hides_private else lambda row: row
 
 
-def _paginate(rows: QuerySet[Any], key: str, is_masked: bool) -> Iterator[Any]:
+def _paginate(rows: QuerySet[Any], key: str, see: Callable[[Any], Any]) -> Iterator[Any]:
     """Yield all rows, a page at a time."""
     last = -1
     while page := list(rows.filter(**{f"{key}__gt": last}).order_by(key)[:PAGE_SIZE]):
-        yield from (_mask_row(row, is_masked) for row in page)
+        yield from map(see, page)
         last = getattr(page[-1], key)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from agents.catalog import prompt_parts
+from agents.engine import prompt_parts
 from agents.engine.events import StatusKind
 from agents.engine.state import Message, question_indexes
 from agents.llm import tokens

@@ -224,21 +224,33 @@ class ReplayChunk:
 
 
 def replay_view(
-    run: Run, at: int, place: str = "chat", masker: Masker | None = None
+    run: Run,
+    at: int,
+    place: str = "chat",
+    masker: Masker | None = None,
+    viewer: int | None = None,
 ) -> ReplayRunView:
     """Return the page of a run after that event; before the first one, as asked.
 
     With a masker the run is already masked, and so is everything rendered.
     """
     return ReplayRunView(
-        run.pk, place, masker=masker, projection=ReplayProjection.after(run, at)
+        run.pk,
+        place,
+        viewer=viewer,
+        masker=masker,
+        projection=ReplayProjection.after(run, at),
     )
 
 
 def load_chunk(
-    run: Run, after: int, place: str = "chat", masker: Masker | None = None
+    run: Run,
+    after: int,
+    place: str = "chat",
+    masker: Masker | None = None,
+    viewer: int | None = None,
 ) -> ReplayChunk:
-    page = replay_view(run, after, place, masker)
+    page = replay_view(run, after, place, masker, viewer)
     began, whole = page.projection.seq, page.snapshot()
     ms, frames, size = elapsed_ms(run, page.projection.time), [], 0
     for event in _next_events(run, began):

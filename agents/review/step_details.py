@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from agents.access import masking
 from agents.access.masking import Row
 from agents.catalog.agent_factory import DRAFT_KEY
+from agents.engine import prompt_parts
 from agents.engine.events import DELTA_TYPES, EventType
 from agents.engine.state import Message
 from agents.models import Agent, AgentStep, AgentVersion, Run, RunEvent
@@ -83,6 +84,7 @@ class StepDetails:
     run: Run
     step: AgentStep
     is_masked: bool = False  # if so, everything else loaded must be masked too
+    hides_private: bool = False  # the same for the parts of the prompt about the user
 
     @cached_property
     def result(self) -> str:
@@ -131,8 +133,11 @@ class StepDetails:
         same = {"parent": self.step.parent, "agent_name": self.step.agent_name}
         earlier = self.run.steps.filter(number__lt=self.step.number, **same).order_by("number")
         for request in earlier.values_list("request", flat=True):
-            if request and "messages" in request:
-                yield masking.mask_value(request) if self.is_masked else request
+            if not (request and "messages" in request):
+                continue
+            if self.is_masked or self.hides_private:
+                request = prompt_parts.remove_personal(request)
+            yield masking.mask_value(request) if self.is_masked else request
 
     @cached_property
     def tools(self) -> list[dict[str, Any]]:
@@ -218,7 +223,9 @@ class StepDetails:
         return self._events.filter(type__in=DELTA_TYPES).count()
 
     def _mask_row(self, row: Row) -> Row:
-        return masking.mask_row(row) if self.is_masked else row
+        if self.is_masked:
+            return masking.mask_row(row)
+        return masking.hide_private_parts(row) if self.hides_private else row
 
     @property
     def _visible_events(self) -> QuerySet[RunEvent]:

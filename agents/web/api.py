@@ -28,27 +28,29 @@ async def events(request: UserRequest, pk: int) -> StreamingHttpResponse:
     Another user's run is masked: text is slightly delayed, and its end comes with the event
     that ends its step.
     """
-    run, masker = await database.run(_find, request, pk)
+    run, masker, hides_private = await database.run(_find, request, pk)
     after = request.headers.get("Last-Event-ID") or request.GET.get("after", "0")
     seq = (
         int(after) if after.isascii() and after.isdigit() and len(after) < MAX_SEQ_DIGITS else 0
     )
     response = StreamingHttpResponse(
-        _stream(request, run, seq, masker), content_type="text/event-stream"
+        _stream(request, run, seq, masker, hides_private), content_type="text/event-stream"
     )
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-def _find(request: UserRequest, pk: int) -> tuple[Run, Masker | None]:
+def _find(request: UserRequest, pk: int) -> tuple[Run, Masker | None, bool]:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     audit.record_view(request.user, run, "api")
-    return run, Masker() if masking.is_masked_for(run, request.user, request.session) else None
+    is_masked = masking.is_masked_for(run, request.user, request.session)
+    hides_private = masking.hides_private_parts(run, request.user)
+    return run, Masker() if is_masked else None, hides_private
 
 
 async def _stream(
-    request: HttpRequest, run: Run, after: int, masker: Masker | None
+    request: HttpRequest, run: Run, after: int, masker: Masker | None, hides_private: bool
 ) -> AsyncIterator[str]:
     # Earlier text decides whether the new text is part of personal data.
     looked = time.monotonic()
@@ -60,7 +62,10 @@ async def _stream(
         if row is None:
             yield ": still here\n\n"
             continue
-        visible = row if masker is None else await asyncio.to_thread(masker.event, row)
+        if masker is not None:
+            visible = await asyncio.to_thread(masker.event, row)
+        else:
+            visible = masking.hide_private_parts(row) if hides_private else row
         if visible.seq <= after:
             continue
         event = visible.value

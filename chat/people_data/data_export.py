@@ -72,8 +72,9 @@ def files(user: User) -> Iterator[File]:
         yield f"files/{row.pk}-{name}", _pieces(row.file.open)
     for run in _paginate(_runs(user)):
         is_masked = not masking.is_participant(run, user)
-        yield f"runs/{run.pk}.json", exports.as_json(run, is_masked=is_masked)
-        yield f"runs/{run.pk}.md", exports.as_markdown(run, is_masked=is_masked)
+        how = {"is_masked": is_masked, "hides_private": not masking.is_own(run, user)}
+        yield f"runs/{run.pk}.json", exports.as_json(run, **how)
+        yield f"runs/{run.pk}.md", exports.as_markdown(run, **how)
         if not is_masked:
             yield from _attachments(run)
 

@@ -5,9 +5,10 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
 
 from agents import knowledge, runs
-from agents.catalog import agent_factory, prompt_parts
+from agents.catalog import agent_factory
 from agents.catalog.agent_factory import search_tools
 from agents.catalog.search_library import ScopedLibrary, announcement
+from agents.engine import prompt_parts
 from agents.engine.material import Source
 from agents.knowledge import ParsedPart
 from agents.knowledge.scope import Scope

@@ -1,6 +1,7 @@
 """The trace says what a prompt contains, from where, and how many tokens it took."""
 
-from agents.catalog import custom_instructions, prompt_parts
+from agents.catalog import custom_instructions
+from agents.engine import prompt_parts
 from agents.engine.history_summary import summary_messages
 from agents.memory.recall import RecalledMemory, compose
 from agents.review.prompt_sources import prompt_sources

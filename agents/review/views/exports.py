@@ -14,14 +14,18 @@ from agents.web.downloads import download
 @require_GET
 async def export_json(request: UserRequest, pk: int) -> HttpResponseBase:
     found = await database.run(_open_for_export, request, pk, "json")
-    pieces = exports.as_json(found.row, is_masked=found.is_masked)
+    pieces = exports.as_json(
+        found.row, is_masked=found.is_masked, hides_private=found.hides_private
+    )
     return download(pieces, f"trace-{pk}.json", "application/json")
 
 
 @require_GET
 async def export_markdown(request: UserRequest, pk: int) -> HttpResponseBase:
     found = await database.run(_open_for_export, request, pk, "markdown")
-    pieces = exports.as_markdown(found.row, is_masked=found.is_masked)
+    pieces = exports.as_markdown(
+        found.row, is_masked=found.is_masked, hides_private=found.hides_private
+    )
     return download(pieces, f"trace-{pk}.md", "text/markdown; charset=utf-8")
 
 

@@ -24,7 +24,7 @@ def replay_page(request: UserRequest, pk: int) -> HttpResponse:
     at = parse_number(request.GET.get("at"), timeline.last)
     ms = timeline.within(at, parse_number(request.GET.get("ms"), timeline.duration))
     context = {
-        "view": replay.replay_view(run, at, masker=found.masker).view(),
+        "view": replay.replay_view(run, at, masker=found.masker, viewer=found.viewer).view(),
         "timeline": timeline,
         "at": at,
         "ms": ms,
@@ -44,7 +44,7 @@ def replay_chunk(request: UserRequest, pk: int) -> JsonResponse:
     """Return a part of the replay as JSON."""
     found = open_run(request, pk, "replay")
     after = parse_number(request.GET.get("after"), event_store.last_seq(found.run))
-    part = replay.load_chunk(found.run, after, masker=found.masker)
+    part = replay.load_chunk(found.run, after, masker=found.masker, viewer=found.viewer)
     frames = [[frame.seq, frame.ms, frame.html] for frame in part.frames]
     return JsonResponse(
         {

@@ -72,7 +72,9 @@ class RunRows:
         return self.viewer is None or self.viewer == self.run.user_id
 
     def visible_row(self, row: Row) -> Row:
-        return row if self.masker is None else masking.mask_row(row)
+        if self.masker is not None:
+            return masking.mask_row(row)
+        return row if self.is_own else masking.hide_private_parts(row)
 
     def approval_view(self, row: Approval) -> ApprovalView:
         """Return an approval request and whether the viewer can decide it."""

@@ -21,6 +21,7 @@ PERSONAL_MARKS = (
     *("user_profile", "user_memory", "project_instructions", "project_memory"),
     "documents",  # names of collections and files
 )
+HIDDEN = "…"
 PART = re.compile(rf"<({'|'.join(SOURCES)})\b[^>]*>\n.*?(?:</\1>|\Z)", re.DOTALL)
 PERSONAL_PART = re.compile(rf"\s*<({'|'.join(PERSONAL_MARKS)})>\n.*?(?:</\1>|\Z)", re.DOTALL)
 
@@ -46,11 +47,17 @@ def split(instructions: str) -> Iterator[PromptPart]:
 
 
 def remove_personal(value: Any) -> Any:
-    """Return instructions, or a request with them, without the users' parts."""
+    """Return instructions, or what contains them or notes of memory, without users' parts."""
     match value:
         case str():
             has_part = any(f"<{mark}>" in value for mark in PERSONAL_MARKS)
             return PERSONAL_PART.sub("", value) if has_part else value
+        case {"kind": "memory"}:
+            return value | {
+                name: [memory | {"text": HIDDEN, "matched": []} for memory in value[name]]
+                for name in ("used", "saved")
+                if name in value
+            }
         case dict():
             return {key: remove_personal(item) for key, item in value.items()}
         case list():
