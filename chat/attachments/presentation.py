@@ -14,6 +14,7 @@ from agents.catalog.file_context import is_whole
 from agents.engine.attachments import format_size
 from agents.files.serving import INLINE_TYPES
 from agents.models import Document
+from agents.runs.engine_messages import translate
 from chat.models import Attachment
 
 MAX_THUMBNAIL_HEIGHT = 200
@@ -84,7 +85,7 @@ class FileView:
         if document.is_pending:
             return self._progress_text(document)
         if document.status != Document.Status.READY:
-            return document.problem or _("This file can't be read.")
+            return translate(document.problem) or _("This file can't be read.")
         if self.row.is_image:
             return _("Text recognized")
         if self.row.kind == Attachment.Kind.TABLE:
