@@ -117,6 +117,12 @@ def model_labels() -> list[str]:
     return [row.label for row in _model_rows() if row.enabled]
 
 
+def find_setup(name: str) -> ModelSetup:
+    """Return a model by its label or LiteLLM name, regardless of the user."""
+    row = _find_row(name, _model_rows())
+    return ModelSetup(name=name, row=row, why=_setup_error(name, row, set()))
+
+
 @compiled_query
 def _model_rows() -> QuerySet[LanguageModel]:
     return LanguageModel.objects.order_by("-enabled", "pk")

@@ -49,7 +49,13 @@ class ScopedLibrary:
             if not chosen:
                 return FoundPassages(problem=_unknown_collection(scope, request.collection))
             scope = chosen
-        found = find(request.query, request.top_k, scope=scope, queries=request.queries)
+        found = find(
+            request.query,
+            request.top_k,
+            scope=scope,
+            queries=request.queries,
+            minimum=request.min_certainty,
+        )
         return FoundPassages(
             passages=_with_places(found.passages),
             confidence=found.confidence,

@@ -24,7 +24,7 @@ from agents.tools.images import DescribeImageTool, GenerateImageTool
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
-from . import mcp_servers
+from . import mcp_servers, reranking
 from .search_library import ScopedLibrary
 
 BUILT_IN_TOOLS: dict[str, Callable[[], Tool]] = {
@@ -140,6 +140,8 @@ def _create_tool(row: ToolRegistration) -> Any:
     tool.timeout = row.timeout
     if isinstance(tool, SearchTool):
         tool.top_k, tool.min_score = row.top_k, row.min_score
+        tool.min_certainty = row.min_certainty
+        tool.reranker = reranking.from_row(row)
     return tool
 
 

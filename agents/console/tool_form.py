@@ -8,13 +8,14 @@ from django.core.exceptions import ValidationError
 from django.forms.models import construct_instance
 from django.utils.translation import gettext_lazy as _
 
-from agents.catalog import tool_factory
+from agents.catalog import planner_factory, tool_factory
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
 
 from .json_field import help_with_example
+from .model_field import ModelInput
 from .tool_settings import default_approval, effect, load_tool, requires_approval
 
 Source, Method = ToolRegistration.Source, ToolRegistration.Method
@@ -92,6 +93,9 @@ class ToolForm(forms.ModelForm):
         widgets = {
             "description": forms.Textarea(attrs={"class": "vLargeTextField", "rows": 3}),
             "endpoint": forms.TextInput(attrs={"class": "vLargeTextField"}),
+            "rerank_model": ModelInput(
+                attrs={"class": "vLargeTextField", "autocomplete": "off"}
+            ),
             "headers": WriteOnlyTextarea(
                 attrs={"class": "vLargeTextField code", "rows": 3, "spellcheck": "false"}
             ),
@@ -127,6 +131,13 @@ class ToolForm(forms.ModelForm):
             for link in ("add", "change", "delete", "view"):
                 setattr(self.fields["fallback"].widget, f"can_{link}_related", False)
         self._set_help_texts()
+
+    def clean_rerank_model(self) -> str:
+        """Reject a model that can't be used."""
+        name = str(self.cleaned_data["rerank_model"]).strip()
+        if name and (error := planner_factory.configuration_error(name)):
+            raise ValidationError(translate(str(error)))
+        return name
 
     def _set_help_texts(self) -> None:
         """Set help that depends on the tool: its own description, saved headers."""

@@ -195,7 +195,15 @@ USE_FIELDSET = (
     _("Execution & access"),
     {"fields": ["approval", "always_allow", "effect", "timeout", "fallback", "groups"]},
 )
-SEARCH_FIELDSET = (_("Search"), {"fields": ["top_k", "min_score"]})
+SEARCH_FIELDSET = (
+    _("Search"),
+    {
+        "fields": [
+            *("top_k", "min_score", "min_certainty"),
+            *("rerank_model", "rerank_count", "rerank_seconds"),
+        ]
+    },
+)
 ARGUMENTS_FIELDSET = (_("Arguments"), {"fields": ["takes"]})
 USAGE_FIELDSET = (
     _("Recent usage"),

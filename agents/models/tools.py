@@ -90,6 +90,42 @@ class ToolRegistration(Restricted):
         validators=[MinValueValidator(0), MaxValueValidator(1)],
         help_text=_("Passages with a lower score are left out. 0 returns all."),
     )
+    min_certainty = models.FloatField(
+        _("minimum certainty"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0), MaxValueValidator(3)],
+        help_text=_(
+            "Below this, a search reports that nothing relevant was found. "
+            "Empty: the default of the installation (ASHIATO_SEARCH_MIN_SCORE)."
+        ),
+    )
+    rerank_model = models.CharField(
+        _("re-ranking model"),
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_(
+            "Reads the best passages and puts them in order, which takes time and tokens. "
+            "A label from Models or a LiteLLM name; names with “rerank” are called as "
+            "re-ranking models. Empty: off."
+        ),
+    )
+    rerank_count = models.PositiveSmallIntegerField(
+        _("passages to re-rank"),
+        default=20,
+        db_default=20,
+        validators=[MinValueValidator(2), MaxValueValidator(50)],
+        help_text=_("How many of the best passages the model reads, 2–50."),
+    )
+    rerank_seconds = models.FloatField(
+        _("re-ranking timeout (seconds)"),
+        default=5.0,
+        db_default=5.0,
+        validators=[MinValueValidator(0.5), MaxValueValidator(60)],
+        help_text=_("After this time the passages stay in their order."),
+    )
     effect = models.CharField(
         _("side effects"), max_length=12, choices=Effect, blank=True, default=Effect.TOOL
     )

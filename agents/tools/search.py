@@ -99,6 +99,7 @@ class SearchRequest:
     top_k: int = DEFAULT_TOP_K
     queries: tuple[str, ...] = ()
     collection: str = ""
+    min_certainty: float | None = None  # None: as configured for the installation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +116,24 @@ class Library(Protocol):
     """Documents that can be searched, within what one run may read."""
 
     async def search(self, request: SearchRequest) -> FoundPassages: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reranked:
+    """Passages in a new order, or in their own with the reason why."""
+
+    passages: Sequence[Passage]
+    note: str = ""
+
+
+class Reranker(Protocol):
+    """Puts passages in order by how well they answer; it never raises."""
+
+    @property
+    def count(self) -> int:
+        """How many passages it wants to read."""
+
+    async def rerank(self, query: str, passages: Sequence[Passage]) -> Reranked: ...
 
 
 Search = Callable[[str, int], Awaitable[Sequence[Passage]]]
@@ -155,10 +174,14 @@ class SearchTool:
         top_k: int = DEFAULT_TOP_K,
         *,
         min_score: float = 0.0,
+        min_certainty: float | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         self.search = search
         self.top_k = top_k
         self.min_score = min_score
+        self.min_certainty = min_certainty
+        self.reranker = reranker
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         query = text_argument(input, "query").strip()
@@ -170,17 +193,29 @@ class SearchTool:
                 f"The query is {longest:,} characters long; the limit is {MAX_QUERY_CHARS:,}."
             )
         collection = "" if isinstance(input, str) else str(input.get("collection") or "")
-        found = await self._find(
-            SearchRequest(query=query, top_k=self.top_k, queries=queries, collection=collection)
+        request = SearchRequest(
+            query=query,
+            top_k=max(self.top_k, self.reranker.count if self.reranker else 0),
+            queries=queries,
+            collection=collection,
+            min_certainty=self.min_certainty,
         )
+        found = await self._find(request)
         if found.problem:
             return _input_error(found.problem)
-        passages = [p for p in found.passages[: self.top_k] if p.score >= self.min_score]
+        ordered = await self._rerank(query, found.passages)
+        passages = [p for p in ordered.passages[: self.top_k] if p.score >= self.min_score]
         sources = call_context.current().number_sources([p.to_source() for p in passages])
         text = format_passages(passages, [source.number for source in sources])
         if passages and found.confidence != "good":
             text = f"{text}\n\n{WEAK_PROMPT}"
-        return ToolResult(text or _no_results(query, found.searched), sources=tuple(sources))
+        output = text or _no_results(query, found.searched)
+        return ToolResult(output, note=ordered.note, sources=tuple(sources))
+
+    async def _rerank(self, query: str, passages: Sequence[Passage]) -> Reranked:
+        if self.reranker is None or len(passages) < 2:
+            return Reranked(passages=passages)
+        return await self.reranker.rerank(query, passages)
 
     async def _find(self, request: SearchRequest) -> FoundPassages:
         if self.search is None:

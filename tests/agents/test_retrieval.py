@@ -1,13 +1,15 @@
 """Search by meaning: vectors, their index, ranking and confidence."""
 
+import os
 from concurrent.futures import Future
 
 import numpy as np
 import pytest
+from django.db import connection
 
 from agents import knowledge
 from agents.knowledge import embeddings, scope
-from agents.knowledge.retrieval import matrix, vector_index
+from agents.knowledge.retrieval import matrix, pgvector, vector_index
 from agents.knowledge.retrieval.index import rarest
 from agents.knowledge.retrieval.query import parse_query
 from agents.knowledge.retrieval.windows import split_windows, texts_to_embed
@@ -283,3 +285,43 @@ def test_the_local_model_relates_meaning_across_languages(use_model):
     assert one.shape == (512,)
     assert np.linalg.norm(one) == pytest.approx(1, abs=1e-3)
     assert one @ same > 0.6 > 0.3 > one @ other
+
+
+@pytest.fixture
+def use_pgvector(settings):
+    """Search in the database, as after `CREATE EXTENSION vector` by its administrator."""
+    settings.ENVIRONMENT = settings.ENVIRONMENT.model_copy(update={"pgvector": True})
+    pgvector.forget()
+    yield
+    pgvector.forget()
+
+
+def test_without_the_extension_vectors_are_searched_in_memory(use_pgvector):
+    add("a.md", "The heron nests in reeds.")
+    vector_index.keep_up()
+
+    if not pgvector._state()[0]:
+        assert not pgvector.is_ready(vector_index.active())
+    assert find("heron", mode="vectors").passages
+
+
+def test_pgvector_finds_the_same_as_the_search_in_memory(use_pgvector, settings):
+    if connection.vendor != "postgresql":
+        pytest.skip("pgvector is an extension of PostgreSQL.")
+    if os.environ.get("ASHIATO_TEST_PGVECTOR") != "1":
+        pytest.skip("Set ASHIATO_TEST_PGVECTOR=1 for a server with a working pgvector.")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    pgvector.forget()
+    for n, bird in enumerate(["heron", "stork", "crane", "ibis", "egret"] * 4):
+        add(f"{n}.md", f"The {bird} nests in place {n}. " * 30)
+    vector_index.keep_up()
+    assert pgvector.is_ready(vector_index.active())
+    add("late.md", "The heron came late.")
+    assert pgvector.is_ready(vector_index.active())
+
+    in_database = find("heron nests", mode="vectors", top_k=20)
+    settings.ENVIRONMENT = settings.ENVIRONMENT.model_copy(update={"pgvector": False})
+    in_memory = find("heron nests", mode="vectors", top_k=20)
+
+    assert in_database.candidates == in_memory.candidates

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from agents.engine.privacy import Pseudonymizer
 from agents.engine.tool import Tool
 from agents.knowledge.scope import Scope
 from agents.models import Agent, Run
@@ -11,13 +12,17 @@ from agents.models.projects import TOPIC_PREFIX
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
+from ..reranking import NoReranker
 from ..search_library import ScopedLibrary, announcement, topic_collections
+from .personal_data import pseudonymizer_for
 from .relations import search_scope
 
 # How long an announcement is used again. It only tells a model where to look: what a search
 # can read is decided when it runs.
 ANNOUNCED_SECONDS = 15.0
 MAX_ANNOUNCED = 2_000
+# Passages aren't pseudonymized for the model that re-ranks them.
+HIDES_PERSONAL_DATA = "This agent hides personal data from models."
 ANNOUNCED: dict[tuple[int | None, int], tuple[float, str]] = {}
 
 
@@ -41,6 +46,8 @@ def bind(run: Run, agent: Agent, tools: Sequence[Tool]) -> tuple[list[Tool], str
     for tool in found:
         if isinstance(tool, SearchTool):
             tool.search = library
+            if tool.reranker and pseudonymizer_for(run, agent, Pseudonymizer()):
+                tool.reranker = NoReranker(why=HIDES_PERSONAL_DATA)
         elif isinstance(tool, ReadDocumentTool):
             tool.library = library
     if own_files or run.is_draft_run:

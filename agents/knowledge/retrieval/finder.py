@@ -13,7 +13,7 @@ from agents.tools.search import Passage
 
 from .. import embeddings
 from ..scope import Scope
-from . import full_text, vector_index
+from . import full_text, pgvector, vector_index
 from .confidence import Confidence, certainty, confidence
 from .index import WordHits
 from .passages import to_passages
@@ -138,6 +138,10 @@ def _nearest(
     from . import matrix
 
     vectors = embeddings.embed(texts, "query", model=index.model)
+    if pgvector.is_ready(index):
+        chunks = pgvector.search(index, vectors, scope.collections, CANDIDATES)
+        if chunks is not None:
+            return _with_windows(index, vectors, dict.fromkeys([*chunks, *more], -1.0))
     stored = matrix.for_index(index)
     stored.refresh(counts=is_stale)
     found = stored.search(vectors, scope.collections, CANDIDATES, more)
@@ -154,7 +158,7 @@ def _with_windows(
     pairs = list(rows.values_list("chunk_id", "vector"))
     blobs = np.frombuffer(b"".join(bytes(blob) for _, blob in pairs), np.float16)
     rows32 = blobs.reshape(len(pairs), -1).astype(np.float32)
-    best = dict(found)
+    best = {chunk: found[chunk] for chunk, _ in pairs}
     for (chunk, _), score in zip(pairs, (rows32 @ vectors.T).max(axis=1).tolist(), strict=True):
         best[chunk] = max(best[chunk], score)
     return best

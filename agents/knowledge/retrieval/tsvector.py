@@ -42,8 +42,10 @@ GROUP BY at
 """
 # A sample is enough for the usual length, and doesn't read the whole table.
 SHELF_SQL = """
-SELECT count(*), (SELECT avg(length) FROM (SELECT length FROM agents_chunk_index LIMIT 1000) _)
-FROM agents_chunk_index
+SELECT count(*), (
+    SELECT avg(length)
+    FROM (SELECT length FROM agents_chunk_index ORDER BY rowid LIMIT 1000) AS some
+) FROM agents_chunk_index
 """
 # BM25 as in FTS5 (k1 = 1.2, b = 0.75). Weights are at most 1, so all are an eighth of those
 # there: text (D) counts 1, title (B) 2 and heading (A) 8. `at` numbers the groups of words; of

@@ -17,6 +17,7 @@ from django.utils import timezone
 from agents.models import Chunk, ChunkVector, EmbeddingIndex
 
 from .. import embeddings
+from . import pgvector
 from .windows import VERSION, texts_to_embed
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ def save(index: EmbeddingIndex, chunks: Iterable[int], blobs: Blobs) -> None:
         batch_size=500,
         ignore_conflicts=True,
     )
+    pgvector.fill(index)
 
 
 def missing(index: EmbeddingIndex) -> QuerySet[Chunk]:
@@ -118,6 +120,9 @@ def keep_up(is_over: Callable[[], bool] = lambda: False) -> bool:
     if index is None or not _take_lease(index):
         return index is None
     try:
+        pgvector.prepare()
+        if current := active():
+            pgvector.fill(current, is_over)
         _fill(index, is_over)
     except embeddings.EmbeddingUnavailable as error:
         _update(index, problem=str(error)[:500])

@@ -8,5 +8,6 @@ from .embedding import EmbeddingClient
 from .loading import warm_up
 from .model import LiteLLMModel
 from .provider_warmup import warm_up_provider
+from .rerank import RerankClient
 
-__all__ = ["EmbeddingClient", "LiteLLMModel", "warm_up", "warm_up_provider"]
+__all__ = ["EmbeddingClient", "LiteLLMModel", "RerankClient", "warm_up", "warm_up_provider"]

@@ -1,0 +1,51 @@
+"""Re-ranking models that LiteLLM supports: Cohere, Jina, Voyage, vLLM and others."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agents.llm import parameters as model_parameters
+
+from ..provider_errors import explain
+from .loading import PROVIDER_MODULES, import_modules, warm_up
+
+LOAD_SECONDS = 60
+REQUEST_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankClient:
+    """A re-ranking model at a provider."""
+
+    model: str
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+
+    async def order(self, query: str, texts: Sequence[str]) -> list[int]:
+        """Return the positions of the texts, the most relevant first."""
+        return await asyncio.to_thread(self._order, query, list(texts))
+
+    def _order(self, query: str, texts: list[str]) -> list[int]:
+        settings = model_parameters.ModelSettings(
+            model=self.model, base_url=self.base_url, api_key=self.api_key
+        )
+        litellm = warm_up().result(timeout=LOAD_SECONDS)
+        if modules := PROVIDER_MODULES.get(model_parameters.provider_prefix(self.model)):
+            import_modules(modules).result(timeout=LOAD_SECONDS)
+        try:
+            response = litellm.rerank(
+                model=model_parameters.full_name(self.model),
+                query=query,
+                documents=texts,
+                top_n=len(texts),
+                return_documents=False,
+                api_key=model_parameters.resolve_key(settings, os.environ),
+                api_base=model_parameters.resolve_address(settings, os.environ),
+                timeout=REQUEST_SECONDS,
+            )
+            results = sorted(response.results, key=lambda one: -one["relevance_score"])
+            return [int(one["index"]) for one in results]
+        except Exception as error:
+            # Not `from error`: a provider's message may contain the key.
+            raise explain(error, model=self.model, secrets=(self.api_key,)) from None
