@@ -432,7 +432,7 @@ class EmbeddingIndex(models.Model):
 
     class Status(models.TextChoices):
         BUILDING = "building", _("Building")
-        ACTIVE = "active", _("Active")
+        ACTIVE = "active", pgettext_lazy("index", "Active")
         RETIRED = "retired", _("Retired")
 
     model = models.CharField(
