@@ -16,6 +16,15 @@ def sanitize_text(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
+def visible_name(text: str) -> str:
+    """Return a file's name or a title without invisible characters.
+
+    Some turn the direction of writing, so that gpj.exe reads as exe.jpg.
+    """
+    plain = "".join(c if c.isprintable() else " " for c in sanitize_text(text))
+    return " ".join(plain.split())
+
+
 def parse_id(text: object) -> int | None:
     """Return a row's id from a form or an address; None if no row can have it."""
     is_id = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 19

@@ -10,7 +10,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -306,28 +306,41 @@ def sweep() -> int:
 
 def _delete_orphans(storage: Storage, before: float) -> int:
     count = 0
-    for folder in _folders(storage, ""):
+    for folder in _folders(storage):
         names = _old_files(storage, folder, before)
-        known = set(
-            StoredFile.objects.filter(digest__in=names).values_list("digest", flat=True)
-        )
-        for name in names:
-            if name not in known:
+        digests = [name.removesuffix(".webp") for name in names]
+        rows = StoredFile.objects.filter(digest__in=digests)
+        known = set(rows.values_list("digest", flat=True))
+        for name, digest in zip(names, digests, strict=True):
+            if digest not in known:
                 storage.delete(f"{folder}/{name}")
                 count += 1
+        if folder.startswith(f"{DRAFTS}/"):
+            with suppress(OSError):  # not empty: an image is being scaled in it
+                storage.delete(folder)
     return count
 
 
-def _folders(storage: Storage, place: str) -> list[str]:
+def _folders(storage: Storage) -> Iterator[str]:
+    """Yield the folders of contents and thumbnails, and those that uploads are received in."""
+    yield from (name for name in _subfolders(storage, "") if len(name) == 2)
+    for place in (THUMBNAILS, DRAFTS):
+        yield from (f"{place}/{name}" for name in _subfolders(storage, place))
+    yield DRAFTS
+
+
+def _subfolders(storage: Storage, place: str) -> list[str]:
     try:
-        folders, _files = storage.listdir(place)
+        return storage.listdir(place)[0]
     except FileNotFoundError:
         return []
-    return [folder for folder in folders if len(folder) == 2 or folder == DRAFTS]
 
 
 def _old_files(storage: Storage, folder: str, before: float) -> list[str]:
-    _folders, files = storage.listdir(folder)
+    try:
+        _folders, files = storage.listdir(folder)
+    except FileNotFoundError:
+        return []
     return [
         name
         for name in files

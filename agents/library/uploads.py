@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agents import files
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import sanitize_text, visible_name
 from agents.knowledge import ingestion
 from agents.models import Collection, Document, Sitemap
 from agents.runs.engine_messages import translate
@@ -37,8 +37,9 @@ class Upload:
     @property
     def name(self) -> str:
         """A name that leads nowhere: without drive, root or parent folders."""
-        path = sanitize_text(self.path or self.file.name or "").replace("\\", "/")
-        parts = [part for part in PurePosixPath(path).parts if part not in {"/", "..", "."}]
+        path = (self.path or self.file.name or "").replace("\\", "/")
+        parts = [visible_name(part) for part in PurePosixPath(path).parts]
+        parts = [part for part in parts if part not in {"/", "..", ".", ""}]
         return "/".join(parts)[-MAX_PATH_CHARS:].lstrip("/") or _("File")
 
     @property

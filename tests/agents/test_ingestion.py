@@ -1,5 +1,6 @@
 """Documents are queued, read in the background, and survive whatever happens meanwhile."""
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -370,6 +371,20 @@ def test_a_sitemap_adds_pages_of_its_host_up_to_the_limit(
     site[other] = sitemap("https://elsewhere.example/x", *pages)
     added = ingestion.add_sitemap(collection, None, root, limit=3)
     assert [document.url for document in added.documents.order_by("pk")] == pages[:3]
+
+
+def test_an_endless_sitemap_is_refused_and_a_repeated_one_read_once(
+    collection: Collection, site: dict[str, Response]
+) -> None:
+    root, pages = "https://example.com/sitemap.xml", "https://example.com/pages.xml"
+    site[root] = sitemap(*[root, pages] * 50_000, tag="sitemapindex")
+    site[pages] = sitemap("https://example.com/1")
+    began = time.monotonic()
+    assert sitemaps.find_pages(root, 9) == ["https://example.com/1"]
+    assert time.monotonic() - began < 5
+    site[pages] = Response(status=200, headers={}, content=b"<urlset>" + b"<a/>" * 700_000)
+    with pytest.raises(sitemaps.SitemapUnreadable, match="50,000"):
+        sitemaps.find_pages(pages, 9)
 
 
 @pytest.mark.parametrize(

@@ -95,10 +95,17 @@ def test_the_sweep_deletes_only_what_is_old_and_unused(person, folder):
     orphan.write_bytes(b"orphan")
     draft = Path(folder, "incoming", "upload-x")
     draft.write_bytes(b"draft")
-    for path in (orphan, draft, folder / kept.path):
+    scaled = Path(folder, "incoming", "image-x", "image")
+    thumbnail = Path(folder, "thumbnails", "cd", f"{'cd' * 32}.webp")
+    own_thumbnail = Path(folder, "thumbnails", f"{kept.path}.webp")
+    for path in (scaled, thumbnail, own_thumbnail):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"picture")
+    for path in (orphan, draft, scaled, thumbnail, own_thumbnail, folder / kept.path):
         os.utime(path, (time.time() - 2 * 86_400,) * 2)
     store.sweep()
-    assert stored(folder) == sorted([kept.path, fresh.path])
+    assert stored(folder) == sorted([kept.path, fresh.path, f"thumbnails/{kept.path}.webp"])
+    assert not scaled.parent.exists()
     assert storages["files"].exists(kept.path)
 
 

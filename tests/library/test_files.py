@@ -36,6 +36,7 @@ def test_an_upload_becomes_a_document(ada, person, collection):
         ("C:\\Users\\ada\\tea.txt", "C:/Users/ada/tea.txt"),
         ("/abs/tea.txt", "abs/tea.txt"),
         ("", "tea.txt"),
+        ("teas/invoice\u202efdp.exe", "teas/invoice fdp.exe"),
     ],
 )
 def test_a_path_leads_nowhere(path, name):

@@ -46,7 +46,7 @@ def test_an_image_is_served_inert(picture, person):
     assert answer.headers["Content-Type"] == "image/png"
     assert answer.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert answer.headers["Cache-Control"] == "private, max-age=31536000, immutable"
+    assert answer.headers["Cache-Control"] == "private, no-cache"
     assert answer.headers["Content-Disposition"].startswith("inline; ")
 
 

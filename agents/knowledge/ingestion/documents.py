@@ -9,7 +9,7 @@ from typing import Any
 from django.core.files.base import File
 from django.db import transaction
 
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import visible_name
 from agents.files import release, save
 from agents.knowledge.parsing import MAX_FILE_BYTES
 from agents.knowledge.parsing.parsers.sniffing import BY_SUFFIX
@@ -167,7 +167,7 @@ def delete_all(documents: Iterable[Document]) -> int:
 
 def clean_name(name: str) -> str:
     """Return a file's name with its folders, without anything that leads elsewhere."""
-    parts = (part.strip() for part in sanitize_text(name).replace("\\", "/").split("/"))
+    parts = map(visible_name, name.replace("\\", "/").split("/"))
     path = "/".join(part for part in parts if part not in {"", ".", ".."})
     if len(path) <= MAX_SOURCE_CHARS:
         return path or "file"

@@ -17,6 +17,7 @@ from django.db import connections
 from django.utils import timezone
 
 from agents.db import database
+from agents.db.sanitize import visible_name
 from agents.engine.errors import ToolError
 from agents.files import FileRefused
 from agents.files.store import local_path
@@ -242,7 +243,7 @@ def _save(lease: Lease, parsed: ParsedDocument) -> None:
     is_same = _is_same(document, parsed)
     sample = "\n".join(part.text[:2_000] for part in parsed.parts[:50])
     lease.update(
-        title=parsed.title[:200],
+        title=visible_name(parsed.title)[:200],
         pages=parsed.pages,
         language=parsed.language or detect_language(sample),
         digest=document.file.digest if document.file else "",
@@ -260,7 +261,7 @@ def _is_same(document: Document, parsed: ParsedDocument) -> bool:
     """Whether a page that was fetched again has the text that is indexed already."""
     if not document.url or document.indexed_at is None:
         return False
-    if document.title != parsed.title[:200]:
+    if document.title != visible_name(parsed.title)[:200]:
         return False
     before = list(document.parts.values_list("number", "kind", "label", "text"))
     now = [(p.number, p.kind, p.label[:200], clean_text(p.text)) for p in parsed.parts]

@@ -21,8 +21,6 @@ from agents.review.models import ShareLink
 
 from .sharing import PRIVATE_HEADERS
 
-# The address has the content's digest, so what it returns never changes.
-CACHED_HEADERS = {"Cache-Control": "private, max-age=31536000, immutable"}
 UNCACHED_HEADERS = {"Cache-Control": "no-store, private"}
 
 
@@ -32,9 +30,9 @@ def attachment(request: UserRequest, pk: int, digest: str) -> HttpResponseBase:
     found = open_run(request, pk)
     if found.is_masked:
         raise PermissionDenied(_("Unmask this run to see its files."))
-    # A reviewer's access can end any time, so their browser keeps no copy.
+    # Access can end any time: a member's browser asks again, and a reviewer's keeps no copy.
     is_participant = masking.is_participant(found.row, request.user)
-    headers = CACHED_HEADERS if is_participant else UNCACHED_HEADERS
+    headers = serving.REVALIDATED if is_participant else UNCACHED_HEADERS
     return _respond(request, found.row, digest, headers)
 
 

@@ -62,6 +62,7 @@ DOCUMENT_SENTENCES = frozenset(
         _("The uploaded file is missing on the server. Upload it again."),
         _("Fetching stopped: the user who scheduled it can no longer edit this collection."),
         _("There is no sitemap at this address."),
+        _("This sitemap lists more than 50,000 pages. Use one of a part of the site."),
         _("This sitemap lists no pages of its own site."),
         _("Word document"),
         _("PowerPoint presentation"),
