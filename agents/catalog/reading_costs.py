@@ -1,4 +1,4 @@
-"""What reading a question's files has cost: part of the first run that gets them."""
+"""What reading a chat's files has cost: part of the first run that gets them."""
 
 from typing import Any
 
@@ -7,10 +7,13 @@ from django.db import transaction
 from agents.engine.events import StatusKind
 from agents.models import ReadingUsage, Run
 
+from . import file_context
+
 
 def charge(run: Run) -> list[dict[str, Any]]:
     """Return notes for the run's first request, one per model; each file is charged once."""
-    digests = {ref["digest"] for ref in run.files if ref.get("digest")}
+    # Also earlier ones: a long recording may be read after its own run had to go on.
+    digests = {ref["digest"] for ref in file_context.file_refs(run) if ref.get("digest")}
     if not digests or run.user_id is None:
         return []
     with transaction.atomic():

@@ -3,6 +3,7 @@
 import pytest
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils import timezone
 
 from agents.engine.material import Source as PassageSource
 from agents.files import save
@@ -12,7 +13,12 @@ from agents.media.transcript import to_parts
 from agents.models import Agent, Collection, Document, DocumentPart, Run, StoredFile
 from agents.templatetags.media import play_passage
 from agents.web.presentation.evidence import Source
-from agents.web.presentation.recordings import Recording, link_moments, link_times
+from agents.web.presentation.recordings import (
+    Recording,
+    find_recordings,
+    link_moments,
+    link_times,
+)
 from agents.web.presentation.run_view import RunView
 
 from .sounds import wav
@@ -123,6 +129,22 @@ def test_an_answer_about_the_chats_recording_has_links(person, document):
     html = str(RunView(run, place="chat").evidence.html)
     assert f"/library/documents/{document.pk}/?t=83#place" in html
     assert "?t=" not in str(RunView(run, place="shared").evidence.html)
+
+
+def test_a_recording_has_the_title_that_the_run_saw(person, document):
+    passage = PassageSource(id="x", title="As it was", document=document.pk, kind="clip")
+    run = Run(topic="chat.9")
+    [found] = find_recordings(run, [Source(1, "search", "", 1, passage=passage)])
+    assert (found.title, found.moments) == ("As it was", {3, 83, 400})
+    assert find_recordings(run, []) == ()
+
+
+def test_a_transcript_that_was_read_again_has_its_new_times(person, document):
+    run = Run(topic="chat.1")
+    assert 83 in find_recordings(run, [])[0].moments
+    document.parts.filter(number=1).update(text="[00:07] Other words.")
+    Document.objects.update(indexed_at=timezone.now())
+    assert find_recordings(run, [])[0].moments == {7, 400}
 
 
 def test_a_cited_passage_can_be_played_from_the_list_of_sources():

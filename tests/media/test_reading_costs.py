@@ -75,6 +75,15 @@ def test_a_dictated_recording_is_paid_for_though_its_transcript_is_gone(
     assert reading_costs.charge(run_with(person, recording))[0]["usage"]["cost"]
 
 
+def test_a_recording_that_was_read_too_late_is_paid_for_by_the_next_run(
+    person, recording, listen
+):
+    listen(duration=60.0)
+    run = run_with(person)
+    run.history = [{"role": "user", "content": "?", "files": attachments.refs_of([recording])}]
+    assert reading_costs.charge(run)[0]["usage"]["cost"]
+
+
 def test_others_do_not_pay_for_the_same_file(person, recording, listen, django_user_model):
     listen(duration=60.0)
     other = run_with(django_user_model.objects.create_user("eve"), recording)

@@ -22,7 +22,7 @@ async def start(run: Run) -> Events:
     original = run.original
     runtime = await build(original)
     state = await _load_state(original, runtime)
-    if run.files:  # they have been read by now
+    if file_context.has_files(run):  # they have been read by now
         runtime.notes += tuple(await database.run(reading_costs.charge, run))
     return apply_redaction(run, runtime.stream(original.query, state))
 

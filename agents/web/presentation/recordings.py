@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 
 from django.db.models import Q
@@ -62,28 +63,29 @@ def from_document(document: Document) -> Recording:
 def find_recordings(run: Run, sources: Iterable[Source]) -> tuple[Recording, ...]:
     """Return the recordings that a run's answer may be about: its chat's, and those it read."""
     read = {
-        source.passage.document
+        source.passage.document: source.passage.title
         for source in sources
         if source.passage is not None and source.passage.kind == DocumentPart.Kind.CLIP
     }
-    is_here = Q(pk__in=read - {None})
+    is_here = Q(pk__in=[pk for pk in read if pk is not None])
     is_here |= Q(collection__topic=run.topic) if run.topic else Q()
     rows = Document.objects.filter(is_here, file__isnull=False, parts__kind="clip").distinct()
-    rows = rows.only("title", "mime_type", "digest").order_by("-pk")[:MAX_RECORDINGS]
+    rows = rows.only("title", "mime_type", "indexed_at").order_by("-pk")[:MAX_RECORDINGS]
     return tuple(
         Recording(
             document=row.pk,
             kind=row.mime_type.partition("/")[0],
-            title=row.title,
-            moments=_moments(row.pk, row.digest),
+            # Not every reader can open it, so they don't get its present title.
+            title=read.get(row.pk) or row.title,
+            moments=_moments(row.pk, row.indexed_at),
         )
         for row in rows
     )
 
 
 @lru_cache(maxsize=256)
-def _moments(document: int, _digest: str) -> frozenset[int]:
-    """Return the times in a transcript; with another text it has another digest."""
+def _moments(document: int, _indexed_at: datetime | None) -> frozenset[int]:
+    """Return the times in a transcript, as it was read then."""
     texts = DocumentPart.objects.filter(document=document).values_list("text", flat=True)
     return frozenset(to_seconds(found) for text in texts for found in MARK.finditer(text))
 
