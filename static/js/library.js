@@ -12,6 +12,8 @@ document.addEventListener("click", pressed);
 document.addEventListener("change", changed);
 document.addEventListener("htmx:oobAfterSwap", swapped);
 document.addEventListener("htmx:afterSwap", restore);
+document.addEventListener("htmx:wsBeforeMessage", ({ detail }) => makeRoom(detail.message));
+document.addEventListener("htmx:wsAfterMessage", ({ detail }) => compare(detail.message));
 addEventListener("pageshow", () => document.querySelectorAll("[name=document]:checked").forEach((box) => (box.checked = false)));
 
 function pressed({ target }) {
@@ -64,6 +66,29 @@ function restore() {
 function swapped({ target }) {
   if (target.id === "documents-reload") reload();
   else restore();
+}
+
+const ROW = /<li id="(document-\d+)"/g;
+const elsewhere = document.getElementById("documents-elsewhere");
+
+// A document that another tab has just added, or that is on another page of the list, has no row here.
+function makeRoom(message) {
+  for (const [, id] of message.matchAll(ROW)) {
+    if (document.getElementById(id)) continue;
+    const row = document.createElement("li");
+    row.id = id;
+    row.className = "document-row"; // htmx keeps the old attributes for a moment
+    elsewhere?.append(row);
+  }
+}
+
+// A frame has all documents in progress. A row that isn't in it ended before the socket was open.
+function compare(message) {
+  elsewhere?.replaceChildren();
+  if (!message.includes('id="collection-summary"')) return;
+  const live = new Set([...message.matchAll(ROW)].map(([, id]) => id));
+  const rows = document.querySelectorAll('.document-row:is([data-status="queued"], [data-status="reading"], [data-status="indexing"])');
+  if ([...rows].some((row) => !live.has(row.id))) reload();
 }
 
 // Many files at once are many changes.

@@ -1,12 +1,18 @@
 """The library: documents are uploaded, found, and opened at the passage."""
 
 import re
+import shutil
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests import document_files
+from tests.browser.conftest import serve
+from tests.browser.server import Server
 from tests.browser.test_accessibility import READERS, faults
 
 REST = "\n\n".join(f"Paragraph {number} about something else." for number in range(60))
@@ -98,6 +104,158 @@ def test_dropped_files_are_uploaded(page: Page):
         }"""
     )
     expect(page.get_by_role("link", name="dropped", exact=True)).to_be_visible()
+
+
+def test_pasted_files_are_uploaded(page: Page):
+    new_collection(page, "Pasted")
+    page.evaluate(
+        """() => {
+            const data = new DataTransfer();
+            data.items.add(new File(["Pasted words"], "pasted.txt", { type: "text/plain" }));
+            window.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data }));
+        }"""
+    )
+    expect(page.get_by_role("link", name="pasted", exact=True)).to_be_visible()
+
+
+def test_a_folder_is_uploaded_with_its_paths_and_without_hidden_files(page: Page, tmp_path):
+    folder = tmp_path / "handbook"
+    (folder / "travel").mkdir(parents=True)
+    write(folder, "leave.txt", "Leave is 30 days.")
+    write(folder / "travel", "hotels.txt", "Hotels cost at most 180 euros.")
+    write(folder, ".secret.txt", "Not for the library.")
+    new_collection(page, "Folder")
+    page.locator("[data-folder]").set_input_files(folder)
+    expect(page.locator(".document-row[data-status=ready]")).to_have_count(2, timeout=90_000)
+    expect(page.get_by_role("link", name="hotels", exact=True)).to_be_visible()
+
+
+def test_an_upload_shows_its_progress_and_can_be_canceled(page: Page, tmp_path):
+    new_collection(page, "Slow line")
+    line = page.context.new_cdp_session(page)
+    line.send("Network.enable")
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1}
+    line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 200_000})
+    page.locator("input[name=file]").set_input_files(
+        write(tmp_path, "large.txt", "words and more words\n" * 100_000)
+    )
+    bar = page.locator("#uploads progress")
+    expect(bar).to_have_attribute("value", re.compile("^[1-9]"))
+    page.locator("#uploads").get_by_role("button", name="Cancel").click()
+    expect(page.locator("#uploads li")).to_have_count(0)
+    line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": -1})
+    page.reload()
+    expect(page.locator(".document-row")).to_have_count(0)
+
+
+def test_a_failed_upload_is_tried_again_in_place(page: Page, tmp_path, watch):
+    watch.expect("Failed to load|ERR_")
+    new_collection(page, "Again")
+    page.context.set_offline(True)
+    page.locator("input[name=file]").set_input_files(write(tmp_path, "note.txt", "A note."))
+    expect(page.locator("#uploads .problem")).to_contain_text("Check your connection")
+    page.context.set_offline(False)
+    page.locator("#uploads").get_by_role("button", name="Try again").click()
+    expect(page.locator(".document-row[data-status=ready]")).to_have_count(1, timeout=90_000)
+
+
+# Web pages
+
+
+class Site:
+    """A web site of a few pages, which can be taken away."""
+
+    def __init__(self) -> None:
+        self.pages = {f"/{n}": f"<title>Chapter {n}</title><p>Words {n}" for n in range(1, 6)}
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                content = site.pages.get(self.path)
+                data = (content or "").encode()
+                self.send_response(404 if content is None else 200)
+                self.send_header("Content-Type", "text/html")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.place = f"127.0.0.1:{self.server.server_port}"
+        self.url = f"http://{self.place}"
+        listed = "".join(f"<url><loc>{self.url}{path}</loc></url>" for path in self.pages)
+        self.pages["/sitemap.xml"] = f"<urlset>{listed}</urlset>"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    site = Site()
+    yield site
+    site.server.shutdown()
+    site.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def web_server(tmp_path_factory, prepared_data, site) -> Iterator[Server]:
+    """A server that may fetch pages of the site."""
+    folder = tmp_path_factory.mktemp("web")
+    shutil.copytree(prepared_data, folder / "data")
+    yield from serve(folder, 0.003, ASHIATO_EGRESS_ALLOW=site.place)
+
+
+def add_web(page: Page, url: str, **options: str) -> None:
+    page.locator("summary", has_text="Add web pages").click()
+    page.get_by_label("URL").fill(url)
+    if "limit" in options:
+        page.get_by_label("What to add").select_option("sitemap")
+        page.get_by_label("Max pages").fill(options["limit"])
+    page.locator("#add-interval").select_option(options.get("interval", "never"))
+    page.get_by_role("button", name="Add", exact=True).click()
+
+
+@pytest.mark.journey
+def test_a_sitemap_is_added_up_to_a_limit_and_a_page_that_vanished_is_marked(
+    visit, web_server, site
+):
+    page = visit(web_server)
+    new_collection(page, "Site")
+    add_web(page, f"{site.url}/sitemap.xml", limit="2", interval="weekly")
+    ready = page.locator(".document-row[data-status=ready]")
+    expect(ready).to_have_count(2, timeout=90_000)
+    sitemap = page.locator("li[id^=sitemap-]")
+    expect(sitemap).to_contain_text("2 pages")
+    expect(sitemap).to_contain_text("Next fetch in")
+    taken, site.pages["/2"] = site.pages["/2"], None
+    sitemap.get_by_role("button", name="Fetch now").click()
+    gone = page.locator(".document-row", has_text="Chapter 2")
+    expect(gone).to_contain_text("no longer on the web", timeout=90_000)
+    site.pages["/2"] = taken
+
+
+def test_a_page_is_added_and_its_schedule_is_saved_at_once(visit, web_server, site):
+    page = visit(web_server)
+    new_collection(page, "Page")
+    add_web(page, f"{site.url}/5")
+    row = page.locator(".document-row[data-status=ready]")
+    expect(row).to_have_count(1, timeout=90_000)
+    row.get_by_label("Fetch automatically").select_option("daily")
+    expect(row).to_contain_text("Next fetch in")
+    page.reload()
+    expect(row.get_by_label("Fetch automatically")).to_have_value("daily")
+
+
+def test_an_address_that_is_not_allowed_says_why_and_stays_in_the_form(
+    visit, web_server, watch
+):
+    watch.expect("422")
+    page = visit(web_server)
+    new_collection(page, "Refused")
+    add_web(page, "ftp://example.com/")
+    expect(page.locator("#add-problem")).to_contain_text("must start with http")
+    expect(page.get_by_label("URL")).to_have_value("ftp://example.com/")
 
 
 def test_a_japanese_document_is_found_and_opened(page: Page, tmp_path):
