@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from agents.access.names import display_name
 from agents.engine.attachments import format_size
@@ -23,7 +23,7 @@ ROWS_PER_PAGE = 100
 PENDING = (Document.Status.QUEUED, Document.Status.READING, Document.Status.INDEXING)
 STATUSES: dict[str, tuple[LazyText, Q]] = {
     "ready": (gettext_lazy("Ready"), Q(status=Document.Status.READY)),
-    "pending": (gettext_lazy("In progress"), Q(status__in=PENDING)),
+    "pending": (pgettext_lazy("document", "In progress"), Q(status__in=PENDING)),
     "failed": (
         gettext_lazy("Failed"),
         Q(status__in=[Document.Status.FAILED, Document.Status.CANCELLED]),
