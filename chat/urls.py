@@ -29,6 +29,7 @@ urlpatterns = [
     path("chat/files/<int:pk>/", upload_pages.file, name="file"),
     path("chat/files/<int:pk>/delete/", upload_pages.remove, name="remove_upload"),
     path("chat/files/<int:pk>/retry/", upload_pages.retry, name="retry_upload"),
+    path("chat/files/<int:pk>/reading/", upload_pages.choose_reading, name="choose_reading"),
     path("chat/files/<int:pk>/dictate/", dictation_pages.dictate, name="dictate"),
     path("chat/<int:pk>/", views.session, name="session"),
     path("chat/<int:pk>/messages/", views.send, name="send"),

@@ -26,8 +26,9 @@ from . import image_text
 FileRef = Mapping[str, Any]
 
 WHOLE_TOKENS = 8_000
-# All whole files together may take this part of the model's window.
+# All whole files together may take this part of the model's window; more if the user wants it.
 WINDOW_SHARE = 4
+MAX_WINDOW_SHARE = 2
 BEGINNING_CHARS = 2_500
 MAX_HEADINGS = 40
 MAX_IMAGES = 10
@@ -39,6 +40,10 @@ PREAMBLE = (
 )
 SEARCHABLE = (
     "It is too long to be included. The search tool finds passages in it; this is only its "
+    "outline and its beginning."
+)
+CHOSEN = (
+    "The user wants it to be searched: the search tool finds passages in it; this is only its "
     "outline and its beginning."
 )
 QUERYABLE = "Its rows can be queried with SQL in the tool query_files; use it for figures."
@@ -53,12 +58,12 @@ DICTATED = "A recording of the user's voice. The message is its transcript."
 KIND_LABELS = {"page": "Page", "slide": "Slide", "sheet": "Sheet", "chapter": "Chapter"}
 
 
-def is_whole(characters: int, language: str) -> bool:
-    """Whether a text of this length is sent whole, unless a model's window is small."""
-    return _tokens(characters, language) <= WHOLE_TOKENS
+def most_whole_tokens(window: int) -> int:
+    """Return how many tokens of whole files a model can be sent, if the user wants it."""
+    return window // MAX_WINDOW_SHARE
 
 
-def _tokens(characters: int, language: str) -> int:
+def estimate_tokens(characters: int, language: str) -> int:
     """Estimate the tokens of a text that isn't loaded."""
     return characters if language == Document.Language.JAPANESE else characters // 3
 
@@ -101,8 +106,21 @@ class _Budget:
     """The tokens that whole files may still take, and the files that are in already."""
 
     tokens: int
+    most_tokens: int = 0  # if the user wants a file whole
     images: int = MAX_IMAGES
     seen: set[int] = field(default_factory=set)
+
+    def takes(self, tokens: int, sent_as: str) -> bool:
+        """Whether a file is sent whole; if so, it takes its tokens."""
+        most = min(WHOLE_TOKENS, self.tokens)
+        if sent_as:
+            is_wanted = sent_as == Document.SentAs.WHOLE
+            most = max(self.tokens, self.most_tokens) if is_wanted else -1
+        if tokens > most:
+            return False
+        self.tokens -= tokens
+        self.most_tokens -= tokens
+        return True
 
 
 def _resolve(run: Run, planner: ReActPlanner) -> tuple[list[Message], Message]:
@@ -110,7 +128,7 @@ def _resolve(run: Run, planner: ReActPlanner) -> tuple[list[Message], Message]:
     documents = _documents(run)
     texts = {} if "image" in planner.senses else _image_texts(run, documents)
     window = planner.window // WINDOW_SHARE if planner.window else WHOLE_TOKENS
-    budget = _Budget(window)
+    budget = _Budget(window, most_whole_tokens(planner.window or 0))
     question = _expand({}, run.files, documents, texts, budget)
     history = [
         _expand(message, message["files"], documents, texts, budget)
@@ -201,10 +219,9 @@ def _document_part(ref: FileRef, documents: Mapping[int, Document], budget: _Bud
         return file_part(
             ref["name"], UNREAD.format(problem=document.problem or "unknown reason")
         )
-    tokens = _tokens(vars(document)["characters"] or 0, document.language)
-    is_short = tokens <= min(WHOLE_TOKENS, budget.tokens)
-    budget.tokens -= tokens if is_short else 0
-    text = _whole_text(document) if is_short else _beginning(document)
+    tokens = estimate_tokens(vars(document)["characters"] or 0, document.language)
+    is_whole = budget.takes(tokens, document.sent_as)
+    text = _whole_text(document) if is_whole else _beginning(document)
     notes = {"table": QUERYABLE, "audio": RECORDED, "video": RECORDED}
     note = f"{notes[ref['kind']]}\n\n" if ref["kind"] in notes else ""
     return file_part(ref["name"], note + text, **about)
@@ -227,7 +244,9 @@ def _beginning(document: Document) -> str:
     found = list(dict.fromkeys(headings.values_list("heading", flat=True)))[:MAX_HEADINGS]
     outline = "\n".join(["Outline:", *(f"- {heading}" for heading in found)]) if found else ""
     first = "\n\n".join(_part_texts(document.parts.order_by("number")[:3]))[:BEGINNING_CHARS]
-    return "\n\n".join(part for part in (SEARCHABLE, outline, f"Beginning:\n{first}…") if part)
+    is_chosen = document.sent_as == Document.SentAs.SEARCHABLE
+    about = CHOSEN if is_chosen else SEARCHABLE
+    return "\n\n".join(part for part in (about, outline, f"Beginning:\n{first}…") if part)
 
 
 def _image_ref(ref: FileRef) -> AttachmentRef:

@@ -222,12 +222,24 @@ def _build_planner(
         parameters=_model_parameters(agent, setup),
         batch_seconds=0 if getattr(llm, "batch_seconds", 0) else STREAM_BATCH_SECONDS,
         deadlines=_deadlines(),
-        window=(row and row.context_window)
-        or model_info.context_window(row.model if row else setup.name),
+        window=_window(setup),
         count_tokens=tokens.count,
         rate_limiter=_rate_limiter(row) if row else None,
         pseudonymizer=pseudonymizer,
         senses=_senses(setup),
+    )
+
+
+def context_window(agent: Agent, model: str = "") -> int:
+    """Return the context window of the agent's model, or of another one, in tokens."""
+    name = model or model_name(agent)
+    return _window(ModelSetup(name=name, row=model_row(name), why=None))
+
+
+def _window(setup: ModelSetup) -> int:
+    row = setup.row
+    return (row and row.context_window) or model_info.context_window(
+        row.model if row else setup.name
     )
 
 

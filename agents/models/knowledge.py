@@ -195,6 +195,11 @@ class Document(Refetched):
         FAILED = "failed", _("Failed")
         CANCELLED = "cancelled", _("Canceled")
 
+    class SentAs(models.TextChoices):
+        SIZE = "", _("by its size")
+        WHOLE = "whole", _("Whole text")
+        SEARCHABLE = "searchable", _("Searchable")
+
     collection = models.ForeignKey(
         Collection,
         verbose_name=_("collection"),
@@ -300,6 +305,15 @@ class Document(Refetched):
         null=True,
         blank=True,
         related_name="documents",
+    )
+    sent_as = models.CharField(
+        _("how a model gets it"),
+        max_length=10,
+        choices=SentAs,
+        blank=True,
+        default=SentAs.SIZE,
+        db_default="",
+        help_text=_("A file of a chat: chosen by its user, or by its size."),
     )
     added_at = models.DateTimeField(_("added"), auto_now_add=True)
     indexed_at = models.DateTimeField(

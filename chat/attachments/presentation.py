@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.catalog.file_context import is_whole
+from agents.catalog.file_context import WHOLE_TOKENS, estimate_tokens
 from agents.engine.attachments import format_size
 from agents.files.serving import INLINE_TYPES
 from agents.models import Document
@@ -90,7 +90,7 @@ class FileView:
             return _("Text recognized")
         if self.row.kind == Attachment.Kind.TABLE:
             return _("Can be queried")
-        return _("Whole text") if self._is_whole else _("Searchable")
+        return "" if self.can_choose else self.sent_as_label
 
     @property
     def progress(self) -> int | None:
@@ -107,18 +107,58 @@ class FileView:
             return ""
         return ngettext("%(count)d page", "%(count)d pages", count) % {"count": count}
 
+    @property
+    def can_choose(self) -> bool:
+        """Whether its text can be sent whole or be searched."""
+        document = self.row.document
+        is_read = document is not None and document.status == Document.Status.READY
+        return is_read and not self.row.is_image
+
+    @property
+    def choice_url(self) -> str:
+        return reverse("chat:choose_reading", args=[self.row.pk])
+
+    @property
+    def sent_as(self) -> str:
+        """Return `whole` or `searchable`: chosen, or by its size."""
+        document = self.row.document
+        if document is None or document.sent_as:
+            return document.sent_as if document else ""
+        fits = self.tokens <= WHOLE_TOKENS
+        return Document.SentAs.WHOLE if fits else Document.SentAs.SEARCHABLE
+
+    @property
+    def sent_as_label(self) -> str:
+        return str(Document.SentAs(self.sent_as).label)
+
+    @property
+    def reason(self) -> str:
+        """Return the size that the choice depends on, and what it means."""
+        about = {"tokens": f"{self.tokens:,}", "most": f"{WHOLE_TOKENS:,}"}
+        if self.row.document is not None and self.row.document.sent_as:
+            return _("About %(tokens)s tokens. Chosen by hand.") % about
+        if self.tokens <= WHOLE_TOKENS:
+            return _("About %(tokens)s tokens. Up to %(most)s are sent whole.") % about
+        return _("About %(tokens)s tokens. More than %(most)s are searched.") % about
+
     @cached_property
-    def _is_whole(self) -> bool:
+    def tokens(self) -> int:
+        """The estimated tokens of its text."""
         document = self.row.document
         if document is None:
-            return False
+            return 0
         total = document.parts.aggregate(sum=Sum(Length("text")))["sum"] or 0
-        return is_whole(total, document.language)
+        return estimate_tokens(total, document.language)
 
     def _progress_text(self, document: Document) -> str:
         if self.progress is None:
             return _("Reading…")
         return _("Reading… %(percent)d %%") % {"percent": self.progress}
+
+    def _choice(self) -> dict[str, str]:
+        if not self.can_choose:
+            return {}
+        return {"sentAs": self.sent_as, "reason": self.reason}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -132,4 +172,5 @@ class FileView:
             "state": self.state,
             "note": self.note,
             "progress": self.progress,
+            **self._choice(),
         }

@@ -8,8 +8,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from agents.access.requests import UserRequest
 from agents.catalog import planner_factory
+from agents.catalog.file_context import most_whole_tokens
 from agents.files import FileRefused, images, serving
-from agents.models import Agent
+from agents.models import Agent, Document
 from chat import attachments
 from chat.attachments.presentation import FileView
 from chat.errors import MessageRejected
@@ -87,6 +88,44 @@ def retry(request: UserRequest, pk: int) -> HttpResponse:
     attachments.retry(row)
     row.refresh_from_db()
     return JsonResponse(FileView(row).to_json())
+
+
+@require_POST
+def choose_reading(request: UserRequest, pk: int) -> HttpResponse:
+    """Send a file's text whole, or have it searched, from the next message on."""
+    rows = Attachment.objects.editable_by(request.user).select_related("file", "document")
+    view = FileView(get_object_or_404(rows, pk=pk))
+    wanted, document = request.POST.get("sent_as", ""), view.row.document
+    if document is None or not view.can_choose or wanted not in Document.SentAs.values:
+        problem = _("The text of this file isn't read yet. Try again in a moment.")
+        return JsonResponse({"problem": problem}, status=422)
+    if wanted == Document.SentAs.WHOLE and (problem := _too_long(request, view)):
+        return JsonResponse({"problem": problem}, status=422)
+    document.sent_as = wanted
+    document.save(update_fields=["sent_as"])
+    return JsonResponse(view.to_json())
+
+
+def _too_long(request: UserRequest, view: FileView) -> str:
+    """Return why a file can't be sent whole to the chosen model."""
+    agent, model = _agent(request), request.POST.get("model", "")
+    window = planner_factory.context_window(agent, model) if agent else 0
+    most = most_whole_tokens(window)
+    if agent is None or view.tokens <= most:
+        return ""
+    about = {
+        "name": view.row.name,
+        "tokens": f"{view.tokens:,}",
+        "model": model or planner_factory.model_name(agent),
+        "most": f"{most:,}",
+    }
+    return (
+        _(
+            "%(name)s has about %(tokens)s tokens, and %(model)s has room for %(most)s. Keep "
+            "it searchable, or choose a model with a larger context."
+        )
+        % about
+    )
 
 
 @require_safe

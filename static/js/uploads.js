@@ -18,6 +18,7 @@ export function attachFiles() {
   form.querySelector("[data-camera]").addEventListener("click", () => inputs()[1].click());
   for (const input of inputs()) input.addEventListener("change", () => picked(input));
   list.addEventListener("click", pressed);
+  document.addEventListener("change", chosen);
   document.addEventListener("paste", pasted);
   for (const kind of ["dragenter", "dragover", "dragleave", "drop"]) document.addEventListener(kind, dragging);
   document.addEventListener("submit", hold, true);
@@ -176,8 +177,41 @@ function update(chip, about) {
     const image = Object.assign(new Image(), { src: thumbnail, alt: "" });
     row.querySelector(".upload-picture").replaceChildren(image);
   }
+  showChoice(chip);
   if (state === "failed" && chip.id) row.querySelector("[data-retry]").hidden = false;
   else if (state !== "failed") row.querySelector("[data-retry]").hidden = true;
+}
+
+// How a model gets the text: whole, or searched. The size is the reason, in the list itself.
+function showChoice({ row, state, sentAs, reason, id }) {
+  const label = row.querySelector(".file-choice");
+  const choice = label.querySelector("select");
+  label.hidden = state !== "ready" || !sentAs;
+  if (label.hidden) return;
+  choice.value = choice.dataset.now = sentAs;
+  choice.dataset.url = `${told.uploads}${id}/reading/`;
+  choice.title = choice.firstElementChild.label = reason;
+}
+
+async function chosen({ target }) {
+  const choice = target.closest?.("select[data-sent-as]");
+  if (!choice) return;
+  const body = new FormData();
+  body.append("sent_as", choice.value);
+  for (const name of ["agent", "model"]) if (form.elements[name]?.value) body.append(name, form.elements[name].value);
+  choice.disabled = true;
+  const answer = await post(choice.dataset.url, body);
+  choice.disabled = false;
+  const about = answer && (await answer.json().catch(() => null));
+  if (answer?.ok) {
+    choice.dataset.now = choice.value;
+    choice.title = choice.firstElementChild.label = about.reason;
+    notice("");
+  } else {
+    choice.value = choice.dataset.now;
+    notice(about?.problem ?? (answer ? told.choiceFailed : told.choiceOffline));
+  }
+  choice.focus();
 }
 
 function pressed({ target }) {
@@ -215,9 +249,9 @@ async function retry(chip) {
   follow();
 }
 
-function post(url) {
+function post(url, body) {
   const headers = { "X-CSRFToken": form.elements.csrfmiddlewaretoken.value };
-  return fetch(url, { method: "POST", headers }).catch(() => null);
+  return fetch(url, { method: "POST", headers, body }).catch(() => null);
 }
 
 // Asks how far the server is with reading, as long as it reads.

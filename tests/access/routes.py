@@ -53,6 +53,7 @@ ROUTES = {
     "chat/files/<int:pk>/": read(OWNER),  # not sent yet
     "chat/files/<int:pk>/delete/": change(OWNER),
     "chat/files/<int:pk>/retry/": change(OWNER),
+    "chat/files/<int:pk>/reading/": change(OWNER),
     "chat/files/<int:pk>/dictate/": change(OWNER),
     "chat/<int:pk>/": read(MEMBERS),
     "chat/<int:pk>/messages/": change(MEMBERS),  # readers get an error
