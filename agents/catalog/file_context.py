@@ -68,6 +68,16 @@ def estimate_tokens(characters: int, language: str) -> int:
     return characters if language == Document.Language.JAPANESE else characters // 3
 
 
+def is_outline(text: str) -> bool:
+    """Whether a model got only the outline and the beginning of a file."""
+    return SEARCHABLE in text[:1_000] or CHOSEN in text[:1_000]
+
+
+def part_name(ref: FileRef) -> str:
+    """Return the name under which a file's text is in a request."""
+    return attribute(_image_ref(ref)["name"] if ref["kind"] == "image" else ref["name"])
+
+
 def has_files(run: Run) -> bool:
     """Whether the question or an earlier one has files; most runs don't."""
     return bool(run.files) or any("files" in message for message in run.history)

@@ -32,6 +32,7 @@ urlpatterns = [
         attachments.attachment,
         name="attachment",
     ),
+    path("traces/<int:pk>/files/<int:number>/", attachments.file_text, name="file_text"),
     path("traces/<int:pk>/sources/<int:number>/", sources.source, name="source"),
     path("traces/<int:pk>/rating/", feedback.rate, name="rate"),
     path("traces/<int:pk>/notes/", feedback.add_note, name="annotate"),

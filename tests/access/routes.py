@@ -134,6 +134,7 @@ ROUTES = {
     # A document that the reader can't open is a saved passage.
     "traces/<int:pk>/sources/<int:number>/": read(READERS),
     # Masked for reviewers, and a file can't be masked.
+    "traces/<int:pk>/files/<int:number>/": read(READERS),
     "traces/<int:pk>/attachments/<slug:digest>/": read(MEMBERS, REVIEWERS),
     "traces/<int:pk>/rating/": change(OWNER),
     "traces/<int:pk>/notes/": change(REVIEWERS),

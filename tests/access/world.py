@@ -133,6 +133,7 @@ def _conversation(agent: Agent, people: dict[str, Any]) -> tuple[ChatSession, Ru
     run = Run.objects.create(
         user=owner, agent=agent, agent_name=agent.name, topic=chat.topic, model="demo",
         query="6 * 7", answer="42", status="completed", started_at=now, ended_at=now,
+        files=[{"kind": "document", "name": "tea.txt", "mime_type": "text/plain", "size": 3}],
     )  # fmt: skip
     about = {"run": run, "number": 1, "kind": "tool", "status": "done", "started_at": now}
     found = {"number": 1, "id": "tea", "title": "Tea", "digest": "ab"}

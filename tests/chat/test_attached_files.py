@@ -18,6 +18,7 @@ from chat.models import Attachment, ChatSession, Member, Message
 from chat.sessions import deletion
 from tests.engine.test_attachments import images
 from tests.pictures import png
+from tests.review.conftest import may
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -278,3 +279,19 @@ async def test_the_trace_shows_the_files_of_the_question(
 
 def page_of(user, url):
     return client_of(user).get(url).content.decode()
+
+
+async def test_the_trace_shows_the_text_that_the_model_got(scripted, person, chat, stranger):
+    reviewer = await sync_to_async(may)(stranger, "review_runs")
+    scripted(Says(answer="Heron."))
+    content = b"The code word is heron. Write to ann@example.org."
+    file = await sync_to_async(uploaded)(person, "notes.txt", content)
+    run = await answered(await messages.submit(chat, person, "What?", "a", files=[file]))
+
+    own = await sync_to_async(page_of)(person, f"/traces/{run.pk}/files/1/")
+    others = await sync_to_async(page_of)(reviewer, f"/traces/{run.pk}/files/1/")
+
+    assert "Whole text" in own
+    assert "Write to ann@example.org." in own
+    assert "code word is heron" in others
+    assert "ann@example.org" not in others

@@ -48,6 +48,11 @@ def inert(text: str) -> str:
     return _MARKS.sub("‹", text)
 
 
+def named_parts(text: str) -> list[tuple[str, str]]:
+    """Return the names and texts of the files in a message."""
+    return [(part["name"], part["text"]) for part in _PART.finditer(text)]
+
+
 def screen_files(material: str, guardrails: Guardrails) -> ScreenedFiles:
     """Apply the rules for messages to the text of each file.
 

@@ -1,13 +1,14 @@
 """Files that tools returned: displayed if they are images or sounds, downloaded otherwise."""
 
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -17,6 +18,7 @@ from agents.files import images, serving
 from agents.models import Run, RunAttachment
 from agents.review import sharing
 from agents.review.audited_reading import open_run
+from agents.review.file_texts import find_file_text
 from agents.review.models import ShareLink
 
 from .sharing import PRIVATE_HEADERS
@@ -34,6 +36,34 @@ def attachment(request: UserRequest, pk: int, digest: str) -> HttpResponseBase:
     is_participant = masking.is_participant(found.row, request.user)
     headers = serving.REVALIDATED if is_participant else UNCACHED_HEADERS
     return _respond(request, found.row, digest, headers)
+
+
+@require_safe
+def file_text(request: UserRequest, pk: int, number: int) -> HttpResponse:
+    """Return the text that the model got of a file of the question, masked for others."""
+    found = open_run(request, pk)
+    files = found.row.files
+    if not 0 < number <= len(files):
+        raise Http404
+    file = files[number - 1]
+    text = find_file_text(found.row, file)
+    if text is not None and found.is_masked:
+        text = replace(text, text=masking.mask_text(text.text))
+    context = {
+        "found": text,
+        "text": text.excerpt if text else None,
+        "nothing": _without_text(file["kind"]),
+        "view": found.view(),
+    }
+    response = render(request, "trace/_file_text.html", context)
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _without_text(kind: str) -> str:
+    if kind == "image":
+        return _("The model got the image itself. No text was read in it.")
+    return _("No request of this run has text of this file.")
 
 
 @login_not_required

@@ -80,8 +80,16 @@ class AttachmentView:
         return translate(str(self.ref.get("problem", "")))
 
 
+@dataclass(frozen=True)
 class QuestionFileView(AttachmentView):
     """A file that the user attached to the question. The run only has images of them."""
+
+    number: int = 0
+
+    @property
+    def text_path(self) -> str:
+        """The path of the text that the model got, below the run's page."""
+        return f"files/{self.number}/"
 
     @property
     def about(self) -> str:
@@ -99,4 +107,4 @@ class QuestionFileView(AttachmentView):
 
 def question_files(files: Iterable[Mapping[str, Any]]) -> list[QuestionFileView]:
     """Return the files of a run's question for display."""
-    return [QuestionFileView(ref) for ref in files]
+    return [QuestionFileView(ref, number) for number, ref in enumerate(files, start=1)]
