@@ -59,7 +59,7 @@ def _s3(environment: Environment) -> dict[str, Any]:
         "default_acl": "private",
         "file_overwrite": True,
     }
-    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}
+    return {"BACKEND": "agents.files.bucket.BucketStorage", "OPTIONS": options}
 
 
 def _sqlite(environment: Environment) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from agents.engine.tool import IMAGE_TYPES
 from agents.models import StoredFile
 
-from .errors import FileRefused
+from .errors import FileRefused, StorageUnavailable
 from .store import StagedFile, thumbnail_path
 
 # By path, because only the child may import Pillow.
@@ -69,7 +69,10 @@ def has_thumbnail(file: StoredFile) -> bool:
     """Whether a thumbnail is there, or could be made now."""
     if file.mime_type not in IMAGE_TYPES:
         return False
-    return storages["files"].exists(thumbnail_path(file)) or _make_thumbnail(file)
+    try:
+        return storages["files"].exists(thumbnail_path(file)) or _make_thumbnail(file)
+    except StorageUnavailable:
+        return False  # the response with the image itself says so
 
 
 def _make_thumbnail(file: StoredFile) -> bool:

@@ -12,12 +12,14 @@ from urllib.parse import quote
 from django.core.files.storage import storages
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
 
 from agents.engine.attachments import OTHER_TYPE
 from agents.engine.tool import AUDIO_TYPES, IMAGE_TYPES
 from agents.models import StoredFile
 from agents.models.attachments import EXTENSIONS
 
+from .errors import StorageUnavailable
 from .store import thumbnail_path
 
 CHUNK_BYTES = 256 * 1024
@@ -72,9 +74,13 @@ def serve_thumbnail(
 ) -> HttpResponseBase:
     """Return the thumbnail of an image that has one."""
     storage, path = storages["files"], thumbnail_path(file)
+    try:
+        size = storage.size(path)
+    except StorageUnavailable:
+        return _unavailable()
     content = Content(
         partial(storage.open, path, "rb"),
-        storage.size(path),
+        size,
         f"{file.digest}-thumbnail",
         "image/webp",
         "thumbnail.webp",
@@ -104,12 +110,23 @@ def respond(
         return with_headers(HttpResponse(status=304), {**headers, "ETag": etag})
     try:
         opened = content.open()
+    except StorageUnavailable:
+        return _unavailable()
     except OSError:
         raise Http404("The file isn't there.") from None
-    response = _stream(request, opened, content.size)
+    try:
+        response = _stream(request, opened, content.size)
+    except StorageUnavailable:
+        return _unavailable()
     response["Content-Type"] = content.mime_type if content.is_inline else OTHER_TYPE
     response["Content-Disposition"] = _disposition(content)
     return with_headers(response, {**headers, "ETag": etag})
+
+
+def _unavailable() -> HttpResponseBase:
+    sentence = _("The file storage doesn't respond. Try again later.")
+    response = HttpResponse(sentence, content_type="text/plain; charset=utf-8", status=503)
+    return with_headers(response, {**UNCACHED, "Retry-After": "30"})
 
 
 def with_headers(response: HttpResponseBase, headers: Mapping[str, str]) -> HttpResponseBase:

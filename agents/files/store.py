@@ -33,7 +33,7 @@ from django.utils.translation import gettext as _
 from agents.models import Document, StoredFile
 from agents.models.types import AnyUser
 
-from .errors import FileRefused
+from .errors import FileRefused, StorageUnavailable
 from .sizes import format_megabytes
 from .sniffing import sniff
 
@@ -121,9 +121,12 @@ def _lock_uploads(owner: AnyUser) -> None:
 
 @contextmanager
 def _disk_errors() -> Iterator[None]:
-    """Turn a full disk into a sentence for the user."""
+    """Turn a full disk, or a bucket that can't be reached, into a sentence for the user."""
     try:
         yield
+    except StorageUnavailable as error:
+        sentence = _("The file storage doesn't respond, so the file wasn't saved. Try again.")
+        raise FileRefused(sentence) from error
     except OSError as error:
         if error.errno not in FULL_DISK:
             raise
