@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0028_reading_usage"),
+        ("agents", "0029_search_settings"),
     ]
 
     operations = [
