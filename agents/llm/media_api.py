@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
+from agents.engine.attachments import detect_type
 from agents.engine.errors import AgentError, ModelError, ModelTimeout
 from agents.engine.resilience import RetryPolicy
 
@@ -30,6 +31,8 @@ from .routing import Endpoint, resolve_endpoint
 CONNECT_SECONDS = 10.0
 MAX_JSON_BYTES = 40 * 1024 * 1024
 NO_IMAGE = "{model!r} returned no image."
+NOT_MP3 = "{model!r} returned speech that is not MP3."
+SPEECH_ADVICE = "Choose another speech model."
 IMAGE_ADVICE = "Check that it is a model that generates images."
 
 T = TypeVar("T")
@@ -106,7 +109,10 @@ def encode_form(fields: Mapping[str, str], file: Upload) -> tuple[bytes, str]:
 async def speak(service: MediaModel, text: str, *, voice: str) -> AsyncIterator[bytes]:
     """Yield an MP3 of the text as it arrives; other APIs return it whole."""
     if needs_litellm(service):
-        yield await _retry(service, lambda: litellm_media.speak(service, text, voice))
+        sound = await _retry(service, lambda: litellm_media.speak(service, text, voice))
+        if detect_type(sound) != "audio/mpeg":
+            raise ModelError(NOT_MP3.format(model=service.model), advice=SPEECH_ADVICE)
+        yield sound
         return
     body = encode(
         {

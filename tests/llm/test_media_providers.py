@@ -51,10 +51,23 @@ async def test_deepgram_transcribes_with_times_and_a_cost():
     assert request.body == SOUND.data
 
 
+VOICE = "/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM"  # which LiteLLM calls alloy
+
+
+def spoken(data: bytes) -> Reply:
+    length = str(len(data))
+    return Reply(parts=(data,), headers={"Content-Type": "audio/x", "Content-Length": length})
+
+
+async def test_speech_in_another_format_is_refused():
+    async with WireServer(pages={VOICE: spoken(b"RIFF\x10\0\0\0WAVEfmt ")}) as server:
+        service = at(server, "elevenlabs/eleven_multilingual_v2")
+        with pytest.raises(ModelError, match="not MP3"):
+            await anext(media_api.speak(service, "Hello.", voice="alloy"))
+
+
 async def test_elevenlabs_speaks():
-    sound = Reply(parts=(MP3,), headers={"Content-Type": "audio/mpeg", "Content-Length": "204"})
-    path = "/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM"  # the voice that LiteLLM calls alloy
-    async with WireServer(pages={path: sound}) as server:
+    async with WireServer(pages={VOICE: spoken(MP3)}) as server:
         service = at(server, "elevenlabs/eleven_multilingual_v2")
         heard = [piece async for piece in media_api.speak(service, "Hello.", voice="alloy")]
     assert b"".join(heard) == MP3

@@ -319,6 +319,7 @@ MCP_TEMPLATES = (
 TOOL_TEMPLATES = (
     _("The model didn't answer within %(seconds)s s."),
     _("%(model)s returned no image."),
+    _("%(model)s returned speech that is not MP3."),
     _("%(model)s returned no description."),
     _("The prompt is %(count)s characters long; the limit is %(limit)s."),
     _("The image was generated, and the user sees it.%(rewritten)s"),
@@ -684,6 +685,7 @@ TOOL_SENTENCES = (
     _("Describe the image in `prompt`."),
     _("Enter the image's name."),
     _("Check that it is a model that generates images."),
+    _("Choose another speech model."),
     _("There are no documents to read."),
     _("There are no documents to search."),
     _("Enter a passage's number or a title."),
