@@ -7,6 +7,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from email.message import EmailMessage
 from pathlib import Path
 
 import psutil
@@ -45,6 +46,22 @@ def docx_with(document: str) -> bytes:
     return files.docx(**{"word/document.xml": document})
 
 
+def nested_mail(depth: int) -> bytes:
+    """Return a message in a message in a message."""
+    head = b"From: a@b.c\nSubject: x\nMIME-Version: 1.0\nContent-Type: message/rfc822\n\n"
+    return head * depth
+
+
+def mail_with(count: int, data: bytes) -> bytes:
+    """Return an e-mail that has the same attachment so many times."""
+    mail = EmailMessage()
+    mail["From"], mail["Subject"], mail["Message-ID"] = "a@b.c", "heron", "<1@b.c>"
+    mail.set_content("The heron nests.")
+    for number in range(count):
+        mail.add_attachment(data, maintype="text", subtype="plain", filename=f"../{number}.txt")
+    return mail.as_bytes()
+
+
 REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("an empty file", lambda: b"", "This file is empty."),
     ("a.pdf", lambda: b"not a PDF", "the content is a text file"),
@@ -72,6 +89,11 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.pdf", lambda: files.pdf([[]]), "no text layer"),
     ("a.pdf", lambda: b"%PDF-1.4\n1 0 obj\n" + b"[" * 100_000, "damaged or incomplete"),
     ("a.epub", lambda: files.archive({"META-INF/container.xml": b"<a/>"}), "damaged"),
+    ("a.heic", lambda: b"\0\0\0\x18ftypheic" + b"\xff" * 400, "damaged or incomplete"),
+    ("a.avif", lambda: b"\0\0\0\x18ftypavif" + b"\0" * 400, "damaged or incomplete"),
+    ("a.png", lambda: png(40, 40) + files.docx("heron"), "damaged or incomplete"),
+    ("a.docx", lambda: png(40, 40) + files.docx("heron"), "the content is a image"),
+    ("a.xlsx", lambda: files.docx(files.paragraph("heron")), "the content is a Word document"),
 ]
 
 
@@ -102,6 +124,8 @@ HARMLESS: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.pdf", lambda: HERONS + b"\n<script>alert(1)</script>", "heron"),
     ("a.pdf", lambda: HERONS.replace(b"startxref", b"startxxxx"), "heron"),
     ("../../a.md", lambda: b"heron", "heron"),
+    ("a.eml", lambda: nested_mail(300), "**Subject:** x"),
+    ("a.eml", lambda: mail_with(300, b"stork " * 10), "heron"),
 ]
 
 
@@ -122,11 +146,21 @@ def test_macros_are_ignored_and_said() -> None:
     assert parse(data, "a.docm").notes == ["It contains macros, which were ignored."]
 
 
-def test_what_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    bomb = files.docx(files.paragraph("x" * 300_000))
+BOMBS = {
+    "a.docx": lambda: files.docx(files.paragraph("x" * 300_000)),
+    "a.pptx": lambda: files.pptx("x" * 300_000, "", ""),
+    "a.xlsx": lambda: files.xlsx([["x" * 300_000]]),
+    "a.epub": lambda: files.epub({"One": "<p>" + "x" * 300_000 + "</p>"}),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_unpacks_to_too_much_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(archive, "MAX_BYTES", 200_000)
     with pytest.raises(parsing.UnreadableDocument, match="Unpacked, this file is larger"):
-        parse(bomb, "a.docx")
+        parse(BOMBS[name](), name)
 
 
 def test_a_claimed_size_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +189,7 @@ def parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         shutil.copy(process.PROGRAM, program)
         shutil.copy(Path(parsers.__file__).with_name("values.py"), folder / "parsers")
         (folder / "parsers" / "__init__.py").write_text(
-            "from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument\n"
+            "from .values import *\n"
             "def parse(source):\n    import os, socket, time\n"
             f"    {code}\n"
             "    return ParsedDocument(parts=[ParsedPart(text=str(found))])\n"
