@@ -10,6 +10,7 @@ WITH_LITELLM = (
     "tests/agents/test_litellm_model.py",
     "tests/agents/test_personal_data.py",
     "tests/agents/test_plans_over_the_wire.py",
+    "tests/agents/test_remote_embeddings.py",
     "tests/agents/test_warmup.py",
     "tests/llm/test_attachments.py",
     "tests/llm/test_contract.py",

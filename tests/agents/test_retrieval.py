@@ -308,8 +308,8 @@ def test_without_the_extension_vectors_are_searched_in_memory(use_pgvector):
 def test_pgvector_finds_the_same_as_the_search_in_memory(use_pgvector, settings):
     if connection.vendor != "postgresql":
         pytest.skip("pgvector is an extension of PostgreSQL.")
-    if os.environ.get("ASHIATO_TEST_PGVECTOR") != "1":
-        pytest.skip("Set ASHIATO_TEST_PGVECTOR=1 for a server with a working pgvector.")
+    if os.environ.get("TESTS_PGVECTOR") != "1":
+        pytest.skip("Set TESTS_PGVECTOR=1 for a server with a working pgvector.")
     with connection.cursor() as cursor:
         cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
     pgvector.forget()

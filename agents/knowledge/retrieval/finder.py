@@ -138,6 +138,7 @@ def _nearest(
     from . import matrix
 
     vectors = embeddings.embed(texts, "query", model=index.model)
+    vector_index.check_dimension(index, vectors.shape[1])
     if pgvector.is_ready(index):
         chunks = pgvector.search(index, vectors, scope.collections, CANDIDATES)
         if chunks is not None:

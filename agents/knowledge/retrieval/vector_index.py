@@ -74,12 +74,30 @@ def embed_texts(
     found: Blobs = []
     for at in range(0, len(passages), FILL_BATCH):
         texts = [texts_to_embed(*one) for one in passages[at : at + FILL_BATCH]]
-        rows = embeddings.embed(list(chain(*texts)), model=index.model).astype(np.float16)
-        each = iter(rows)
+        rows = embeddings.embed(list(chain(*texts)), model=index.model)
+        check_dimension(index, rows.shape[1])
+        each = iter(rows.astype(np.float16))
         found += [[next(each).tobytes() for _ in own] for own in texts]
         if progress:
             progress(len(found), len(passages))
     return found
+
+
+def check_dimension(index: EmbeddingIndex, found: int) -> None:
+    """Start a new index if the model's vectors have another length than they had.
+
+    A provider can replace a model under its name. Raises EmbeddingUnavailable: until the new
+    index is complete, words answer.
+    """
+    if found == index.dimension:
+        return
+    EmbeddingIndex.objects.get_or_create(
+        model=index.model, version=VERSION, dimension=found, status=index.Status.BUILDING
+    )
+    raise embeddings.EmbeddingUnavailable(
+        f"{index.model} now returns {found} numbers per text instead of {index.dimension}. "
+        "All documents are being indexed again."
+    )
 
 
 def save(index: EmbeddingIndex, chunks: Iterable[int], blobs: Blobs) -> None:

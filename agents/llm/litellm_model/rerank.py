@@ -24,9 +24,10 @@ class RerankClient:
 
     async def order(self, query: str, texts: Sequence[str]) -> list[int]:
         """Return the positions of the texts, the most relevant first."""
-        return await asyncio.to_thread(self._order, query, list(texts))
+        return await asyncio.to_thread(self.order_now, query, list(texts))
 
-    def _order(self, query: str, texts: list[str]) -> list[int]:
+    def order_now(self, query: str, texts: list[str]) -> list[int]:
+        """Do the same, but block."""
         settings = model_parameters.ModelSettings(
             model=self.model, base_url=self.base_url, api_key=self.api_key
         )
