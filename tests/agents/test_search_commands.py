@@ -115,7 +115,8 @@ def test_hybrid_search_beats_words_and_vectors_alone(settings, capsys):
     call_command("evaluate_search")
 
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    words, vectors, hybrid = [float(line[-1]) for line in lines if line[:1] == ["all"]]
-    assert hybrid > max(words, vectors)
-    assert hybrid >= 0.9
+    for column, least in ((4, 0.9), (-1, 0.85)):  # recall@5, MRR
+        words, vectors, hybrid = [float(line[column]) for line in lines if line[:1] == ["all"]]
+        assert hybrid > max(words, vectors)
+        assert hybrid >= least
     assert [float(line[-1]) for line in lines if line[:1] == ["unanswerable"]][-1] >= 0.85

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 async def test_a_fitting_fact_is_recalled_as_quoted_data(remember, instructions):
     await sync_to_async(remember)("My cat is called Mikan")
-    await sync_to_async(remember)("The quarterly report is due in May")
+    await sync_to_async(remember)("Quarterly report due in May")
 
     text = await instructions("What is the name of my cat?")
 
