@@ -44,7 +44,7 @@ GROUP BY at
 SHELF_SQL = """
 SELECT count(*), (
     SELECT avg(length)
-    FROM (SELECT length FROM agents_chunk_index ORDER BY rowid LIMIT 1000) AS some
+    FROM (SELECT length FROM agents_chunk_index ORDER BY rowid LIMIT 1000) AS sample
 ) FROM agents_chunk_index
 """
 # BM25 as in FTS5 (k1 = 1.2, b = 0.75). Weights are at most 1, so all are an eighth of those
