@@ -10,7 +10,7 @@ WINDOW_SHARE = 2
 CUT_PROMPT = (
     "[… cut: this model's context is too small for the rest. Search for it if you can.]"
 )
-PASSAGES_OPENING, PASSAGES_CLOSING = "<found_passages>", "</found_passages>"
+PASSAGES_OPENING, PASSAGES_CLOSING = "<passages>", "</passages>"
 PASSAGES_PROMPT = (
     "This was found in the documents for the question. Cite passages by their number, e.g. [1]."
 )
