@@ -1,6 +1,7 @@
 // The pages of the library: selection, the share dialog and lists that reload themselves.
 
 import { watch } from "./connection.js";
+import { isComposing } from "./keys.js";
 import { share } from "./sharing.js";
 
 const selected = new Set();
@@ -10,6 +11,7 @@ if (document.querySelector("[ws-connect]")) watch();
 share();
 document.addEventListener("click", pressed);
 document.addEventListener("change", changed);
+document.addEventListener("keydown", typed);
 document.addEventListener("htmx:oobAfterSwap", swapped);
 document.addEventListener("htmx:afterSwap", restore);
 document.addEventListener("htmx:wsBeforeMessage", ({ detail }) => makeRoom(detail.message));
@@ -20,6 +22,13 @@ function pressed({ target }) {
   const details = document.querySelector("details.library-new[open]");
   if (target.closest?.("[data-new-collection]")) openForm();
   else if (details && !details.contains(target)) details.open = false;
+}
+
+function typed(event) {
+  const details = document.querySelector("details.library-new[open]");
+  if (!details || event.key !== "Escape" || isComposing(event)) return;
+  details.open = false;
+  details.querySelector("summary").focus();
 }
 
 function openForm() {

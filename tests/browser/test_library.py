@@ -280,3 +280,13 @@ def test_the_library_is_accessible(options, visit, server):
     assert faults(reader) == []
     reader.locator(".document-row h3 a").first.click()
     assert faults(reader) == []
+
+
+def test_escape_closes_the_form_of_a_new_collection(page: Page):
+    page.goto("/library/")
+    summary = page.locator("summary", has_text="New collection")
+    summary.press("Enter")
+    expect(page.get_by_label("Name")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Name")).to_be_hidden()
+    expect(summary).to_be_focused()
