@@ -1,7 +1,10 @@
 """The summary that replaces a chat's older turns, as a part of the history."""
 
+import re
+
 from .state import Message
 
+MARK = re.compile("earlier_conversation", re.IGNORECASE)
 OPENING, CLOSING = "<earlier_conversation>", "</earlier_conversation>"
 ACKNOWLEDGEMENT = "Understood."
 PREAMBLE = (
@@ -12,7 +15,8 @@ PREAMBLE = (
 
 def summary_messages(text: str) -> list[Message]:
     """Return a summary as an exchange, because models expect turns to alternate."""
-    clean = text.replace(OPENING, "").replace(CLOSING, "").strip()
+    # Replaced, not removed: what is left of a removed mark could be a mark again.
+    clean = MARK.sub("earlier conversation", text).strip()
     content = "\n".join([OPENING, PREAMBLE, clean, CLOSING])
     return [
         {"role": "user", "content": content},

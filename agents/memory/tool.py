@@ -7,8 +7,10 @@ from django.utils.translation import gettext as _
 
 from agents.db import database
 from agents.engine.guardrails import Guardrails
+from agents.engine.history_summary import is_summary
+from agents.engine.state import Message
 from agents.engine.tool import ToolInput, ToolResult, gettext_noop
-from agents.models import Agent, AgentStep, Memory, Run, RunEvent
+from agents.models import Agent, AgentStep, Memory, Run
 
 from . import policy, store, texts
 from .errors import MemoryRejected
@@ -16,7 +18,6 @@ from .subjects import subject_of
 
 NAME = "remember"
 MIN_OWN_WORDS = 0.6
-UNTRUSTED_KINDS = ("documents", "files")  # notes about what was put into the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +120,15 @@ def _why_proposed(run: Run, text: str) -> str:
 
 def has_read_others(run: Run) -> bool:
     """Whether anything but the user's words reached the model: now or earlier in the chat."""
-    if run.files or any(m.get("role") == "tool" or "files" in m for m in run.history):
+    if run.files or any(map(_has_others_text, run.history)):
         return True
     calls = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TOOL).exclude(action=NAME)
-    return calls.exists() or _has_injected_text(run)
+    return calls.exists()
 
 
-def _has_injected_text(run: Run) -> bool:
-    """Whether documents or files are in the prompt, as the run's notes say."""
-    notes = RunEvent.objects.filter(run=run, type="status", data__kind__in=UNTRUSTED_KINDS)
-    return notes.exists()
+def _has_others_text(message: Message) -> bool:
+    """Whether a message has files or a tool's result, or is a summary, which can quote them."""
+    return message["role"] == "tool" or "files" in message or is_summary(message)
 
 
 def is_own_words(text: str, message: str) -> bool:
