@@ -68,7 +68,7 @@ def _engine() -> Any:
     threads = {
         "EngineConfig.onnxruntime.intra_op_num_threads": min(os.cpu_count() or 1, MAX_THREADS),
         "EngineConfig.onnxruntime.inter_op_num_threads": 1,
-        # Several lines at once are padded to the longest, and on ARM some came out as garbage.
+        # Several lines at once are padded to the longest, and some of them were lost.
         "Rec.rec_batch_num": 1,
         "Global.log_level": "error",
     }
