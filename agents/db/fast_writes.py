@@ -28,12 +28,13 @@ class Increment:
         return Increment(self.amount + other.amount)
 
 
-def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> None:
-    """Update the rows with these values."""
+def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> int:
+    """Update the rows with these values and return how many there were."""
     ours, values = _connection(), [*changes.values(), *which.values()]
     changed = tuple((name, isinstance(value, Increment)) for name, value in changes.items())
     sql, fields = _update_statement(model, changed, tuple(which))
-    execute(ours, sql, [_db_value(*each, ours) for each in zip(fields, values, strict=True)])
+    prepared = [_db_value(*each, ours) for each in zip(fields, values, strict=True)]
+    return execute(ours, sql, prepared)
 
 
 def _connection() -> BaseDatabaseWrapper:

@@ -26,10 +26,13 @@ def fetch(ours: BaseDatabaseWrapper, sql: str, values: Values) -> list[Values]:
         return cursor.fetchall()
 
 
-def execute(ours: BaseDatabaseWrapper, sql: str, values: Values) -> None:
+def execute(ours: BaseDatabaseWrapper, sql: str, values: Values) -> int:
+    """Execute a statement and return how many rows it changed."""
     cursor, sql = _open_cursor(ours, sql)
     with ours.wrap_database_errors:
         cursor.execute(sql, values)
+    count: int = cursor.rowcount
+    return count
 
 
 def execute_many(ours: BaseDatabaseWrapper, sql: str, rows: Sequence[Values]) -> None:

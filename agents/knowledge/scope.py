@@ -6,13 +6,15 @@ Ids that a browser or a model names are intersected with it, never added to it.
 from collections.abc import Collection as Ids
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.contrib.auth.models import Permission, User
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
 
+from agents.db.compiled_queries import compiled_query
 from agents.models import Agent, Collection
-from agents.models.knowledge import CollectionQuerySet
+from agents.models.knowledge import MANAGE_PERMISSION, CollectionQuerySet
 from agents.models.types import AnyUser
 
 
@@ -47,15 +49,12 @@ def for_run(
     An agent can have a choice of collections (`chosen`, if it isn't saved yet), and never sees
     more than the user. `topics` are those of its project. Without a user, it sees what is open.
     """
-    visible = _visible_to(user)
-    library = visible.library()
-    if chosen is None:
-        chosen = _chosen_by(agent)
-    if chosen:
-        library = library.filter(pk__in=chosen)
-    # A run can outlast its user's membership: it may wait for days for an approval.
-    own = visible.filter(topic__in={topic, *topics} - {""})
-    return _scope(library, own)
+    if chosen is None and agent is not None and agent.pk is not None:
+        chosen = _chosen_by(agent.pk)
+    own = {topic, *topics} - {""}
+    # Its own documents too: a run can outlast its user's membership, while it waits for days.
+    visible = {pair for name in own or {""} for pair in _visible_with(user, name)}
+    return Scope(frozenset(pk for pk, where in visible if where or not chosen or pk in chosen))
 
 
 def for_user(user: AnyUser) -> Scope:
@@ -69,7 +68,7 @@ def for_collection(collection: int) -> Scope:
 
 
 def open_to_everyone() -> Scope:
-    return _scope(_visible_to(None))
+    return _scope(_open_collections())
 
 
 def everything() -> Scope:
@@ -77,21 +76,62 @@ def everything() -> Scope:
     return _scope(Collection.objects.library().filter(deleted_at=None))
 
 
-def _visible_to(user: int | None) -> CollectionQuerySet:
+def _open_collections() -> CollectionQuerySet:
+    return Collection.objects.filter(is_open=True, deleted_at=None)
+
+
+# Every run asks these.
+
+
+def _visible_with(user: int | None, topic: str) -> list[tuple[int, str]]:
+    """Return the library and a topic's documents as this user sees them, with their topics.
+
+    Without a user, it is what is open to everyone.
+    """
     if user is None:
-        return Collection.objects.filter(is_open=True, deleted_at=None)
-    found = get_user_model()._default_manager.filter(pk=user).first()
-    return Collection.objects.for_user(found) if found else Collection.objects.none()
+        return _open(topic)
+    for _pk, is_manager in _active_user(user):
+        return _visible_to_manager(user, topic) if is_manager else _visible_to_user(user, topic)
+    return []
 
 
-def _chosen_by(agent: Agent | None) -> Ids[int]:
-    if agent is None or agent.pk is None:
-        return ()
-    return frozenset(
-        Agent.collections.through.objects.filter(agent=agent.pk).values_list(
-            "collection_id", flat=True
-        )
-    )
+@compiled_query
+def _active_user(pk: int) -> QuerySet[User, tuple[int, bool]]:
+    """Return an active user and whether they manage the library, as `has_perm` says."""
+    app, code = MANAGE_PERMISSION.split(".")
+    granted = Permission.objects.filter(content_type__app_label=app, codename=code)
+    by_group = granted.filter(group__user=OuterRef("pk"))
+    by_user = granted.filter(user=OuterRef("pk"))
+    may = Q(is_superuser=True) | Exists(by_user) | Exists(by_group)
+    found = get_user_model()._default_manager.filter(pk=pk, is_active=True).order_by()
+    is_manager = Case(When(may, then=Value(1)), default=Value(0))
+    return found.values_list("pk", is_manager)
+
+
+@compiled_query
+def _visible_to_user(user: int, topic: str) -> QuerySet[Collection, tuple[int, str]]:
+    return _with(Collection.objects.visible_to(user, is_manager=False), topic)
+
+
+@compiled_query
+def _visible_to_manager(user: int, topic: str) -> QuerySet[Collection, tuple[int, str]]:
+    return _with(Collection.objects.visible_to(user, is_manager=True), topic)
+
+
+@compiled_query
+def _open(topic: str) -> QuerySet[Collection, tuple[int, str]]:
+    return _with(_open_collections(), topic)
+
+
+@compiled_query
+def _chosen_by(agent: int) -> QuerySet[Any, int]:
+    chosen = Agent.collections.through.objects.filter(agent=agent)
+    return chosen.values_list("collection_id", flat=True)
+
+
+def _with(found: CollectionQuerySet, topic: str) -> QuerySet[Collection, tuple[int, str]]:
+    """Return the library's ids and those of a topic."""
+    return found.filter(Q(topic="") | Q(topic=topic)).order_by().values_list("pk", "topic")
 
 
 def _scope(*found: QuerySet[Collection]) -> Scope:

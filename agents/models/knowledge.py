@@ -24,14 +24,18 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         """Return what this user can search, and whose documents they can open."""
         if not user.pk or not user.is_active:
             return self.none()
+        return self.visible_to(user.pk, is_manager=user.has_perm(MANAGE_PERMISSION))
+
+    def visible_to(self, user: int, *, is_manager: bool) -> Self:
+        """Return what an active user can read, by their id."""
         may = (
-            models.Q(owner=user.pk)
+            models.Q(owner=user)
             | models.Q(is_open=True)
-            | models.Q(groups__in=Group.objects.filter(user=user.pk).order_by().values("pk"))
-            | models.Q(shares__user=user.pk)
-            | models.Q(topic__in=Membership.objects.filter(user=user.pk).values("topic"))
+            | models.Q(groups__in=Group.objects.filter(user=user).order_by().values("pk"))
+            | models.Q(shares__user=user)
+            | models.Q(topic__in=Membership.objects.filter(user=user).values("topic"))
         )
-        if user.has_perm(MANAGE_PERMISSION):
+        if is_manager:
             may |= OF_INSTALLATION
         return self.filter(may, deleted_at=None).distinct()
 

@@ -6,8 +6,8 @@ A title that a user typed is never replaced, and a blocked message never becomes
 import asyncio
 import logging
 import re
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -21,8 +21,10 @@ from agents.access import masking, quotas
 from agents.catalog import agent_factory, planner_factory
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
+from agents.db.fast_writes import update
 from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
+from agents.engine.loop import PlainReply
 from agents.models import Agent, Run
 from agents.models.types import AnyUser
 from chat.models import ChatSession, Message
@@ -129,29 +131,57 @@ async def name_chat(run: Run | None) -> None:
 
 async def _name_chat(pk: int) -> None:
     try:
-        message = await database.run(_unnamed, pk)
-        if message is None or message.run is None:
+        unnamed = await database.run(_find_unnamed, pk)
+        if unnamed is None:
             return
-        is_blocked = message.run.status == Run.Status.BLOCKED
-        if is_blocked:
-            title, tokens = await database.run(_generic_title_for, message.author), 0
-        else:
-            title, tokens = await _generate(message)
-        if not title:
-            return
-        save = partial(_save, message.session_id, title, tokens, is_blocked=is_blocked)
-        if await database.run(save):
-            people = await database.run(deletion.watchers, message.session)
-            await deletion.announce_in_background(people)
+        reply = None if unnamed.model is None else await _ask(unnamed, unnamed.model)
+        people = await database.run(_name, unnamed, reply)
+        await deletion.announce_in_background(people)
     except Exception:  # the title stays as it is
         logger.exception("Can't name the chat of run %s.", pk)
 
 
-def _unnamed(run: int) -> Message | None:
-    """Return the run's message, if its chat has no title yet but its first question."""
-    return next(
-        (m for m in _unnamed_messages(run) if not _answered_before(m.session_id, m.pk)), None
-    )
+@dataclass(frozen=True, slots=True)
+class _Unnamed:
+    """A chat that its first answer can name."""
+
+    message: Message
+    run: Run
+    question: str = ""
+    model: agent_factory.PlainModel | None = None  # none is asked after a blocked message
+
+
+def _find_unnamed(pk: int) -> _Unnamed | None:
+    """Return the run's chat, if it has no title yet but its first question."""
+    for message in _unnamed_messages(pk):
+        run = message.run
+        if run is None or _answered_before(message.session_id, message.pk):
+            continue
+        if run.status == Run.Status.BLOCKED:
+            return _Unnamed(message, run)
+        return _with_model(message, run)
+    return None
+
+
+def _with_model(message: Message, run: Run) -> _Unnamed | None:
+    """Return the chat with what a model is asked, or nothing if none can be."""
+    if not settings.GENERATED_TITLES or run.model == planner_factory.DEMO:
+        return None
+    try:
+        quotas.check_tokens(message.author)
+        question = _screened_question(message, run)
+        return (
+            _Unnamed(message, run, question, agent_factory.load_model(run))
+            if question
+            else None
+        )
+    except AgentError as error:
+        _log_kept(message, error)
+        return None
+
+
+def _log_kept(message: Message, error: Exception) -> None:
+    logger.info("Chat %s keeps its first title: %s", message.session_id, error)
 
 
 @compiled_query
@@ -174,26 +204,17 @@ def _answered_before(session: int, message: int) -> QuerySet[Message, tuple[int]
     return answered.order_by().values_list("pk")[:1]
 
 
-async def _generate(message: Message) -> tuple[str, int]:
-    """Return a title by the model and its tokens, or the cleaned question at no cost."""
-    run = message.run
-    if run is None or not settings.GENERATED_TITLES or run.model == planner_factory.DEMO:
-        return "", 0
+async def _ask(unnamed: _Unnamed, model: agent_factory.PlainModel) -> PlainReply | None:
+    texts = [
+        {"role": "system", "content": INSTRUCTIONS},
+        {"role": "user", "content": _conversation(unnamed.question, unnamed.run)},
+    ]
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            await database.run(quotas.check_tokens, message.author)
-            question = await database.run(_screened_question, message, run)
-            if not question:
-                return "", 0
-            texts = [
-                {"role": "system", "content": INSTRUCTIONS},
-                {"role": "user", "content": _conversation(question, run)},
-            ]
-            reply = await agent_factory.ask_model(run, texts, max_tokens=MAX_TOKENS)
+            return await model.ask(texts, max_tokens=MAX_TOKENS)
     except (AgentError, TimeoutError) as error:
-        logger.info("Chat %s keeps its first title: %s", message.session_id, error)
-        return "", 0
-    return await database.run(_clean, reply.text, run), reply.tokens
+        _log_kept(unnamed.message, error)
+        return None
 
 
 def _screened_question(message: Message, run: Run) -> str:
@@ -218,15 +239,22 @@ def _clean(reply: str, run: Run) -> str:
     return shorten(masking.mask_for_storage(run.agent, title) if run.agent else title)
 
 
-def _save(session: int, title: str, tokens: int, *, is_blocked: bool) -> bool:
-    """Save a title unless its user was faster; return whether it was saved.
+def _name(unnamed: _Unnamed, reply: PlainReply | None) -> set[int]:
+    """Save a title unless a user was faster; return whose lists have it.
 
     After a blocked message, the next answer can still name the chat.
     """
-    sources = ChatSession.TitleSource
-    source = sources.QUESTION if is_blocked else sources.MODEL
-    unnamed = ChatSession.objects.filter(pk=session, title_source=sources.QUESTION)
-    return unnamed.update(title=title, title_tokens=tokens, title_source=source) == 1
+    sources, message = ChatSession.TitleSource, unnamed.message
+    if reply is not None:
+        title, source, tokens = _clean(reply.text, unnamed.run), sources.MODEL, reply.tokens
+    elif unnamed.model is None:
+        title, source, tokens = _generic_title_for(message.author), sources.QUESTION, 0
+    else:
+        return set()
+    changes = {"title": title, "title_tokens": tokens, "title_source": source}
+    unnamed_row = {"id": message.session_id, "title_source": sources.QUESTION}
+    is_named = bool(title) and update(ChatSession, changes, **unnamed_row) == 1
+    return deletion.watchers(message.session) if is_named else set()
 
 
 def _generic_title_for(user: User) -> str:

@@ -1,7 +1,7 @@
 """Who can find what: a search reads only the collections that the server computed."""
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +9,7 @@ from agents import knowledge
 from agents.catalog.agent_factory import search_tools
 from agents.knowledge import scope
 from agents.models import Agent, Collection, CollectionShare, Membership, Run
+from agents.models.knowledge import MANAGE_PERMISSION
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
@@ -137,3 +138,23 @@ def test_a_search_without_a_scope_reads_open_collections():
     add_collection("open", is_open=True)
 
     assert {passage.source for passage in knowledge.search("heron")} == {"open.md"}
+
+
+@pytest.mark.parametrize("given_to", ["nobody", "user", "group", "superuser", "inactive"])
+def test_a_run_searches_the_whole_library_only_for_its_managers(django_user_model, given_to):
+    user = django_user_model.objects.create(username="ann", is_active=given_to != "inactive")
+    app, code = MANAGE_PERMISSION.split(".")
+    permission = Permission.objects.get(content_type__app_label=app, codename=code)
+    if given_to in {"user", "inactive"}:
+        user.user_permissions.add(permission)
+    elif given_to == "group":
+        group = Group.objects.create(name="librarians")
+        group.permissions.add(permission)
+        user.groups.add(group)
+    user.is_superuser = given_to == "superuser"
+    user.save()
+    closed = add_collection("closed", is_open=False)
+
+    found = scope.for_run(user.pk, "", None).collections
+
+    assert (closed.pk in found) is user.has_perm(MANAGE_PERMISSION)

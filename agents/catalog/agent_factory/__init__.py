@@ -5,7 +5,7 @@ from .defaults import default_agent, default_candidates_for
 from .errors import AgentForbidden, NoAgentAvailable
 from .guardrails import build_guardrails, guardrail_names, inspect_input
 from .personal_data import personal_data_policy
-from .plain_replies import ask_model
+from .plain_replies import PlainModel, load_model
 from .relations import DRAFT_KEY, tool_names
 from .runtime import build, workflow_agent_name
 from .streams import dry_run, resume, start
@@ -15,7 +15,8 @@ __all__ = [
     "CIRCUITS",
     "DRAFT_KEY",
     "NoAgentAvailable",
-    "ask_model",
+    "PlainModel",
+    "load_model",
     "build",
     "build_guardrails",
     "default_agent",

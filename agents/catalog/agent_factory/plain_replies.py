@@ -1,7 +1,8 @@
 """One more reply of a finished run's model, for example a title."""
 
+from dataclasses import dataclass
+
 from agents.access import permissions
-from agents.db import database
 from agents.engine.guardrails import Guardrails
 from agents.engine.loop import PlainReply, ask_once
 from agents.engine.planner import ReActPlanner
@@ -16,13 +17,22 @@ from .guardrails import active_patterns, guardrails_from
 from .personal_data import pseudonymizer_for
 
 
-async def ask_model(run: Run, messages: list[Message], *, max_tokens: int) -> PlainReply:
-    """Ask the model of a finished run once more, outside of it; raise an AgentError."""
-    planners, guardrails = await database.run(_load_model, run)
-    return await ask_once(planners, guardrails, CIRCUITS, messages, max_tokens=max_tokens)
+@dataclass(frozen=True, slots=True)
+class PlainModel:
+    """The model of a finished run, to ask once more outside of it."""
+
+    planners: list[ReActPlanner]
+    guardrails: Guardrails
+
+    async def ask(self, messages: list[Message], *, max_tokens: int) -> PlainReply:
+        """Return its reply; raise an AgentError."""
+        return await ask_once(
+            self.planners, self.guardrails, CIRCUITS, messages, max_tokens=max_tokens
+        )
 
 
-def _load_model(run: Run) -> tuple[list[ReActPlanner], Guardrails]:
+def load_model(run: Run) -> PlainModel:
+    """Return the run's model; raise an AgentError if its user can no longer use it."""
     agent = run.agent
     if agent is None or not agent.enabled:
         raise NoAgentAvailable("The agent of this run was disabled.")
@@ -30,4 +40,4 @@ def _load_model(run: Run) -> tuple[list[ReActPlanner], Guardrails]:
         raise AgentForbidden
     pseudonymizer = pseudonymizer_for(run, agent, Pseudonymizer())
     planners = planner_factory.build_planners(agent, run.model, run, pseudonymizer)
-    return planners, guardrails_from(agent, active_patterns(run, agent))
+    return PlainModel(planners, guardrails_from(agent, active_patterns(run, agent)))

@@ -80,10 +80,6 @@ class Annotator:
     def _links(
         self, sentence: str, start: int, linkable: Sequence[tuple[int, int]]
     ) -> tuple[list["_Span"], bool]:
-        if not self.index.sources:
-            # Nothing to link to. A figure matters only in a sentence too short to have words.
-            is_short = self.index.supports(sentence)
-            return [], is_short and any(not f.is_trivial for f in figures_in(sentence))
         spans: list[_Span] = []
         taken: list[tuple[int, int]] = []
         for found in self._within_limit(CITATION.finditer(half_width(sentence))):

@@ -71,7 +71,10 @@ def find_evidence(
 
     The HTML is that of `render_markdown`. Sentences that no source supports get a class, unless
     the sources are known to be cut. Citations of passages lead to `documents` and their number.
+    Without sources nothing is written into the HTML: the page marks the whole answer.
     """
+    if not sources:
+        return Evidence(mark_safe(html), base=base, documents=documents, is_complete=not is_cut)
     if len(html) > MAX_HTML_CHARS:
         return Evidence(
             mark_safe(html), (), sources, base=base, documents=documents, is_complete=False
