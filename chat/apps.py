@@ -27,7 +27,6 @@ class ChatConfig(AppConfig):
         runs.on_finished(deletion.erase_if_due)
         runs.on_finished(jobs.resume_abandoned)
         runs.on_finished(temporary.delete_if_due)
-        runs.on_finished(titles.name_chat)
         quotas.other_usage.append(titles.tokens_since)
         store.uploads.append(binding.stored_for)
         pre_delete.connect(reading.forget_table, sender=Attachment)

@@ -29,6 +29,7 @@ TAGS: tuple[Callable[..., object], ...] = (
     icons.icon,
     icons.status_mark,
     icons.cached_url,
+    template_cache.answer_actions,
     template_cache.cached_part,
     template_cache.run_section,
     template_cache.run_header,

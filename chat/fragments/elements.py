@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import Collection, Set
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -16,6 +17,7 @@ from agents.models.types import LazyText
 from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MAX_QUESTION_CHARS
 from agents.web.presentation.markdown import render_markdown, truncate
+from agents.web.presentation.template_cache import RUN_PLACEHOLDER
 from chat import attachments
 from chat.attachments.presentation import FileView
 from chat.listing import session_list
@@ -126,6 +128,11 @@ class SessionChrome:
         """Return frames for a list that its user has changed."""
         live, listed = session_list.live_runs(self.user), session_list.read(self.user)
         return self._list_frames(session, live, listed)
+
+    def renamed_frames(self, session: ChatSession, pk: int, title: str) -> SafeString:
+        """Return the row of a chat with its new title."""
+        self._list = self._list.renamed(pk, title)
+        return self._row_frames(session, self._live, {pk})
 
     def run_started_frames(self, session: ChatSession, run: Run) -> SafeString:
         """Return frames for a run that just started here, so nothing is queued before it.
@@ -265,6 +272,8 @@ def _render_composer(
     refused: str = "",
     returned_files: Collection[int] = (),
 ) -> SafeString:
+    if not (acknowledged or returned or refused or returned_files):
+        return format_html(_state_format(standing.is_waiting), standing.live_run or "")
     about = {
         "standing": standing,
         "acknowledged": acknowledged,
@@ -277,6 +286,14 @@ def _render_composer(
         "returned_files": ",".join(map(str, returned_files)),
     }
     return _render("messages/_composer.html#state", about)
+
+
+@cache
+def _state_format(is_waiting: bool) -> str:
+    """Return the usual state, which differs only in the run's number."""
+    standing = session_status.SessionStatus(live_run=RUN_PLACEHOLDER, is_waiting=is_waiting)
+    html = _render("messages/_composer.html#state", {"standing": standing, "acknowledged": ""})
+    return html.replace(str(RUN_PLACEHOLDER), "{}")
 
 
 def render_people(people: Collection[Person]) -> SafeString:

@@ -1,7 +1,7 @@
 """Lists a user's chats: pinned, in folders, and by when they were last used."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -99,6 +99,14 @@ class SessionList:
         ]
         filed = [(row.pk, bool(row.pinned_at), row.folder) for row in self.filed]
         return [*self.folders, *filed, *days]
+
+    def renamed(self, pk: int, title: str) -> "SessionList":
+        """Return the list with a chat's new title."""
+        filed, recent = (
+            [row._replace(title=title) if row.pk == pk else row for row in rows]
+            for rows in (self.filed, self.recent)
+        )
+        return replace(self, filed=filed, recent=recent)
 
     @property
     def cursor(self) -> str:

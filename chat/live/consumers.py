@@ -413,9 +413,13 @@ class ChatConsumer(LiveConsumer):
         """Update the list, which the user has changed on this page or another one."""
         await self.show(self.conversation.around.list_changes, self.session)
 
+    async def chat_named(self, notification: dict[str, Any]) -> None:
+        about = notification["chat"], notification["title"]
+        await self.show(self.conversation.around.renamed_frames, self.session, *about)
+
     async def run_news(self, notification: dict[str, Any]) -> None:
         """Tell the page that a run of its user has ended or waits, here or in another chat."""
-        await self.show(run_news.render, notification)
+        await self.send(run_news.render(notification))
         if notification["chat"] != self.session.pk:  # its own row changes with the run's events
             await self.show(self.conversation.around.list_changes, self.session)
 

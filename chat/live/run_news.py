@@ -4,11 +4,12 @@ Pages with a socket are told at once; others ask while a run is live. The page d
 to notify, because it knows what its user is looking at.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse, JsonResponse
-from django.template.loader import render_to_string
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
@@ -18,38 +19,61 @@ from agents.db.compiled_queries import compiled_query
 from agents.models import Run
 from agents.runs import pubsub
 from chat.models import ChatSession, Message
+from chat.sessions import titles
 
 MAX_RUNS = 20
+FRAME = (
+    '<div id="run-news" hidden data-run="{run}" data-status="{status}" data-chat="{chat}"'
+    ' data-title="{title}" data-seconds="{seconds}"></div>'
+)
 KIND = "run.news"
-SESSION_COLUMNS = ("session__user", "session__title", "session__is_shared")
+SESSION_COLUMNS = tuple(
+    f"session__{name}"
+    for name in ("user", "title", "title_source", "is_shared", "is_temporary")
+)
 RUN_COLUMNS = ("run__user", "run__status", "run__seconds")
 
 
 async def announce(run: Run | None) -> None:
-    """Tell the pages of those whom the run's new status concerns."""
+    """Tell the pages of those whom the run's new status concerns, and have its chat named."""
     if run is None:
         return
-    about, people, others = await database.run(_news, run.pk)
-    for person in people:
-        await pubsub.publish(pubsub.person_topic(person), KIND, **about)
-    for person in others:
+    news = await database.run(_news, run.pk)
+    if news is None:
+        return
+    for person in news.people:
+        await pubsub.publish(pubsub.person_topic(person), KIND, **news.entry)
+    for person in news.others:
         await pubsub.publish(pubsub.person_topic(person), "chats.changed")
+    if news.unnamed is not None:
+        titles.name_chat(news.unnamed)
 
 
-def _news(pk: int) -> tuple[dict[str, Any], set[int], set[int]]:
-    """Return what happened, whom to notify, and whose lists show it.
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What happened, whom to notify, whose lists show it, and a chat without a title."""
+
+    entry: dict[str, Any]
+    people: set[int]
+    others: set[int]
+    unnamed: titles.Unnamed | None
+
+
+def _news(pk: int) -> _News | None:
+    """Return what to tell about a run.
 
     Everybody who can decide is told that a run waits; only its user, that it has ended.
     """
     message = next(iter(_answered_by(pk)), None)
     if message is None or message.run is None:
-        return {}, set(), set()
+        return None
     chat, run = message.session, message.run
     others = dict(chat.members.values_list("user", "may_write")) if chat.is_shared else {}
     members = {chat.user_id, *others}
     readers = {user for user, may_write in others.items() if not may_write}
     concerned = members - readers if run.is_waiting else members & {run.user_id}
-    return _entry(message, run), concerned, members - concerned
+    unnamed = titles.find_unnamed(run) if titles.is_unnamed(chat) else None
+    return _News(_entry(message, run), concerned, members - concerned, unnamed)
 
 
 @compiled_query
@@ -74,7 +98,7 @@ def _entry(message: Message, run: Run) -> dict[str, Any]:
 
 def render(about: dict[str, Any]) -> SafeString:
     """Render the frame that tells a page."""
-    return render_to_string("chat/_run_news.html", {"news": about})
+    return format_html(FRAME, **about)
 
 
 @require_GET

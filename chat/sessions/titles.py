@@ -6,6 +6,7 @@ A title that a user typed is never replaced, and a blocked message never becomes
 import asyncio
 import logging
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,6 +28,7 @@ from agents.engine.errors import AgentError
 from agents.engine.loop import PlainReply
 from agents.models import Agent, Run
 from agents.models.types import AnyUser
+from agents.runs import pubsub
 from chat.models import ChatSession, Message
 
 from . import deletion
@@ -120,29 +122,8 @@ def first_title(agent: Agent, text: str) -> str:
 _naming: set[asyncio.Task[None]] = set()
 
 
-async def name_chat(run: Run | None) -> None:
-    """Have a chat named after its first answer, without anybody waiting for it."""
-    if run is None or not run.topic.startswith("chat."):
-        return
-    task = asyncio.create_task(_name_chat(run.pk))
-    _naming.add(task)
-    task.add_done_callback(_naming.discard)
-
-
-async def _name_chat(pk: int) -> None:
-    try:
-        unnamed = await database.run(_find_unnamed, pk)
-        if unnamed is None:
-            return
-        reply = None if unnamed.model is None else await _ask(unnamed, unnamed.model)
-        people = await database.run(_name, unnamed, reply)
-        await deletion.announce_in_background(people)
-    except Exception:  # the title stays as it is
-        logger.exception("Can't name the chat of run %s.", pk)
-
-
 @dataclass(frozen=True, slots=True)
-class _Unnamed:
+class Unnamed:
     """A chat that its first answer can name."""
 
     message: Message
@@ -151,30 +132,55 @@ class _Unnamed:
     model: agent_factory.PlainModel | None = None  # none is asked after a blocked message
 
 
-def _find_unnamed(pk: int) -> _Unnamed | None:
-    """Return the run's chat, if it has no title yet but its first question."""
-    for message in _unnamed_messages(pk):
-        run = message.run
-        if run is None or _answered_before(message.session_id, message.pk):
+def is_unnamed(session: ChatSession) -> bool:
+    """Whether a chat has no title yet but its first question."""
+    source = ChatSession.TitleSource.QUESTION
+    return session.title_source == source and not session.is_temporary
+
+
+def find_unnamed(run: Run) -> Unnamed | None:
+    """Return the run's chat, if nothing before it could have named it."""
+    for message in _unnamed_messages(run.pk):
+        if message.run is None or _answered_before(message.session_id, message.pk):
             continue
-        if run.status == Run.Status.BLOCKED:
-            return _Unnamed(message, run)
-        return _with_model(message, run)
+        if message.run.status == Run.Status.BLOCKED:
+            return Unnamed(message, message.run)
+        return _with_model(message, message.run)
     return None
 
 
-def _with_model(message: Message, run: Run) -> _Unnamed | None:
+def name_chat(unnamed: Unnamed) -> None:
+    """Have a chat named after its first answer, without anybody waiting for it."""
+    task = asyncio.create_task(_name_chat(unnamed))
+    _naming.add(task)
+    task.add_done_callback(_naming.discard)
+
+
+async def _name_chat(unnamed: Unnamed) -> None:
+    try:
+        reply = None if unnamed.model is None else await _ask(unnamed, unnamed.model)
+        named = await database.run(_name, unnamed, reply)
+        if named is not None:
+            title, people = named
+            await _announce(unnamed.message.session_id, title, people)
+    except Exception:  # the title stays as it is
+        logger.exception("Can't name the chat of run %s.", unnamed.run.pk)
+
+
+async def _announce(chat: int, title: str, people: Iterable[int]) -> None:
+    for person in people:
+        await pubsub.publish(pubsub.person_topic(person), "chat.named", chat=chat, title=title)
+
+
+def _with_model(message: Message, run: Run) -> Unnamed | None:
     """Return the chat with what a model is asked, or nothing if none can be."""
     if not settings.GENERATED_TITLES or run.model == planner_factory.DEMO:
         return None
     try:
         quotas.check_tokens(message.author)
-        question = _screened_question(message, run)
-        return (
-            _Unnamed(message, run, question, agent_factory.load_model(run))
-            if question
-            else None
-        )
+        model = agent_factory.load_model(run)
+        question = _screened_question(message, model)
+        return Unnamed(message, run, question, model) if question else None
     except AgentError as error:
         _log_kept(message, error)
         return None
@@ -204,7 +210,7 @@ def _answered_before(session: int, message: int) -> QuerySet[Message, tuple[int]
     return answered.order_by().values_list("pk")[:1]
 
 
-async def _ask(unnamed: _Unnamed, model: agent_factory.PlainModel) -> PlainReply | None:
+async def _ask(unnamed: Unnamed, model: agent_factory.PlainModel) -> PlainReply | None:
     texts = [
         {"role": "system", "content": INSTRUCTIONS},
         {"role": "user", "content": _conversation(unnamed.question, unnamed.run)},
@@ -217,11 +223,9 @@ async def _ask(unnamed: _Unnamed, model: agent_factory.PlainModel) -> PlainReply
         return None
 
 
-def _screened_question(message: Message, run: Run) -> str:
+def _screened_question(message: Message, model: agent_factory.PlainModel) -> str:
     """Return the question as the run sent it: guardrails may have masked a part."""
-    if run.agent is None:
-        return ""
-    inspected = agent_factory.inspect_input(run.agent, message.text)
+    inspected = model.guardrails.inspect(message.text, "input")
     return "" if inspected.is_blocked else inspected.text
 
 
@@ -239,8 +243,8 @@ def _clean(reply: str, run: Run) -> str:
     return shorten(masking.mask_for_storage(run.agent, title) if run.agent else title)
 
 
-def _name(unnamed: _Unnamed, reply: PlainReply | None) -> set[int]:
-    """Save a title unless a user was faster; return whose lists have it.
+def _name(unnamed: Unnamed, reply: PlainReply | None) -> tuple[str, set[int]] | None:
+    """Save a title unless a user was faster; return it and whose lists have it.
 
     After a blocked message, the next answer can still name the chat.
     """
@@ -250,11 +254,11 @@ def _name(unnamed: _Unnamed, reply: PlainReply | None) -> set[int]:
     elif unnamed.model is None:
         title, source, tokens = _generic_title_for(message.author), sources.QUESTION, 0
     else:
-        return set()
+        return None
     changes = {"title": title, "title_tokens": tokens, "title_source": source}
     unnamed_row = {"id": message.session_id, "title_source": sources.QUESTION}
     is_named = bool(title) and update(ChatSession, changes, **unnamed_row) == 1
-    return deletion.watchers(message.session) if is_named else set()
+    return (title, deletion.watchers(message.session)) if is_named else None
 
 
 def _generic_title_for(user: User) -> str:

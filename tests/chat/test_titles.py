@@ -63,6 +63,12 @@ def named(person, agent, monkeypatch):
     return sync_to_async(make)
 
 
+async def name(run):
+    """Have the run's chat named, as when the run ends."""
+    if (unnamed := await sync_to_async(titles.find_unnamed)(run)) is not None:
+        await titles._name_chat(unnamed)
+
+
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
@@ -72,7 +78,7 @@ pytestmark = [
 async def test_the_model_names_a_chat_after_its_first_answer(named):
     chat, run, model = await named(Says(answer='**"Best-selling tea"**.\nIt is…'))
 
-    await titles._name_chat(run.pk)
+    await name(run)
 
     await chat.arefresh_from_db()
     assert (chat.title, chat.title_source) == ("Best-selling tea", "model")
@@ -87,7 +93,7 @@ async def test_an_edited_title_is_kept(named):
     chat, run, model = await named(Says(answer="Tea"))
     await sync_to_async(titles.rename)(chat, "My own")
 
-    await titles._name_chat(run.pk)
+    await name(run)
 
     await chat.arefresh_from_db()
     assert chat.title == "My own"
@@ -98,7 +104,7 @@ async def test_an_edited_title_is_kept(named):
 async def test_an_unusable_reply_leaves_the_question(named, answer):
     chat, run, _model = await named(Says(answer=answer))
 
-    await titles._name_chat(run.pk)
+    await name(run)
 
     await chat.arefresh_from_db()
     assert chat.title == "Which tea sold best?"
@@ -108,7 +114,7 @@ async def test_a_model_that_does_not_answer_in_time_leaves_the_question(named, m
     monkeypatch.setattr(titles, "TIMEOUT_SECONDS", 0.05)
     chat, run, _model = await named(model=Unanswered())
 
-    await titles._name_chat(run.pk)
+    await name(run)
 
     await chat.arefresh_from_db()
     assert chat.title == "Which tea sold best?"
@@ -118,7 +124,7 @@ async def test_titles_can_be_switched_off(named, settings):
     settings.GENERATED_TITLES = False
     chat, run, model = await named(Says(answer="Tea"))
 
-    await titles._name_chat(run.pk)
+    await name(run)
 
     assert model.requests == []
 
@@ -127,7 +133,7 @@ async def test_a_used_up_quota_leaves_the_question(named, settings, person):
     settings.PERSON_TOKENS = 10
     chat, run, model = await named(Says(answer="Tea"), prompt_tokens=20)
 
-    await titles._name_chat(run.pk)
+    await name(run)
 
     assert model.requests == []
 
@@ -144,7 +150,7 @@ async def test_the_agents_privacy_setting_applies_to_titles(named, agent):
     await Agent.objects.filter(pk=agent.pk).aupdate(personal_data="unkept")
     chat, run, _model = await named(Says(answer="Mail of ada@example.com"))
 
-    await titles._name_chat(run.pk)
+    await name(run)
 
     await chat.arefresh_from_db()
     assert "ada@example.com" not in chat.title
@@ -157,7 +163,7 @@ async def test_only_the_first_answer_names_a_chat(named, person):
     about = {"session": chat, "author": person, "text": "And coffee?"}
     await Message.objects.acreate(run=later, client_id="b", **about)
 
-    await titles._name_chat(later.pk)
+    await name(later)
 
     assert model.requests == []
 
@@ -171,7 +177,7 @@ async def test_a_blocked_message_never_becomes_a_title(person, agent):
     assert "secret" not in message.session.title
     assert message.session.title.startswith("New chat, ")
     await runs.wait(message.run)
-    await titles._name_chat(message.run_id)
+    await name(message.run)
 
     chat = await ChatSession.objects.aget()
     assert chat.title.startswith("New chat, ")
@@ -183,7 +189,7 @@ async def test_every_open_page_gets_the_new_title(named, person):
     async with tab(person, f"/ws/chat/{other.pk}/") as page:
         await frames_until(page, "Which tea sold best?")
 
-        await titles._name_chat(run.pk)
+        await name(run)
 
         frames = await frames_until(page, "Best-selling tea")
 

@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from .confusables import fold
@@ -144,9 +144,7 @@ class StreamFilter:
         self._exceptions = len(self._rules)
         self._rules += [r for r in rules if not r.is_exception]
         self._any = compile_any(tuple(rule.regex.pattern for rule in self._rules))
-        reaches = _distinct_bounds(rule.reach for rule in rules)
-        self._reaches = [(reach.most, tuple(reach.ends.items())) for reach in reaches]
-        endless = {frozenset(r.ends) for r in reaches if r.most == math.inf}
+        self._reaches, endless = _match_ends(tuple(rules))
         self._endless = dict.fromkeys(endless, False)  # whether it was received
         self._source, self._page = StreamNormalizer(), StreamNormalizer(as_rendered=True)
         self._views = [NormalizedView(self._rules) for _ in range(READING_COUNT)]
@@ -329,6 +327,14 @@ def _find_matches(
         else:
             found += view.matches(number, until)
     return sorted(found, key=lambda match: (match.start, -match.end))
+
+
+@lru_cache(maxsize=256)
+def _match_ends(rules: tuple[Rule, ...]) -> tuple[list[MatchEnd], set[frozenset[str]]]:
+    """Return how matches of these rules end, and the separators of those without a limit."""
+    reaches = _distinct_bounds(rule.reach for rule in rules)
+    ends = [(reach.most, tuple(reach.ends.items())) for reach in reaches]
+    return ends, {frozenset(reach.ends) for reach in reaches if reach.most == math.inf}
 
 
 def _distinct_bounds(reaches: Iterable[MatchBound]) -> list[MatchBound]:

@@ -136,11 +136,10 @@ class ReActPlanner:
         if not any(m["role"] == "user" and m["content"] == query for m in history):
             history.append({"role": "user", "content": query})
         tools = [_tool_specification(tool) for tool in available_tools]
-        is_react = self.dialect == "react"
-        form = (
-            REACT_INSTRUCTIONS.format(tools="\n".join(map(_tool_line, tools))) if tools else ""
-        )
-        system = _system_messages(*self._system_instructions(), form if is_react else "")
+        is_react, form = self.dialect == "react", ""
+        if is_react and tools:
+            form = REACT_INSTRUCTIONS.format(tools="\n".join(map(_tool_line, tools)))
+        system = _system_messages(*self._system_instructions(), form)
         # An image can't be masked, so it isn't sent where text would be.
         history, unsent = message_attachments.select(
             list(map(message_attachments.add_material, history)),

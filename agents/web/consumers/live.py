@@ -260,6 +260,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def chats_changed(self, notification: dict[str, Any]) -> None:
         """Ignore the list of chats, which only a chat displays."""
 
+    async def chat_named(self, notification: dict[str, Any]) -> None:
+        """Ignore titles, which only a chat displays."""
+
     async def run_news(self, notification: dict[str, Any]) -> None:
         """Ignore news of other runs, which only a chat displays."""
 

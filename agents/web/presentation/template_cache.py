@@ -6,7 +6,9 @@ Rendering a template costs as much for the thousandth run as for the first.
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache, lru_cache
+from types import SimpleNamespace
 
+from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import escape
@@ -244,6 +246,43 @@ def _unstarted_run(
     overrides = tuning_overrides(tuning)
     run = Run(pk=RUN_PLACEHOLDER, started_at=now, overrides=overrides, **about)
     return render_to_string("run/_run.html", {"view": RunView(run, place, until=0, now=now)})
+
+
+def answer_actions(view: RunView) -> SafeString:
+    """Render the buttons below an answer, which differ only in the run's number."""
+    form = _actions_format(
+        get_language(),
+        bool(view.answer),
+        bool(view.answer_left_out),
+        view.may_decide,
+        view.can_ask_again,
+        view.agent_name,
+        view.run.model,
+        settings.ENVIRONMENT.speech_model,
+    )
+    return mark_safe(form % {"run": view.pk})
+
+
+@lru_cache(MAX_CACHED)
+def _actions_format(
+    language: str,
+    has_answer: bool,
+    is_cut: bool,
+    may_decide: bool,
+    can_ask_again: bool,
+    agent: str,
+    model: str,
+    voice: str,
+) -> str:
+    view = SimpleNamespace(
+        answer=has_answer,
+        answer_left_out=is_cut,
+        may_decide=may_decide,
+        can_ask_again=can_ask_again,
+        agent_name=agent,
+        run=Run(pk=RUN_PLACEHOLDER, model=model),
+    )
+    return to_format_string(render_to_string("run/_answer_actions.html", {"view": view}))
 
 
 def rating(view: RunView) -> SafeString:
