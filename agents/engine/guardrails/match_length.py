@@ -38,6 +38,9 @@ class MatchBound:
     most: float
     takes: Mapping[str, float] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash((self.most, *sorted(self.takes.items())))
+
     @property
     def ending_breaks(self) -> frozenset[str]:
         """Separators that end every match."""

@@ -144,7 +144,7 @@ class StreamFilter:
         self._exceptions = len(self._rules)
         self._rules += [r for r in rules if not r.is_exception]
         self._any = compile_any(tuple(rule.regex.pattern for rule in self._rules))
-        self._reaches, endless = _match_ends(tuple(rules))
+        self._reaches, endless = _match_ends(tuple(rule.reach for rule in rules))
         self._endless = dict.fromkeys(endless, False)  # whether it was received
         self._source, self._page = StreamNormalizer(), StreamNormalizer(as_rendered=True)
         self._views = [NormalizedView(self._rules) for _ in range(READING_COUNT)]
@@ -330,9 +330,11 @@ def _find_matches(
 
 
 @lru_cache(maxsize=256)
-def _match_ends(rules: tuple[Rule, ...]) -> tuple[list[MatchEnd], set[frozenset[str]]]:
-    """Return how matches of these rules end, and the separators of those without a limit."""
-    reaches = _distinct_bounds(rule.reach for rule in rules)
+def _match_ends(
+    bounds: tuple[MatchBound, ...],
+) -> tuple[list[MatchEnd], set[frozenset[str]]]:
+    """Return how matches end, and the separators of those without a limit."""
+    reaches = _distinct_bounds(bounds)
     ends = [(reach.most, tuple(reach.ends.items())) for reach in reaches]
     return ends, {frozenset(reach.ends) for reach in reaches if reach.most == math.inf}
 
