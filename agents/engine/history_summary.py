@@ -16,7 +16,7 @@ PREAMBLE = (
 def summary_messages(text: str) -> list[Message]:
     """Return a summary as an exchange, because models expect turns to alternate."""
     # Replaced, not removed: what is left of a removed mark could be a mark again.
-    clean = MARK.sub("earlier conversation", text).strip()
+    clean = MARK.sub("earlier-conversation", text).strip()
     content = "\n".join([OPENING, PREAMBLE, clean, CLOSING])
     return [
         {"role": "user", "content": content},
