@@ -11,6 +11,8 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Literal, NotRequired, Protocol, TypedDict
 
+from agents.file_types import OTHER, detect_type
+
 from .errors import AgentError
 from .tool import AUDIO_TYPES, IMAGE_TYPES, Attachment, ToolResult
 
@@ -22,7 +24,6 @@ MAX_RUN_BYTES = 50_000_000
 MAX_LISTED_ATTACHMENTS = 100
 MAX_JPEG_SEGMENTS = 500
 MAX_NAME_CHARS = 100
-OTHER_TYPE = "application/octet-stream"
 # Models scale images down; the largest costs about this much, and every one a little.
 MAX_IMAGE_TOKENS, MIN_IMAGE_TOKENS = 1_600, 85
 PIXELS_PER_TOKEN = 750
@@ -105,36 +106,13 @@ def verify(attachment: Attachment) -> Attachment:
     name = " ".join(name.replace("[", "(").replace("]", ")").split())[:MAX_NAME_CHARS]
     if not found:
         is_claimed = declared in IMAGE_TYPES or declared in AUDIO_TYPES
-        found = OTHER_TYPE if is_claimed else declared or OTHER_TYPE
+        found = OTHER if is_claimed else declared or OTHER
     return replace(attachment, mime_type=found, name=name)
 
 
 def _clean_type(text: str) -> str:
     plain = text.partition(";")[0].strip().lower()
     return plain if _MIME_TYPE.fullmatch(plain) else ""
-
-
-def detect_type(data: bytes) -> str:
-    """Return the type of an image or sound by its first bytes; empty for anything else."""
-    head = data[:16]
-    match head[:4], head[8:12]:
-        case b"\x89PNG", _ if head.startswith(b"\x89PNG\r\n\x1a\n"):
-            return "image/png"
-        case b"GIF8", _ if head[4:6] in {b"7a", b"9a"}:
-            return "image/gif"
-        case b"RIFF", b"WEBP":
-            return "image/webp"
-        case b"RIFF", b"WAVE":
-            return "audio/wav"
-        case b"OggS", _:
-            return "audio/ogg"
-        case b"fLaC", _:
-            return "audio/flac"
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    # An MPEG frame starts with 11 set bits and its layer, which is never 0.
-    is_frame = len(head) > 2 and head[0] == 0xFF and head[1] & 0xE6 in {0xE2, 0xE4, 0xE6}
-    return "audio/mpeg" if head.startswith(b"ID3") or is_frame else ""
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 
-from agents.engine.attachments import OTHER_TYPE
+from agents import file_types
 from agents.engine.tool import AUDIO_TYPES, IMAGE_TYPES
 from agents.models import StoredFile
 from agents.models.attachments import EXTENSIONS
@@ -118,7 +118,7 @@ def respond(
         response = _stream(request, opened, content.size)
     except StorageUnavailable:
         return _unavailable()
-    response["Content-Type"] = content.mime_type if content.is_inline else OTHER_TYPE
+    response["Content-Type"] = content.mime_type if content.is_inline else file_types.OTHER
     response["Content-Disposition"] = _disposition(content)
     return with_headers(response, {**headers, "ETag": etag})
 

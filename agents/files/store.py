@@ -30,12 +30,12 @@ from django.db.models.signals import post_delete
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agents import file_types
 from agents.models import Document, StoredFile
 from agents.models.types import AnyUser
 
 from .errors import FileRefused, StorageUnavailable
 from .sizes import format_megabytes
-from .sniffing import sniff
 
 Content: TypeAlias = "UploadedFile[Any] | bytes | Iterable[bytes]"
 
@@ -93,7 +93,7 @@ def stage(
     try:
         with _disk_errors(), path.open("r+b") as file:
             digest, size = _receive(file, _chunks(content), name, max_bytes)
-            mime_type = sniff(file)
+            mime_type = file_types.sniff(file)
             os.fsync(file.fileno())
         yield StagedFile(path, digest, size, mime_type)
     finally:

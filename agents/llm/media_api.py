@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from agents.engine.attachments import detect_type
 from agents.engine.errors import AgentError, ModelError, ModelTimeout
 from agents.engine.resilience import RetryPolicy
+from agents.file_types import detect_type
 
 from . import http, media_prices
 from .json_codec import decode, encode

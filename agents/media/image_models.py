@@ -9,9 +9,10 @@ from pathlib import Path
 
 from agents.db import database
 from agents.engine import call_context
-from agents.engine.attachments import MAX_ATTACHMENT_BYTES, detect_type, image_size
+from agents.engine.attachments import MAX_ATTACHMENT_BYTES, image_size
 from agents.engine.errors import AgentError, ModelError, ToolError
 from agents.engine.tool import IMAGE_TYPES
+from agents.file_types import detect_type
 from agents.files import FileRefused, images, store
 from agents.knowledge.parsing import UnreadableDocument, parse
 from agents.llm import media_api

@@ -11,10 +11,10 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agents import file_types
 from agents.db.sanitize import sanitize_text
-from agents.engine.attachments import OTHER_TYPE
 from agents.engine.tool import IMAGE_TYPES
-from agents.files import FileRefused, images, sniffing, store
+from agents.files import FileRefused, images, store
 from agents.files.images import ScaledImage
 from agents.files.store import StagedFile
 from chat.models import Attachment
@@ -29,13 +29,14 @@ MAX_PER_MINUTE = 60
 MAX_NAME_CHARS = 200
 UNSENT_DAYS = 7
 TABLE_TYPES = {
-    *("text/csv", "text/tab-separated-values", sniffing.XLSX),
+    *("text/csv", "text/tab-separated-values", file_types.XLSX),
     "application/vnd.oasis.opendocument.spreadsheet",
 }
 # Nothing in these can be read without unpacking or running it.
 UNREADABLE_TYPES = {
-    *(OTHER_TYPE, "application/zip", "application/gzip", "application/x-7z-compressed"),
-    *("application/vnd.rar", "application/vnd.sqlite3", "image/bmp", "image/tiff"),
+    *(file_types.OTHER, file_types.SQLITE, file_types.PROGRAM),
+    *(file_types.BMP, file_types.TIFF),
+    *file_types.ARCHIVE_TYPES,
 }
 
 
@@ -54,7 +55,7 @@ def receive(
     name = clean_name(upload.name or "")
     _check_limits(user)
     with store.stage(upload, name=name, max_bytes=MAX_FILE_BYTES) as staged:
-        mime_type = sniffing.refine(staged.mime_type, name)
+        mime_type = file_types.refine(staged.mime_type, name)
         kind = _kind(mime_type, name)
         with _scaled(staged, kind, name) as scaled, transaction.atomic():
             attachment = _save(user, staged, scaled, name=name, mime_type=mime_type, kind=kind)

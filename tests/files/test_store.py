@@ -2,6 +2,9 @@
 
 import os
 import stat
+import struct
+import subprocess
+import sys
 import time
 from datetime import timedelta
 from io import BytesIO
@@ -13,7 +16,8 @@ from django.core.files.storage import storages
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
-from agents.files import FileRefused, release, save, sniffing, store
+from agents import file_types
+from agents.files import FileRefused, release, save, store
 from agents.models import Collection, Document, StoredFile
 from tests.pictures import png, wav
 
@@ -131,8 +135,8 @@ def archive(*names, **contents):
         ("a,b\n1,2".encode("utf-16"), "a.csv", "text/csv"),
         ("\u6709\u7d66\u4f11\u6687".encode("cp932"), "a.txt", "text/plain"),
         (b"\0\1\2\3", "a.txt", "application/octet-stream"),
-        (archive("[Content_Types].xml", "xl/workbook.xml"), "a.bin", sniffing.XLSX),
-        (archive("[Content_Types].xml", "word/document.xml"), "a.zip", sniffing.DOCX),
+        (archive("[Content_Types].xml", "xl/workbook.xml"), "a.bin", file_types.XLSX),
+        (archive("[Content_Types].xml", "word/document.xml"), "a.zip", file_types.DOCX),
         (archive(mimetype="application/epub+zip"), "a", "application/epub+zip"),
         (archive(mimetype="text/html"), "a.html", "application/zip"),
         (archive("a"), "a.docx", "application/zip"),
@@ -141,7 +145,35 @@ def archive(*names, **contents):
         (b"\0\0\0\x18ftypisom", "a", "video/mp4"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.xls", "application/vnd.ms-excel"),
         (b"BMW sells cars, as everybody knows.", "a.txt", "text/plain"),
+        (b"MZ is short for Mozambique.", "a.txt", "text/plain"),
+        (b"MZ\x90\0\3\0", "a.txt", file_types.PROGRAM),
+        (b"\x7fELF\2\1\1\0", "a", file_types.PROGRAM),
+        (b"BZh91AY&SY\0\xff", "a.txt", "application/x-bzip2"),
+        (bytes(257) + b"ustar\0" + bytes(249), "a.txt", file_types.TAR),
+        (png() + b"%PDF-1.7", "a.pdf", "image/png"),
+        (archive("META-INF/container.xml"), "a.zip", file_types.EPUB),
     ],
 )
 def test_the_type_is_read_from_the_content(content, name, expected):
-    assert sniffing.refine(sniffing.sniff(BytesIO(content)), name) == expected
+    assert file_types.refine(file_types.sniff(BytesIO(content)), name) == expected
+
+
+@pytest.mark.parametrize("is_zip64", [False, True])
+def test_a_zip_with_a_huge_directory_is_not_read(monkeypatch, is_zip64):
+    monkeypatch.setattr(file_types, "MAX_DIRECTORY_BYTES", 100)
+    content = archive("[Content_Types].xml", "word/document.xml")
+    if is_zip64:  # the short record says little, the long one everything
+        end = content.rindex(b"PK\5\6")
+        size, start = struct.unpack_from("<LL", content, end + 12)
+        record = struct.pack("<4sQHHLLQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, 2, 2, size, start)
+        locator = struct.pack("<4sLQL", b"PK\6\7", 0, end, 1)
+        last = content[end : end + 12] + struct.pack("<LLH", 1, start, 0)
+        content = content[:end] + record + locator + last
+
+    assert file_types.sniff(BytesIO(content)) == file_types.ZIP
+
+
+def test_the_types_of_files_are_told_apart_without_django():
+    check = "import sys; import agents.file_types; sys.exit('django' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", check]).returncode == 0

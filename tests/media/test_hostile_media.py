@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from agents.files import sniffing
+from agents import file_types
 from agents.knowledge.parsing import UnreadableDocument
 from agents.media import ffmpeg, transcription, video
 from agents.tools.mcp import confine
@@ -50,7 +50,7 @@ def test_a_playlist_with_the_name_of_a_video_is_a_text(tmp_path, kind):
     path = tmp_path / "film.mp4"
     path.write_text(PLAYLISTS[kind].format(secret="/etc/passwd"))
     with path.open("rb") as file:
-        found = sniffing.refine(sniffing.sniff(file), path.name)
+        found = file_types.refine(file_types.sniff(file), path.name)
     assert found.startswith("text/")
 
 

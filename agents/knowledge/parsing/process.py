@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from agents import file_types
 from agents.tools.mcp import confine
 
 from .parsers.values import (
@@ -193,8 +194,8 @@ def _has_landlock() -> bool:
 
 @cache
 def _readable_paths() -> tuple[str, ...]:
-    """Return folders with code, by name and by resolved path."""
+    """Return where code is, by name and by resolved path."""
     folders = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(PROGRAM.parent)]
-    wanted = [*folders, *SYSTEM_PATHS, *ETC_PATHS]
+    wanted = [*folders, file_types.__file__, *SYSTEM_PATHS, *ETC_PATHS]
     names = [name for path in wanted for name in (path, os.path.realpath(path))]
     return tuple(dict.fromkeys(names))

@@ -17,7 +17,6 @@ import mcp_types as wire
 
 from agents.engine.attachments import (
     MAX_ATTACHMENT_BYTES,
-    OTHER_TYPE,
     format_size,
     placeholder,
     too_large,
@@ -25,6 +24,7 @@ from agents.engine.attachments import (
 )
 from agents.engine.privacy import MASK
 from agents.engine.tool import Attachment, ToolResult
+from agents.file_types import OTHER
 
 MAX_TEXT_CHARS = 200_000
 TRUNCATION_CHARS = 100
@@ -109,11 +109,11 @@ class _Content:
             data = b""
         if not data:
             why = "the server's base64 is invalid" if text.strip() else "it is empty"
-            self.parts.append(f"[{kind}: {about or OTHER_TYPE}; {why}]")
+            self.parts.append(f"[{kind}: {about or OTHER}; {why}]")
             return
         attachment = verify(Attachment(data=data, mime_type=mime_type, name=name))
         self.attachments.append(attachment)
-        wrong = attachment.mime_type == OTHER_TYPE and mime_type not in {"", OTHER_TYPE}
+        wrong = attachment.mime_type == OTHER and mime_type not in {"", OTHER}
         notice = f" (declared as {mime_type}, which it isn't)" if wrong else ""
         self.parts.append(f"{placeholder(attachment)}{notice}")
 

@@ -1,7 +1,7 @@
 """Turns a file's bytes into parts of Markdown text.
 
 Everything here runs in a confined child process (see `parsing.process`), so it imports neither
-Django nor the rest of the product.
+Django nor the rest of the product, except `agents.file_types`.
 """
 
 from dataclasses import replace

@@ -3,7 +3,9 @@
 import re
 from enum import StrEnum
 from io import BytesIO
-from zipfile import BadZipFile, ZipFile
+from zipfile import is_zipfile
+
+from agents import file_types
 
 from .values import Source, UnreadableDocument
 
@@ -44,16 +46,6 @@ BY_MIME_TYPE = {
     "message/rfc822": Format.MAIL,
 }
 TEXTUAL = {Format.DELIMITED, Format.HTML, Format.MAIL, Format.MARKDOWN, Format.TEXT}
-IMAGE_MAGIC = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*")
-OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-ARCHIVE_MAGIC = (
-    *(b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"),
-    *(b"PK\x05\x06", b"PK\x07\x08"),
-)
-PROGRAM_MAGIC = (b"MZ", b"\x7fELF", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\0asm")
-# By the brand in the `ftyp` box: HEIC and AVIF.
-IMAGE_BRANDS = (b"heic", b"heix", b"heim", b"mif1", b"avif", b"avis")
-MEDIA_MAGIC = (b"OggS", b"fLaC", b"ID3", b"\x1aE\xdf\xa3")
 HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*\?>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
@@ -69,6 +61,19 @@ OLD_OFFICE = (
 )
 PROTECTED = "This file is password-protected. Remove the password and upload it again."
 UNKNOWN = "This file type isn't supported."
+BINARY = {
+    file_types.PDF: Format.PDF,
+    file_types.DOCX: Format.DOCX,
+    file_types.PPTX: Format.PPTX,
+    file_types.XLSX: Format.SPREADSHEET,
+    file_types.ODS: Format.SPREADSHEET,
+    file_types.EPUB: Format.EPUB,
+}
+REASONS = {
+    **dict.fromkeys(file_types.ARCHIVE_TYPES, ARCHIVE),
+    **dict.fromkeys((file_types.ODT, file_types.ODP, file_types.SQLITE), UNKNOWN),
+    file_types.PROGRAM: PROGRAM,
+}
 
 
 def sniff(source: Source) -> Format:
@@ -86,45 +91,16 @@ def sniff(source: Source) -> Format:
 
 
 def _sniff_binary(data: bytes) -> Format | None:
-    if data.startswith(IMAGE_MAGIC) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
-        return Format.IMAGE
-    if data[4:8] == b"ftyp" and data[8:12] in IMAGE_BRANDS:
-        return Format.IMAGE
-    if data.startswith(b"PK\x03\x04"):
-        return _sniff_zip(data)
-    if data.startswith(OLE_MAGIC):
+    """Return the format of what isn't text; None for text and what may be."""
+    file = BytesIO(data)
+    found = file_types.sniff(file)
+    if found == file_types.OLE:
         return _sniff_ole(data)
-    if data.startswith(PROGRAM_MAGIC):
-        raise UnreadableDocument(PROGRAM)
-    if data.startswith(ARCHIVE_MAGIC) or data[257:262] == b"ustar":
-        raise UnreadableDocument(ARCHIVE)
-    if data.startswith(MEDIA_MAGIC) or data[4:8] == b"ftyp" or data[:4] == b"RIFF":
-        raise UnreadableDocument(MEDIA)
-    # Readers accept something in front of the header.
-    if b"%PDF-" in data[:1024]:
-        return Format.PDF
-    return None
-
-
-def _sniff_zip(data: bytes) -> Format:
-    try:
-        with ZipFile(BytesIO(data)) as archive:
-            names = set(archive.namelist())
-            kind = archive.open("mimetype").read(100) if "mimetype" in names else b""
-    except (BadZipFile, OSError, RuntimeError, NotImplementedError, ValueError) as error:
-        raise UnreadableDocument("This file is damaged or incomplete.") from error
-    if kind.startswith(b"application/epub+zip") or "META-INF/container.xml" in names:
-        return Format.EPUB
-    if kind.startswith(b"application/vnd.oasis.opendocument.spreadsheet"):
-        return Format.SPREADSHEET
-    for folder, office in (
-        ("word/", Format.DOCX),
-        ("ppt/", Format.PPTX),
-        ("xl/", Format.SPREADSHEET),
-    ):
-        if "[Content_Types].xml" in names and any(name.startswith(folder) for name in names):
-            return office
-    raise UnreadableDocument(ARCHIVE)
+    if found == file_types.ZIP and data.startswith(b"PK\x03\x04") and not is_zipfile(file):
+        raise UnreadableDocument("This file is damaged or incomplete.")
+    if found in REASONS or found.startswith(("audio/", "video/")):
+        raise UnreadableDocument(REASONS.get(found, MEDIA))
+    return Format.IMAGE if found.startswith("image/") else BINARY.get(found)
 
 
 def _sniff_ole(data: bytes) -> Format:

@@ -5,10 +5,12 @@ from datetime import date, datetime, time, timedelta
 from io import BytesIO
 from typing import Any
 
+from agents import file_types
+
 from . import row_groups
 from .archive import DAMAGED, FORBIDDEN_XML, Archive
 from .office import macro_notes
-from .sniffing import OLE_MAGIC, PROTECTED
+from .sniffing import PROTECTED
 from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument
 
 MAX_SHEETS = 200
@@ -37,7 +39,7 @@ def parse(source: Source) -> ParsedDocument:
 
 def _check(source: Source) -> list[str]:
     """Check the unpacked size, and return a note about macros."""
-    if source.data.startswith(OLE_MAGIC):
+    if source.data.startswith(file_types.OLE_MAGIC):
         return []
     archive = Archive(source.data)
     for name in archive.names:
