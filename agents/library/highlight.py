@@ -1,13 +1,14 @@
 """Marks a passage in rendered Markdown, by its place in the source."""
 
 import re
+from collections.abc import Iterable
 
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.web.presentation.markdown import render_markdown
 
 # From the private use area: neither Markdown nor the sanitizer changes them.
-OPEN, CLOSE = "\ue0f0", "\ue0f1"
+OPEN, CLOSE, ROW = "\ue0f0", "\ue0f1", "\ue0f2"
 # What a line begins with, if that isn't text: moving into it would change the block.
 LINE_START = re.compile(
     r"[ \t]*(?:(?:#{1,6}[ \t]+|[-*+][ \t]+|\d{1,9}[.)][ \t]+|>[ \t]?|\|)[ \t]*)*"
@@ -15,29 +16,40 @@ LINE_START = re.compile(
 # Lines without text: fences, rules and the line below a table's head.
 NO_TEXT = re.compile(r"[ \t]*(?:```.*|~~~.*|[-*_ \t]{3,}|\|?[ \t]*:?-{2,}[-:| \t]*|=+)?[ \t]*")
 PLACE = ' id="place" tabindex="-1"'
+SIGNS = re.compile(f"[{OPEN}{CLOSE}{ROW}]")
 PIECES = re.compile(r"(<[^>]*>)")
 
 
-def render_marked(text: str, start: int | None, end: int | None) -> SafeString:
+def render_marked(
+    text: str, start: int | None, end: int | None, rows: Iterable[int] = ()
+) -> SafeString:
     """Render Markdown with the passage from `start` to `end` in <mark> elements.
 
     The first has the id `place`. Without a passage, or if it has no text, nothing is marked.
+    `rows` are where the table rows begin that it is cited for; the first of them is the place.
     """
-    text = text.replace(OPEN, "\ufffd").replace(CLOSE, "\ufffd")
+    text = SIGNS.sub("\ufffd", text)
     if start is None or end is None or not start < end <= len(text):
         return render_markdown(text)
     for first, last in ((start, end), _whole_lines(text, start, end)):
-        html = render_markdown(_with_signs(text, first, last))
+        html = render_markdown(_with_signs(text, first, last, rows))
         if html.count(OPEN) == html.count(CLOSE) == 1 and html.index(OPEN) < html.index(CLOSE):
             return _to_marks(html)
     return render_markdown(text)
 
 
-def _with_signs(text: str, start: int, end: int) -> str:
+def _with_signs(text: str, start: int, end: int, rows: Iterable[int]) -> str:
     start, end = _first_text(text, start, end), _last_text(text, start, end)
     if start >= end:
         return text
-    return f"{text[:start]}{OPEN}{text[start:end]}{CLOSE}{text[end:]}"
+    inside = {_first_text(text, max(row, start), end) for row in rows if row < end}
+    signs = {start: OPEN, end: CLOSE}
+    signs |= {row: signs.get(row, "") + ROW for row in inside if start <= row < end}
+    parts, at = [], 0
+    for place in sorted(signs):
+        parts += [text[at:place], signs[place]]
+        at = place
+    return "".join([*parts, text[at:]])
 
 
 def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
@@ -78,11 +90,15 @@ def _to_marks(html: str) -> SafeString:
     """Mark every text between the signs; elements may begin and end in between."""
     before, _, rest = html.partition(OPEN)
     passage, _, after = rest.partition(CLOSE)
-    parts, is_first = [], True
+    parts: list[str] = []
+    has_place, has_rows = False, ROW in passage
     for piece in PIECES.split(passage):
-        if piece.startswith("<") or not piece.strip():
-            parts.append(piece)
+        is_row, plain = ROW in piece, piece.replace(ROW, "")
+        if plain.startswith("<") or not plain.strip():
+            parts.append(plain)
             continue
-        parts.append(f"<mark{PLACE if is_first else ''}>{piece}</mark>")
-        is_first = False
+        is_place = not has_place and (is_row or not has_rows)
+        has_place |= is_place
+        kind = ' class="cited-row"' if is_row else ""
+        parts.append(f"<mark{kind}{PLACE if is_place else ''}>{plain}</mark>")
     return mark_safe("".join([before, *parts, after]))

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.urls import reverse
@@ -11,8 +12,9 @@ from django.utils.safestring import SafeString, mark_safe
 
 from agents.db.sanitize import parse_id, sanitize_text
 from agents.knowledge import retrieval, scope
-from agents.models import Collection, Document
+from agents.models import Chunk, Collection, Document
 from agents.tools.search import Passage
+from agents.web.presentation.evidence import cited_rows
 
 MAX_QUERY_CHARS = 300
 MAX_HITS = 20
@@ -77,12 +79,13 @@ def _named(words: str, searched: scope.Scope) -> list[Document]:
 def _hits(passages: list[Passage], words: str) -> list[Hit]:
     ids = {passage.document_id for passage in passages}
     documents = Document.objects.select_related("collection").in_bulk(ids)
+    chunks = Chunk.objects.in_bulk([passage.chunk_id for passage in passages])
     return [
         Hit(
             passage=passage,
             collection=document.collection.name,
             place=passage.heading,
-            url=place_url(passage),
+            url=place_url(passage, chunks.get(passage.chunk_id), words),
             excerpt=excerpt(passage.text, words),
         )
         for passage in passages
@@ -107,7 +110,13 @@ def excerpt(text: str, words: str) -> SafeString:
     return mark_safe(f"{before}{''.join(parts)}{after}")
 
 
-def place_url(passage: Passage) -> str:
-    """Return the address that opens the document at this passage."""
+def place_url(passage: Passage, chunk: Chunk | None = None, words: str = "") -> str:
+    """Return the address that opens the document at this passage, at rows with the words."""
     url = reverse("library:document", args=[passage.document_id])
-    return f"{url}?part={passage.part}&chunk={passage.chunk_id}#place"
+    rows: list[int] = []
+    if chunk is not None and chunk.end is not None:
+        # A passage can have the head of its table before its own text.
+        before = chunk.end - len(chunk.text)
+        rows = [before + row for row in cited_rows(chunk.text, [words])]
+    place = {"part": passage.part, "chunk": passage.chunk_id, "row": rows}
+    return f"{url}?{urlencode(place, doseq=True)}#place"

@@ -24,6 +24,7 @@ from .highlight import render_marked
 MAX_PAGE_CHARS = 40_000
 MAX_PARTS = 30
 MAX_HITS = 60
+MAX_ROWS = 20
 SNIPPET_CHARS = 60
 MAX_MARK_CHARS = len("[00:00:00]")
 
@@ -38,6 +39,7 @@ class Place:
     text: str = ""  # of the passage, which the PDF viewer searches for
     is_lost: bool = False  # the passage is no longer in the document
     seconds: int | None = None  # of a recording, from where it is played
+    rows: tuple[int, ...] = ()  # where the table rows begin that the passage is cited for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +118,8 @@ def find_place(document: Document, query: QueryDict) -> Place:
     chunk = _number(query.get("chunk"))
     if chunk is not None:
         if (found := document.chunks.filter(pk=chunk).first()) is not None:
-            return _place_of(found)
+            rows = map(_number, query.getlist("row")[:MAX_ROWS])
+            return _place_of(found, tuple(row for row in rows if row is not None))
         return Place(part=_number(query.get("part")) or 1, is_lost=True)
     start, end = _number(query.get("start")), _number(query.get("end"))
     part = _number(query.get("part")) or 1
@@ -127,7 +130,7 @@ def find_place(document: Document, query: QueryDict) -> Place:
     return Place(part=part, start=start, end=end, text=row.text[start:end], seconds=seconds)
 
 
-def _place_of(chunk: Chunk) -> Place:
+def _place_of(chunk: Chunk, rows: tuple[int, ...]) -> Place:
     row = chunk.document.parts.filter(number=chunk.part).first()
     return Place(
         part=chunk.part,
@@ -135,6 +138,7 @@ def _place_of(chunk: Chunk) -> Place:
         end=chunk.end,
         text=chunk.text,
         seconds=_seconds_at(row, chunk.start or 0) if row is not None else None,
+        rows=tuple(at for at in rows if (chunk.start or 0) <= at < (chunk.end or 0)),
     )
 
 
@@ -264,7 +268,8 @@ def _shifted(place: Place, start: int, end: int) -> Place:
     if place.start is None or place.end is None:
         return Place(part=place.part)
     first, last = place.start - start, min(place.end, end) - start
-    return Place(part=place.part, start=max(first, 0), end=last)
+    rows = tuple(row - start for row in place.rows if start <= row < end)
+    return Place(part=place.part, start=max(first, 0), end=last, rows=rows)
 
 
 def split_text(text: str) -> Iterator[tuple[int, int]]:
@@ -289,6 +294,7 @@ def _part_view(
         row.text if text is None else text,
         place.start if is_here else None,
         place.end if is_here else None,
+        place.rows if is_here else (),
     )
     if row.kind == DocumentPart.Kind.CLIP and row.document.file_id is not None:
         html = recordings.link_moments(html, recordings.from_document(row.document))

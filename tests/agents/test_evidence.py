@@ -12,7 +12,14 @@ from django.test import Client
 
 from agents.models import AgentStep, Run
 from agents.web.presentation import RunView, evidence
-from agents.web.presentation.evidence import annotator, find_evidence, observed, sources
+from agents.web.presentation.evidence import (
+    annotator,
+    cited_rows,
+    find_evidence,
+    observed,
+    sources,
+    statements_citing,
+)
 from agents.web.presentation.evidence.figures import figures_in
 from agents.web.presentation.markdown import render_markdown
 
@@ -255,6 +262,27 @@ SAVED = [
 
 def searched(number=3, text=PASSAGES, sources=SAVED):
     return step(number, text, "search", sources=sources, is_untrusted=True)
+
+
+CITIES = "| City | Limit |\n|---|---|\n| Kyoto | 18 |\n| Paris | 20 |\n| Lima | 25 |"
+
+
+@pytest.mark.parametrize(
+    ("answer", "rows"),
+    [
+        ("The limit in Paris is 20 [1].", ["Paris"]),
+        ("It is 20. [1]", ["Paris"]),
+        ("Kyoto has 18 [2]. Lima has 25 [1, 3].", ["Lima"]),
+        ("Kyoto has 18, Paris 20 [1].", ["Kyoto", "Paris"]),
+        ("Kyoto has 18, Paris 20, Lima 25 [1].", []),
+        ("Every city has a limit [1].", []),
+        ("Paris has 20.", []),
+    ],
+)
+def test_a_citation_of_a_table_is_about_the_rows_of_its_sentence(answer, rows):
+    found = cited_rows(CITIES, statements_citing(answer, 1))
+
+    assert found == [CITIES.index(f"| {row}") for row in rows]
 
 
 def cited(text, *steps, documents="/traces/7/sources/"):

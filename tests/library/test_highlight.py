@@ -35,6 +35,14 @@ def test_a_table_row_is_marked():
     assert marked(TABLE, TABLE) == "CityLimitKyoto18Paris20"
 
 
+def test_the_row_that_a_table_is_cited_for_is_the_place():
+    html = render_marked(TABLE, 0, len(TABLE), [TABLE.index("| Paris")])
+
+    assert '<td><mark class="cited-row" id="place" tabindex="-1">Paris</mark></td>' in html
+    assert html.count("<mark") == 6  # the other rows are marked, too
+    assert html.count("id=") == 1
+
+
 def test_code_is_marked():
     assert marked("```\nmake tea\n```\n", "```\nmake tea\n```") == "make tea"
 
@@ -53,7 +61,7 @@ def test_nothing_is_marked_without_a_passage():
 
 
 def test_signs_in_the_text_do_not_confuse_it():
-    assert marked("\ue0f0 a \ue0f1 tea", "tea") == "tea"
+    assert marked("\ue0f0 a \ue0f1 \ue0f2 tea", "tea") == "tea"
 
 
 @given(st.text('ab# |-`[]()*\n>1.<&"日本', max_size=60), st.integers(0, 60), st.integers(0, 60))

@@ -4,6 +4,7 @@ import pytest
 
 from agents.library import listing, passages, viewer
 from agents.models import Collection, Document
+from agents.tools.search import Passage
 from tests.library.conftest import add_document
 
 pytestmark = pytest.mark.django_db
@@ -22,6 +23,30 @@ def test_a_passage_is_marked_in_its_part(ada, collection):
     assert '<mark id="place" tabindex="-1">Green tea' in page
     assert "Black tea." not in page  # it opens at the second page
     assert 'aria-current="true">Page 2' in page
+
+
+CITIES = "| City | Limit |\n|---|---|\n| Kyoto | 18 |\n| Paris | 20 |\n| Lima | 25 |\n"
+
+
+@pytest.mark.parametrize("words", ["limit in Paris", "20", "which city has 20?"])
+def test_a_search_opens_the_row_with_its_words(ada, collection, words):
+    document = add_document(collection, f"Intro.\n\n{CITIES}", source="cities.csv")
+    chunk = document.chunks.get()
+    about = {"document": "", "source": "", "heading": "", "chunk": 0, "text": chunk.text}
+    passage = Passage(**about, document_id=document.pk, chunk_id=chunk.pk)
+
+    page = ada.get(passages.place_url(passage, chunk, words)).content.decode()
+
+    assert '<mark class="cited-row" id="place" tabindex="-1">Paris</mark>' in page
+
+
+def test_a_row_outside_of_the_passage_is_not_marked(ada, collection):
+    chunk = add_document(collection, CITIES).chunks.get()
+
+    page = open_document(ada, chunk.document, chunk=chunk.pk, row=["99", "-1", "x"])
+
+    assert "cited-row" not in page
+    assert '<mark id="place"' in page
 
 
 def test_characters_of_a_part_are_marked(ada, document):

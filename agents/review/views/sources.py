@@ -1,6 +1,7 @@
 """Opens the passage behind a citation: in its document, or as it was saved with the run."""
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -11,7 +12,7 @@ from agents.access.requests import UserRequest
 from agents.models import AgentStep, Chunk, Document, Run
 from agents.review.audited_reading import open_run
 from agents.web.presentation.evidence import Source as Passage
-from agents.web.presentation.evidence import observed
+from agents.web.presentation.evidence import cited_rows, observed, statements_citing
 from agents.web.presentation.links import trace_url
 from agents.web.presentation.markdown import render_markdown
 
@@ -31,7 +32,9 @@ def source(request: UserRequest, pk: int, number: int) -> HttpResponse:
     document = documents.filter(pk=saved.document or 0).first()
     if document is not None and (chunk := _same_chunk(document, passage)) is not None:
         url = reverse("library:document", args=[document.pk])
-        return redirect(f"{url}?part={chunk.part}&chunk={chunk.pk}#place")
+        rows = _cited_rows(found.run, number, chunk)
+        place = {"part": chunk.part, "chunk": chunk.pk, "row": rows}
+        return redirect(f"{url}?{urlencode(place, doseq=True)}#place")
     visible = passage if not found.is_masked else _passage(found.row, number, found.visible_row)
     context = {
         "passage": visible,
@@ -52,6 +55,16 @@ def _passage(
     rows = map(visible_row, steps) if visible_row else steps
     passages = (one for one in observed(rows) if one.passage is not None)
     return next((one for one in passages if one.number == number), None)
+
+
+def _cited_rows(run: Run, number: int, chunk: Chunk) -> list[int]:
+    """Return where in the part the rows begin that the answer, or the question, is about."""
+    if chunk.end is None:
+        return []
+    statements = statements_citing(run.answer, number)
+    rows = cited_rows(chunk.text, statements) or cited_rows(chunk.text, [run.query])
+    # A passage can have the head of its table before its own text.
+    return [chunk.end - len(chunk.text) + row for row in rows]
 
 
 def _same_chunk(document: Document, passage: Passage) -> Chunk | None:

@@ -7,6 +7,7 @@ observations. Work is bounded: each module has its limits.
 from .annotator import Link
 from .answers import STEP_LINK, Evidence, find_evidence
 from .sources import Source, Sources, observed, sources_of
+from .table_rows import cited_rows, statements_citing
 
 __all__ = [
     "Evidence",
@@ -14,7 +15,9 @@ __all__ = [
     "STEP_LINK",
     "Source",
     "Sources",
+    "cited_rows",
     "find_evidence",
     "observed",
     "sources_of",
+    "statements_citing",
 ]
