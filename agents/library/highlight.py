@@ -16,6 +16,10 @@ LINE_START = re.compile(
 # Lines without text: fences, rules and the line below a table's head.
 NO_TEXT = re.compile(r"[ \t]*(?:```.*|~~~.*|[-*_ \t]{3,}|\|?[ \t]*:?-{2,}[-:| \t]*|=+)?[ \t]*")
 PLACE = ' id="place" tabindex="-1"'
+# Words up to 10 characters, dates and numbers up to 18.
+SHORT_CELL = re.compile(
+    r"<td>(?=(?:<mark[^>]*>)?(?:[^<\d]{1,10}|(?=[^<]*\d)[^<]{1,18})(?:</mark>)?</td>)"
+)
 SIGNS = re.compile(f"[{OPEN}{CLOSE}{ROW}]")
 PIECES = re.compile(r"(<[^>]*>)")
 
@@ -36,6 +40,11 @@ def render_marked(
         if html.count(OPEN) == html.count(CLOSE) == 1 and html.index(OPEN) < html.index(CLOSE):
             return _to_marks(html)
     return render_markdown(text)
+
+
+def keep_short_cells(html: str) -> SafeString:
+    """Mark cells of tables that aren't broken into lines, such as dates."""
+    return mark_safe(SHORT_CELL.sub('<td class="short">', html))
 
 
 def _with_signs(text: str, start: int, end: int, rows: Iterable[int]) -> str:

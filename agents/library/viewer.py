@@ -18,7 +18,7 @@ from agents.files.serving import INLINE_TYPES
 from agents.models import Chunk, Document, DocumentPart
 from agents.web.presentation import recordings
 
-from .highlight import render_marked
+from .highlight import keep_short_cells, render_marked
 
 # One page of the viewer: about ten pages of a book.
 MAX_PAGE_CHARS = 40_000
@@ -301,7 +301,7 @@ def _part_view(
     return PartView(
         number=row.number,
         title=part_title(row),
-        html=html,
+        html=keep_short_cells(html),
         is_recognized=row.is_recognized,
         is_start=is_start,
         seconds=clip_seconds(row),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.library.highlight import render_marked
+from agents.library.highlight import keep_short_cells, render_marked
 
 TABLE = "| City | Limit |\n|---|---|\n| Kyoto | 18 |\n| Paris | 20 |\n"
 
@@ -41,6 +41,14 @@ def test_the_row_that_a_table_is_cited_for_is_the_place():
     assert '<td><mark class="cited-row" id="place" tabindex="-1">Paris</mark></td>' in html
     assert html.count("<mark") == 6  # the other rows are marked, too
     assert html.count("id=") == 1
+
+
+def test_dates_and_short_words_in_tables_stay_on_one_line():
+    text = "| a | b | c |\n|---|---|---|\n| 17 Nov 2026 | Kyoto | a longer sentence |"
+    html = keep_short_cells(render_marked(text, 0, len(text)))
+
+    assert html.count('<td class="short">') == 2
+    assert "<td><mark>a longer" in html
 
 
 def test_code_is_marked():
