@@ -106,7 +106,7 @@ def _render_home(
         "memories": memories.current().select_related("user__profile", "run"),
         "proposals": memories.proposed().select_related("run") if may_edit else (),
         "deleted": last_deleted(request, project),
-        "rights": membership.ACCESS_LEVELS,
+        "panel": {"rights": membership.ACCESS_LEVELS},
         "may_suggest": settings.SUGGEST_PEOPLE,
         "max_chars": Memory.MAX_CHARS,
         **more,
@@ -154,7 +154,9 @@ def add_member(request: UserRequest, pk: int) -> HttpResponse:
     try:
         membership.add(project, name, request.POST.get("right", ""), request.user)
     except membership.ProjectRejected as reason:
-        return _render_home(request, project, 422, member_problem=str(reason), name=name[:150])
+        # htmx displays no page with an error's status.
+        about = {"member_problem": str(reason), "name": name[:150]}
+        return _render_home(request, project, 200 if request.htmx else 422, **about)
     return redirect(project)
 
 
