@@ -3,15 +3,14 @@
 from .attachments import Attachment
 from .imports import ChatImport, ImportedChat, ImportResult
 from .links import PublicLink
+from .messages import BranchPosition, Message
 from .prompts import SHARE_PERMISSION, Prompt, sharable_groups
 from .sessions import (
-    BranchPosition,
     ChatSession,
     Filing,
     Folder,
     Invitation,
     Member,
-    Message,
     RemovedMember,
     UserOrPk,
 )

@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models import Document, StoredFile
 
-from .sessions import ChatSession, Message, UserOrPk
+from .messages import Message
+from .sessions import ChatSession, UserOrPk
 
 
 class AttachmentQuerySet(models.QuerySet["Attachment"]):
