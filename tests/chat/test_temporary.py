@@ -101,8 +101,8 @@ async def test_its_answers_are_not_rated_but_can_be_exported(person, browser):
 async def test_it_gets_no_title_and_cannot_be_shared(person, stranger):
     chat, run = await start(person)
 
-    await titles._name_chat(run.pk)
-
+    assert not titles.is_unnamed(chat)
+    assert await sync_to_async(titles.find_unnamed)(run) is None
     await chat.arefresh_from_db()
     assert chat.title == "Temporary chat"
     with pytest.raises(members.SharingRejected):
