@@ -16,7 +16,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-FILE_TYPES = Path(__file__).parents[2] / "file_types.py"
 SET_PARENT_DEATH_SIGNAL = 1
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 TOO_DEEP = "This file is nested too deeply to be read."
@@ -46,7 +45,7 @@ def main() -> None:
 
 def _parse(request: dict[str, Any], send: Any) -> None:
     sys.path.insert(0, str(Path(__file__).parent))
-    _load_file_types()
+    _load_file_types(request["file_types"])
     import parsers  # type: ignore[import-not-found]
 
     sys.setrecursionlimit(5_000)
@@ -72,10 +71,10 @@ def _parse(request: dict[str, Any], send: Any) -> None:
     send(done={name: getattr(document, name) for name in about})
 
 
-def _load_file_types() -> None:
+def _load_file_types(path: str) -> None:
     """Load the one module that the parsers share with the product, without its package."""
     name = "agents.file_types"
-    spec = spec_from_file_location(name, FILE_TYPES)
+    spec = spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     package, module = ModuleType("agents"), module_from_spec(spec)

@@ -68,6 +68,7 @@ def parse(
     if os.stat(path).st_size > MAX_FILE_BYTES:
         raise UnreadableDocument(TOO_LARGE)
     request = {
+        "file_types": file_types.__file__,
         "path": os.path.abspath(path),
         "name": name,
         "mime_type": mime_type,
