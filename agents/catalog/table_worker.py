@@ -16,6 +16,7 @@ from contextlib import closing
 from datetime import date, datetime, time, timedelta
 from pathlib import PurePath
 from typing import Any
+from unicodedata import normalize
 
 MAX_ROWS = 500_000
 MAX_COLUMNS = 200
@@ -127,7 +128,8 @@ def _columns(header: Row, width: int) -> list[str]:
 
 def _unique(label: str, names: set[str]) -> str:
     """Return a name that SQL can quote, and that isn't taken in any case."""
-    plain = re.sub(r"[^\w ]+", "_", _text(label)).strip("_ ")[:60] or "table"
+    composed = normalize("NFC", _text(label))
+    plain = re.sub(r"[^\w ]+", "_", composed).strip("_ ")[:60] or "table"
     plain = f"_{plain}" if plain.lower().startswith("sqlite") else plain
     name, number = plain, 2
     while name.casefold() in {other.casefold() for other in names}:

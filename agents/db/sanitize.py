@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from typing import Any
+from unicodedata import normalize
 
 from agents.engine.events import DELTA_TYPES, Event
 
@@ -23,6 +24,11 @@ def visible_name(text: str) -> str:
     """
     plain = "".join(c if c.isprintable() else " " for c in sanitize_text(text))
     return " ".join(plain.split())
+
+
+def fold_name(name: str) -> str:
+    """Return what names have in common that differ only in case or in the form of accents."""
+    return normalize("NFC", normalize("NFC", name).casefold())
 
 
 def parse_id(text: object) -> int | None:

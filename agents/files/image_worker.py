@@ -16,6 +16,7 @@ MAX_SIDE = 2_000
 # Providers limit an image to 5 MB in base64.
 MAX_BYTES = 3_700_000
 MAX_PIXELS = 100_000_000
+MAX_PROFILE_BYTES = 100_000  # of colors; those of screens have a few kilobytes
 THUMBNAIL_SIDE = 480
 MEMORY_BYTES = 1_500 * 2**20
 CPU_SECONDS = 25
@@ -55,6 +56,8 @@ def _phone_formats(source: str) -> tuple[str, ...]:
 
 def _save_image(image: Image.Image, name: str, target: str) -> dict[str, Any]:
     image.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
+    if len(image.info.get("icc_profile") or b"") > MAX_PROFILE_BYTES:
+        del image.info["icc_profile"]
     has_alpha = image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info
     kind = {"JPEG": "JPEG", "WEBP": "WEBP"}.get(name, "PNG")
     if name in PHONE_FORMATS:

@@ -2,22 +2,29 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
+from pathlib import PurePath
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from agents.db.sanitize import fold_name
+from agents.models import Document
 from chat.errors import MessageRejected
 from chat.models import Attachment, ChatSession, Message
 
 from . import reading
 
 MAX_FILES = 10
+MAX_NAME_CHARS = 200
 
 
-def claim(user: User, ids: Sequence[int]) -> list[Attachment]:
-    """Return the user's unsent files with these ids, in this order, for this transaction."""
+def claim(user: User, ids: Sequence[int], session: ChatSession | None) -> list[Attachment]:
+    """Return the user's unsent files with these ids, in this order, for this transaction.
+
+    One whose name another file of the chat has, or one that looks the same, gets a number.
+    """
     if not ids:
         return []
     if len(ids) > MAX_FILES:
@@ -30,7 +37,27 @@ def claim(user: User, ids: Sequence[int]) -> list[Attachment]:
         raise MessageRejected(
             _("A file is no longer available. Remove it, attach it again and send.")
         )
-    return [found[pk] for pk in dict.fromkeys(ids)]
+    files = [found[pk] for pk in dict.fromkeys(ids)]
+    _tell_apart(files, session)
+    return files
+
+
+def _tell_apart(files: Iterable[Attachment], session: ChatSession | None) -> None:
+    taken: dict[str, int] = {}
+    if session is not None:
+        sent = Attachment.objects.filter(message__session=session)
+        taken = {fold_name(name): file for name, file in sent.values_list("name", "file_id")}
+    for row in files:
+        given, number = PurePath(row.name), 2
+        while taken.setdefault(fold_name(row.name), row.file_id) != row.file_id:
+            ending = f" ({number}){given.suffix}"
+            row.name, number = (
+                f"{given.stem[: MAX_NAME_CHARS - len(ending)]}{ending}",
+                number + 1,
+            )
+        if number > 2 and row.document_id is not None:
+            source = f"{row.pk}/{row.name}"
+            Document.objects.filter(pk=row.document_id).update(source=source)
 
 
 def copies_of(message: int) -> list[Attachment]:

@@ -137,7 +137,7 @@ def save(
                 if message is None:
                     _check_rate(user)
                     sent = (session, user, text, client_id, agent)
-                    attached = _claim_files(user, files, instead_of)
+                    attached = _claim_files(user, session, files, instead_of)
                     message = _build(*sent, chosen, instead_of, is_temporary, attached, project)
                     message.is_mention = is_mention
                     message.has_files = bool(attached)
@@ -170,10 +170,12 @@ def _clean_question(text: str, files: Sequence[int], instead_of: int | None) -> 
     return clean_text(text)
 
 
-def _claim_files(user: User, files: Sequence[int], instead_of: int | None) -> list[Attachment]:
+def _claim_files(
+    user: User, session: ChatSession | None, files: Sequence[int], instead_of: int | None
+) -> list[Attachment]:
     """Return the files of a new message: uploaded ones, or those of the message it replaces."""
     if files:
-        return attachments.claim(user, files)
+        return attachments.claim(user, files, session)
     if instead_of is None or not Message.objects.filter(pk=instead_of, has_files=True).exists():
         return []
     return attachments.copies_of(instead_of)

@@ -92,6 +92,17 @@ def test_a_queued_file_becomes_a_document_that_is_found(add: Add) -> None:
     assert knowledge.search("heron")[0].document == "Herons"
 
 
+@pytest.mark.parametrize("other", ["Cafe\u0301.md", "caf\u00e9.md", "CAF\u00c9.md"])
+def test_documents_whose_names_look_the_same_are_told_apart(add: Add, other: str) -> None:
+    first, second = add("Herons.", "Caf\u00e9.md"), add("Cranes.", other)
+    waiting = second.title
+    ingestion.process_waiting()
+    titles = [Document.objects.get(pk=each.pk).title for each in (first, second)]
+    assert titles == ["Caf\u00e9", waiting]
+    assert waiting == f"{other.removesuffix('.md')} (2)"
+    assert add("More cranes.", other).pk == second.pk
+
+
 def test_an_unchanged_file_is_not_read_again(add: Add) -> None:
     first = add("The heron nests.")
     ingestion.process_waiting()

@@ -61,6 +61,22 @@ def request_text(model, at=-1):
     return str(model.requests[at]["messages"])
 
 
+async def test_files_whose_names_look_the_same_are_told_apart(scripted, person, chat):
+    model = scripted(Says(answer="Yes."), Says(answer="Yes."))
+    names = ["Caf\u00e9.txt", "Cafe\u0301.txt", "CAFE\u0301.TXT"]
+    files = [
+        await sync_to_async(uploaded)(person, name, f"Text {at}.".encode())
+        for at, name in enumerate(names)
+    ]
+    for sent in (files[:2], files[2:]):
+        await answered(await messages.submit(chat, person, "Read", str(sent), files=sent))
+    rows = Attachment.objects.order_by("pk")
+    assert [row.name async for row in rows] == [
+        *("Caf\u00e9.txt", "Cafe\u0301 (2).txt", "CAFE\u0301 (3).TXT")
+    ]
+    assert '(2).txt">\nText 1.' in request_text(model).replace("\\n", "\n")
+
+
 async def test_the_model_reads_a_short_file_whole(scripted, person, chat, file):
     model = scripted(Says(answer="Heron."), Says(answer="Still heron."))
     message = await messages.submit(chat, person, "Which word?", "a", files=[file])

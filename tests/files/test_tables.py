@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 SALES = 'city,amount,code,day\nOsaka,12,007,2026-01-02\nTokyo,"1,030",012,2026-02-03\n,,,\n'
 
+CAFES = ("Caf\u00e9", "Cafe\u0301")  # composed and decomposed
+
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path, settings):
@@ -39,6 +41,14 @@ async def make(content, name, *more):
     from asgiref.sync import sync_to_async
 
     return await sync_to_async(ref)(content, name, *more)
+
+
+async def test_tables_whose_names_look_the_same_are_told_apart():
+    refs = [await make(f"a\n{n}\n".encode(), f"{name}.csv") for n, name in enumerate(CAFES)]
+    _, found = await query(
+        'SELECT a FROM "Caf\u00e9" UNION ALL SELECT a FROM "Caf\u00e9_2"', *refs
+    )
+    assert found["rows"] == [[0], [1]]
 
 
 async def test_numbers_are_numbers_and_codes_stay_text():

@@ -19,6 +19,7 @@ from agents.tools.egress import validate_url
 
 from . import progress, queue
 from .leases import PENDING
+from .look_alikes import distinct_title
 
 Status = Document.Status
 
@@ -52,7 +53,7 @@ def add_file(
     read without models of other servers.
     """
     source = clean_name(name)
-    about = {
+    about: dict[str, Any] = {
         "file": stored_file,
         "size": stored_file.size,
         "mime_type": stored_file.mime_type,
@@ -69,6 +70,8 @@ def add_file(
         if not is_new and document.file_id == stored_file.pk and _is_settled(document):
             return document
         replaced = document.file_id if not is_new else None
+        if is_new:
+            about["title"] = distinct_title(document, document.title)
         _update(document, {**about, **FRESH})
         if replaced != stored_file.pk:
             transaction.on_commit(lambda: release([replaced]))

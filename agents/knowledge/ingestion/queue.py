@@ -28,6 +28,7 @@ from agents.models import Document, ReadingUsage, Run
 
 from . import leases, progress, readers, web_pages
 from .leases import CRASHED, MAX_ATTEMPTS, Lease, ShuttingDown, Stopped, claim
+from .look_alikes import distinct_title
 from .progress import register_publisher
 
 __all__ = ["process", "process_waiting", "register_publisher", "shut_down", "work_if_due"]
@@ -243,7 +244,7 @@ def _save(lease: Lease, parsed: ParsedDocument) -> None:
     is_same = _is_same(document, parsed)
     sample = "\n".join(part.text[:2_000] for part in parsed.parts[:50])
     lease.update(
-        title=visible_name(parsed.title)[:200],
+        title=distinct_title(document, visible_name(parsed.title)),
         pages=parsed.pages,
         language=parsed.language or detect_language(sample),
         digest=document.file.digest if document.file else "",
