@@ -3,14 +3,15 @@
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.engine import call_context
 from agents.engine.errors import AgentError, ModelError
 from agents.engine.planner import LLM
 from agents.engine.state import Message
-from agents.llm import tuning
+from agents.llm import tokens, tuning
 from agents.llm.litellm_model import RerankClient
 from agents.models import ToolRegistration
 from agents.tools.search import Passage, Reranked, Reranker
@@ -105,11 +106,6 @@ def _order_by(setup: ModelSetup) -> Order:
     return order
 
 
-def _text(passage: Passage) -> str:
-    head = " › ".join(part for part in (passage.document, passage.heading) if part)
-    return f"{head}\n{passage.text}"[:MAX_PASSAGE_CHARS]
-
-
 def _messages(query: str, texts: Sequence[str]) -> list[Message]:
     numbered = "\n\n".join(f"[{at}] {text}" for at, text in enumerate(texts, start=1))
     return [
@@ -119,11 +115,38 @@ def _messages(query: str, texts: Sequence[str]) -> list[Message]:
 
 
 async def _ask(llm: LLM, name: str, messages: list[Message], parameters: dict[str, Any]) -> str:
+    """Return the reply; what it used counts for the run, also if the deadline ends it."""
     parts: list[str] = []
-    async for chunk in llm.stream(model=name, messages=messages, **parameters):
-        for choice in chunk.get("choices") or ():
-            parts.append((choice.get("delta") or {}).get("content") or "")
+    usage: Mapping[str, Any] = {}
+    try:
+        async for chunk in llm.stream(model=name, messages=messages, **parameters):
+            usage = chunk.get("usage") or usage
+            for choice in chunk.get("choices") or ():
+                parts.append((choice.get("delta") or {}).get("content") or "")
+    except AgentError:
+        if usage:
+            _report_usage(name, messages, parts, usage)
+        raise
+    except asyncio.CancelledError:
+        _report_usage(name, messages, parts, usage)
+        raise
+    _report_usage(name, messages, parts, usage)
     return "".join(parts)
+
+
+def _report_usage(
+    name: str, messages: list[Message], parts: Sequence[str], reported: Mapping[str, Any]
+) -> None:
+    """Add the tokens to the run; they are estimated if the provider doesn't report them."""
+    prompt, completion = reported.get("prompt_tokens"), reported.get("completion_tokens")
+    is_estimated = prompt is None or completion is None
+    if prompt is None or completion is None:
+        prompt = tokens.count("".join(str(message["content"]) for message in messages))
+        completion = tokens.count("".join(parts))
+    usage = {"model": name, "prompt_tokens": prompt, "completion_tokens": completion}
+    more = {"cost": reported.get("cost"), "estimated": is_estimated}
+    total = {"total_tokens": prompt + completion}
+    call_context.current().report_usage({**usage, **total, **more})
 
 
 def _read_numbers(reply: str, name: str) -> list[int]:

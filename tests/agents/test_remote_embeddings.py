@@ -144,6 +144,8 @@ def test_a_reranking_model_is_called_in_its_own_format():
             model="cohere/rerank-v3.5", base_url=f"{server.url}/rerank", api_key="sk-test"
         )
 
-        assert client.order_now("birds", ["herons", "storks"]) == [1, 0]
+        found, usage = client.order_now("birds", ["herons", "storks"])
 
+    assert found == [1, 0]
+    assert (usage.model, usage.cost) == ("cohere/rerank-v3.5", pytest.approx(0.002))
     assert server.requests[0].body["documents"] == ["herons", "storks"]

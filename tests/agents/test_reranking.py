@@ -6,9 +6,10 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents.catalog import reranking
+from agents.engine.call_context import CallContext, use_context
 from agents.models import LanguageModel, ToolRegistration
 from agents.tools.search import FoundPassages, Passage, SearchTool
-from tests.wire import WireServer, fail, hang, say
+from tests.wire import USAGE, WireServer, fail, hang, say
 
 PASSAGES = [
     Passage(document=name, source=f"{name}.md", heading="", chunk=1, text=f"About {name}s.")
@@ -95,3 +96,35 @@ def test_it_is_off_by_default_and_a_disabled_model_is_named():
     found = reranking.from_row(ToolRegistration(name="search", rerank_model="old"))
 
     assert found.why == "The model old is disabled."
+
+
+class Spending(CallContext):
+    def __init__(self):
+        self.used = []
+
+    def report_usage(self, usage):
+        self.used.append(usage)
+
+
+async def spent(reply):
+    async with WireServer([reply] * 3) as server:
+        with use_context(context := Spending()):
+            await search(server.url, rerank_seconds=0.5)
+    return context.used
+
+
+async def test_the_tokens_of_a_reranking_count_for_the_run():
+    [used] = await spent(say("[2, 1, 3]"))
+
+    assert used == {"model": "judge", **USAGE, "cost": None, "estimated": False}
+
+
+async def test_a_reranking_that_took_too_long_counts_with_estimated_tokens():
+    [used] = await spent(hang(say("[2, 1]"), after=0))
+
+    assert used["estimated"]
+    assert used["prompt_tokens"] > 40
+
+
+async def test_a_rejected_reranking_costs_nothing():
+    assert await spent(fail(401, "Wrong key")) == []

@@ -4,9 +4,12 @@ import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from agents.engine import call_context
 from agents.llm import parameters as model_parameters
 
+from ..media_models import MediaUsage
 from ..provider_errors import explain
 from .loading import PROVIDER_MODULES, import_modules, warm_up
 
@@ -23,11 +26,16 @@ class RerankClient:
     api_key: str | None = field(default=None, repr=False)
 
     async def order(self, query: str, texts: Sequence[str]) -> list[int]:
-        """Return the positions of the texts, the most relevant first."""
-        return await asyncio.to_thread(self.order_now, query, list(texts))
+        """Return the positions of the texts, the most relevant first.
 
-    def order_now(self, query: str, texts: list[str]) -> list[int]:
-        """Do the same, but block."""
+        What the request used counts for the run.
+        """
+        found, usage = await asyncio.to_thread(self.order_now, query, list(texts))
+        call_context.current().report_usage(usage.to_dict())
+        return found
+
+    def order_now(self, query: str, texts: list[str]) -> tuple[list[int], MediaUsage]:
+        """Return the positions, and what the request used; this blocks."""
         settings = model_parameters.ModelSettings(
             model=self.model, base_url=self.base_url, api_key=self.api_key
         )
@@ -46,7 +54,19 @@ class RerankClient:
                 timeout=REQUEST_SECONDS,
             )
             results = sorted(response.results, key=lambda one: -one["relevance_score"])
-            return [int(one["index"]) for one in results]
+            return [int(one["index"]) for one in results], self._usage(response)
         except Exception as error:
             # Not `from error`: a provider's message may contain the key.
             raise explain(error, model=self.model, secrets=(self.api_key,)) from None
+
+    def _usage(self, response: Any) -> MediaUsage:
+        """Return what the provider bills: tokens, or searches with a price of their own."""
+        meta = response.meta or {}
+        billed, counted = meta.get("billed_units") or {}, meta.get("tokens") or {}
+        cost = response.hidden_params.get("response_cost")
+        return MediaUsage(
+            model=self.model,
+            cost=cost or None,  # LiteLLM returns 0 for unknown prices
+            prompt_tokens=counted.get("input_tokens") or billed.get("total_tokens") or 0,
+            completion_tokens=counted.get("output_tokens") or 0,
+        )
