@@ -52,13 +52,13 @@ class ModelReranker:
                 found = await self.order(query, texts)
         except TimeoutError:
             why = f"{self.model} didn't answer within {self.seconds:g} s."
-            return Reranked(passages=passages, note=f"Not re-ranked: {why}")
+            return Reranked(passages=passages, problem=why)
         except AgentError as error:
-            return Reranked(passages=passages, note=f"Not re-ranked: {error}")
+            return Reranked(passages=passages, problem=str(error))
         positions = [at for at in dict.fromkeys(found) if 0 <= at < len(best)]
         positions += [at for at in range(len(best)) if at not in positions]
         ordered = [best[at] for at in positions]
-        return Reranked(passages=[*ordered, *rest], note=f"Re-ranked by {self.model}.")
+        return Reranked(passages=[*ordered, *rest], model=self.model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class NoReranker:
     count: int = 0
 
     async def rerank(self, query: str, passages: Sequence[Passage]) -> Reranked:
-        return Reranked(passages=passages, note=f"Not re-ranked: {self.why}")
+        return Reranked(passages=passages, problem=self.why)
 
 
 def from_row(row: ToolRegistration) -> Reranker | None:

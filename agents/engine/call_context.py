@@ -98,6 +98,9 @@ class CallContext:
     def report_usage(self, usage: Mapping[str, Any]) -> None:
         """Count what another model used for this call towards the run's cost and limits."""
 
+    def report_reranking(self, model: str, problem: str = "") -> None:
+        """Show in the step which model put the results in order, or why none did."""
+
     async def ask(self, question: Question) -> QuestionAnswer:
         """Ask the run's user and wait for the answer; raise QuestionUnavailable."""
         raise QuestionUnavailable("Nobody can be asked outside a chat.")

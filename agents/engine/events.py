@@ -57,6 +57,7 @@ class StatusKind(StrEnum):
     MEMORY = "memory"  # saved, used: memories
     MODEL_FALLBACK = "model_fallback"  # from, to, message
     REPLAYED = "replayed"
+    RERANKED = "reranked"  # model, or message: why not
     RESUMED = "resumed"
     RETRY = "retry"  # message, seconds, attempt, tool if it is a tool's
     SAMPLING = "sampling"  # tool, source, prompt, reply, model; message if it was refused

@@ -120,10 +120,17 @@ class Library(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranked:
-    """Passages in a new order, or in their own with the reason why."""
+    """Passages in the order of a model, or in their own with the reason why."""
 
     passages: Sequence[Passage]
-    note: str = ""
+    model: str = ""
+    problem: str = ""
+
+    @property
+    def note(self) -> str:
+        if self.problem:
+            return f"Not re-ranked: {self.problem}"
+        return f"Re-ranked by {self.model}." if self.model else ""
 
 
 class Reranker(Protocol):
@@ -215,7 +222,9 @@ class SearchTool:
     async def _rerank(self, query: str, passages: Sequence[Passage]) -> Reranked:
         if self.reranker is None or len(passages) < 2:
             return Reranked(passages=passages)
-        return await self.reranker.rerank(query, passages)
+        ordered = await self.reranker.rerank(query, passages)
+        call_context.current().report_reranking(ordered.model, ordered.problem)
+        return ordered
 
     async def _find(self, request: SearchRequest) -> FoundPassages:
         if self.search is None:

@@ -1,14 +1,18 @@
 """Re-ranking of passages by a model, over the wire."""
 
 import json
+import re
+from unittest.mock import patch
 
 import pytest
 from asgiref.sync import sync_to_async
 
 from agents.catalog import reranking
 from agents.engine.call_context import CallContext, use_context
+from agents.engine.events import StatusKind
 from agents.models import LanguageModel, ToolRegistration
 from agents.tools.search import FoundPassages, Passage, SearchTool
+from agents.web.presentation import status_text
 from tests.wire import USAGE, WireServer, fail, hang, say
 
 PASSAGES = [
@@ -100,10 +104,13 @@ def test_it_is_off_by_default_and_a_disabled_model_is_named():
 
 class Spending(CallContext):
     def __init__(self):
-        self.used = []
+        self.used, self.ordered = [], ()
 
     def report_usage(self, usage):
         self.used.append(usage)
+
+    def report_reranking(self, model, problem=""):
+        self.ordered = (model, problem)
 
 
 async def spent(reply):
@@ -128,3 +135,34 @@ async def test_a_reranking_that_took_too_long_counts_with_estimated_tokens():
 
 async def test_a_rejected_reranking_costs_nothing():
     assert await spent(fail(401, "Wrong key")) == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "known", "sentence"),
+    [
+        (say("[2, 1, 3]"), ("judge", ""), "RE-RANKED BY judge."),
+        (
+            say("No."),
+            ("", "judge returned no order."),
+            "NOT RE-RANKED: JUDGE RETURNED NO ORDER.",
+        ),
+    ],
+)
+async def test_the_step_says_in_the_readers_language_who_ordered_it(reply, known, sentence):
+    async with WireServer([reply] * 3) as server:
+        with use_context(context := Spending()):
+            await search(server.url)
+    facts = {"kind": StatusKind.RERANKED, "model": known[0], "message": known[1]}
+
+    assert context.ordered == known
+    with (
+        patch("agents.runs.engine_messages.gettext", shout),
+        patch("agents.web.presentation.status_text._", shout),
+    ):
+        assert status_text.note_sentence(facts) == sentence
+
+
+def shout(sentence):
+    """Return it in another language: upper case, except for placeholders."""
+    parts = re.split(r"(%\(\w+\)s)", sentence)
+    return "".join(part if part.startswith("%(") else part.upper() for part in parts)

@@ -119,6 +119,13 @@ class LiveCall(CallContext):
             self._sampler.run_state.progress.used.add(dict(usage))
         self._add(partial(self._usage_event, usage))
 
+    def report_reranking(self, model: str, problem: str = "") -> None:
+        def report(emit: EventFactory, step: int) -> Event:
+            about = {"model": model, "message": problem}
+            return emit(EventType.STATUS, kind=StatusKind.RERANKED, **about, step=step)
+
+        self._add(report)
+
     async def ask(self, question: Question) -> QuestionAnswer:
         if self._desk is None:
             raise QuestionUnavailable("This run has no user to ask.")

@@ -318,6 +318,10 @@ MCP_TEMPLATES = (
 # Built-in tools and outgoing requests.
 TOOL_TEMPLATES = (
     _("The model didn't answer within %(seconds)s s."),
+    _("Re-ranked by %(model)s."),
+    _("Not re-ranked: %(message)s"),
+    _("%(model)s didn't answer within %(seconds)s s."),
+    _("%(model)s returned no order."),
     _("%(model)s returned no image."),
     _("%(model)s returned speech that is not MP3."),
     _("%(model)s returned no description."),
@@ -682,6 +686,7 @@ SENTENCES = (
 )
 # Said word for word by tools and MCP servers.
 TOOL_SENTENCES = (
+    _("This agent hides personal data from models."),
     _("Describe the image in `prompt`."),
     _("Enter the image's name."),
     _("Check that it is a model that generates images."),

@@ -110,6 +110,10 @@ def note_sentence(facts: dict[str, Any]) -> str:
             return _removed_citations_sentence(facts["numbers"])
         case StatusKind.EARLIER_SOURCES:
             return _("Cites passages that were found for an earlier answer.")
+        case StatusKind.RERANKED if facts["message"]:
+            return _("Not re-ranked: %(message)s") % facts
+        case StatusKind.RERANKED:
+            return _("Re-ranked by %(model)s.") % facts
         case StatusKind.EMBEDDED_INSTRUCTIONS:
             return (
                 _(
