@@ -3,8 +3,8 @@
 It saves each process the copy of all vectors. The product never creates the extension and only
 looks whether it is there: a build for another processor ends the whole server at the first
 comparison. Vectors are in a column of `ChunkVector` that Django doesn't know, filled in the
-background; until all have theirs, the copies in memory are searched. There is no approximate
-index, so results are the same.
+background; until all have theirs, the copies in memory are searched. The search is
+exact: there is no approximate index.
 """
 
 import logging
