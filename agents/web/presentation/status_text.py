@@ -135,7 +135,8 @@ def _files_read_sentence(facts: dict[str, Any]) -> str:
     read = _("The attached files were read with %(model)s.") % facts
     cost = facts.get("cost")
     about = {"cost": f"${cost:.4f}"} if isinstance(cost, int | float) else None
-    return f"{read} {_('Cost: %(cost)s.') % about if about else _('The cost is unknown.')}"
+    price = _("Cost: %(cost)s.") % about if about else _("The cost is unknown.")
+    return f"{read} {price}"
 
 
 def _removed_citations_sentence(numbers: Any) -> str:
