@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -14,6 +15,7 @@ from agents.db.sanitize import sanitize_text
 from agents.memory import MemoryRejected, MemoryScope, statements, store
 from agents.memory.subjects import subject_of
 from agents.models import Memory, MemoryExclusion, Project
+from agents.runs import pubsub
 from agents.web.presentation.memory_cards import MemoryCard
 
 MAX_QUERY_CHARS = 200
@@ -192,8 +194,10 @@ def _editable(request: UserRequest, pk: int) -> Memory:
 
 
 def _respond(request: UserRequest, memory: Memory) -> HttpResponse:
-    """Return the card in a chat as it is now, or the page it was on."""
+    """Return the card in a chat as it is now, or the page it was on; update other pages."""
     memory.refresh_from_db()
+    if (run := memory.run) is not None:
+        async_to_sync(pubsub.publish)(run.topic, "run.remembered", run=run.pk)
     if request.htmx:
         card = {"card": MemoryCard(memory)}
         return render(request, "people/_memory_card.html", card)

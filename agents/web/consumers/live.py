@@ -226,6 +226,11 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if (live_view := self.on_page(notification["run"])) is not None:
             await self.show(live_view.feedback_frames)
 
+    async def run_remembered(self, notification: dict[str, Any]) -> None:
+        """Update what a run saved to memory, which its user has changed on some page."""
+        if (live_view := self.on_page(notification["run"])) is not None:
+            await self.show(live_view.memory_frames)
+
     async def run_commented(self, notification: dict[str, Any]) -> None:
         """Update the comments on a step."""
         if (live_view := self.on_page(notification["run"])) is not None:

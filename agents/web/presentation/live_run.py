@@ -100,6 +100,12 @@ class LiveRunView:
         parts = FEEDBACK_TEMPLATES[self.place] if view.is_own else FEEDBACK_TEMPLATES["trace"]
         return "".join(_render(name, {"view": view}) for name in parts)
 
+    def memory_frames(self) -> str:
+        """Return what the run saved to memory, for its user."""
+        run = next(iter(_runs_by_pk(self.run_pk)), None)
+        cards = [] if run is None else self._view(run).memory_cards
+        return "".join(_render("people/_memory_card.html", {"card": card}) for card in cards)
+
     def comment_frames(self, step: int) -> str:
         """Return the comments on a step and their number."""
         run = next(iter(_runs_by_pk(self.run_pk)), None)
