@@ -15,6 +15,7 @@ WITH_LITELLM = (
     "tests/llm/test_attachments.py",
     "tests/llm/test_contract.py",
     "tests/llm/test_error_causes.py",
+    "tests/llm/test_media_providers.py",
     "tests/llm/test_model_probe.py",
     "tests/llm/test_model_servers.py",
     "tests/llm/test_one_request.py",
