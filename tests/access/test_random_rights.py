@@ -56,7 +56,7 @@ def may_read(place, is_in_group):
 
 class Rights(TestCase):
     # Without shrinking, which would take minutes: the places of a failure are few.
-    @settings(max_examples=15, deadline=None, phases=[Phase.reuse, Phase.generate])
+    @settings(max_examples=8, deadline=None, phases=[Phase.reuse, Phase.generate])
     @given(st.lists(LIBRARY | SHARED, min_size=2, max_size=5), st.booleans())
     def test_every_way_to_a_document_file_or_memory_agrees(self, places, is_in_group):
         world = World(is_in_group)

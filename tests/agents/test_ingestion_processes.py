@@ -74,6 +74,7 @@ def test_two_processes_index_each_document_once(start: Start) -> None:
     assert set(Document.objects.values_list("status", "lease_until")) == {("ready", None)}
 
 
+@pytest.mark.thorough
 def test_a_killed_process_leaves_its_document_to_another(start: Start) -> None:
     add("heron.md")
     assert start("die").wait(SECONDS) < 0
@@ -82,6 +83,7 @@ def test_a_killed_process_leaves_its_document_to_another(start: Start) -> None:
     assert Document.objects.get().status == "ready"
 
 
+@pytest.mark.thorough
 def test_a_document_deleted_while_another_process_reads_it_leaves_nothing(start: Start) -> None:
     add("heron.md")
     reader = start("linger")

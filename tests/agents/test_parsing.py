@@ -218,7 +218,7 @@ def saved(tmp_path: Path) -> Callable[[bytes], Path]:
     return save
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_long_lines_and_japanese_are_recognized() -> None:
     scan = Path(__file__).with_name("scans") / "policy.png"
     [page] = parse(scan.read_bytes(), "policy.png").parts
@@ -230,7 +230,7 @@ def test_long_lines_and_japanese_are_recognized() -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_phones_heic_image_is_read_by_ocr() -> None:
     photo = Path(__file__).with_name("scans") / "photo.heic"
     assert parse(photo.read_bytes(), "photo.heic").parts[0].text == "Invoice 4711"

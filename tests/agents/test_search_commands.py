@@ -107,7 +107,7 @@ def test_reindexing_computes_all_vectors_again(pages, capsys):
     assert "demo  active  2 passages" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_hybrid_search_beats_words_and_vectors_alone(settings, capsys):
     update = {"embedding_model": "local"}
     settings.ENVIRONMENT = settings.ENVIRONMENT.model_copy(update=update)
