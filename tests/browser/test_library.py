@@ -216,7 +216,6 @@ def add_web(page: Page, url: str, **options: str) -> None:
     page.get_by_role("button", name="Add", exact=True).click()
 
 
-@pytest.mark.journey
 def test_a_sitemap_is_added_up_to_a_limit_and_a_page_that_vanished_is_marked(
     visit, web_server, site
 ):

@@ -76,7 +76,6 @@ def ask_about_the_call(page: Page) -> None:
     expect(last_run(page)).to_have_attribute("data-status", "completed")
 
 
-@pytest.mark.journey
 def test_a_time_in_an_answer_and_in_a_transcript_plays_the_recording_there(
     visit, listening_server, watch
 ):
