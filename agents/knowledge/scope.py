@@ -14,7 +14,7 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
 
 from agents.db.compiled_queries import compiled_query
 from agents.models import Agent, Collection
-from agents.models.knowledge import MANAGE_PERMISSION, CollectionQuerySet
+from agents.models.collections import MANAGE_PERMISSION, CollectionQuerySet
 from agents.models.types import AnyUser
 
 

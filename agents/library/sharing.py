@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from agents.access import audit
 from agents.db.sanitize import sanitize_text
 from agents.models import Collection, CollectionShare
-from agents.models.knowledge import MANAGE_PERMISSION
+from agents.models.collections import MANAGE_PERMISSION
 from agents.models.rights import group_label
 
 from . import events

@@ -18,7 +18,7 @@ CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 def main() -> None:
     limits, command = json.loads(sys.argv[1]), sys.argv[2:]
     os.nice(limits["nice"])
-    # Python ignores it, and so would the program: it would write on in vain.
+    # Python ignores this signal; the program must end when its output is too large.
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     _set(resource.RLIMIT_CPU, limits["cpu"])
     _set(resource.RLIMIT_FSIZE, limits["output"])

@@ -4,21 +4,15 @@ from .approvals import Approval
 from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent, AgentTool
+from .collections import Collection, CollectionShare
+from .documents import Document, DocumentPart
 from .events import RunEvent
 from .files import StoredFile
 from .grants import ToolGrant
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailVerdict
-from .knowledge import (
-    Chunk,
-    ChunkVector,
-    Collection,
-    CollectionShare,
-    Document,
-    DocumentPart,
-    EmbeddingIndex,
-)
 from .llms import LanguageModel
 from .memory import HistorySummary, Memory, MemoryExclusion
+from .passages import Chunk, ChunkVector, EmbeddingIndex
 from .processes import ServerProcess
 from .projects import Project, ProjectMember
 from .refetching import Sitemap

@@ -1,10 +1,8 @@
-import asyncio
 import logging
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -15,25 +13,24 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from agents import runs
-from agents.access.names import display_name
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.engine.events import EventType
 from agents.models import Run
 from agents.models.types import LazyText
-from agents.runs import disconnections, pubsub
+from agents.runs import disconnections
 from agents.web import first_frames
-from agents.web.consumers import BadFrame, EventDicts, LiveConsumer, Subject
+from agents.web.consumers import BadFrame, EventDicts, Subject
 from agents.web.presentation.live_run import LiveRunView
 from chat import attachments, fragments, messages
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.messages import message_actions, queue_actions
 from chat.models import ChatSession, Message
-from chat.sessions import presence, rights, temporary
-from chat.sessions.presence import Person, Presence
+from chat.sessions import rights, temporary
 
 from . import run_news
 from .page_state import MAX_PK, Conversation
+from .presence_consumer import PresenceConsumer
 
 logger = logging.getLogger(__name__)
 
@@ -42,17 +39,14 @@ CHROME_EVENTS = {EventType.RUN_FINISHED, EventType.RUN_PAUSED, EventType.APPROVA
 CLOSE_FORBIDDEN = 4403  # for users who had access; for others the chat doesn't exist
 
 
-class ChatConsumer(LiveConsumer):
+class ChatConsumer(PresenceConsumer):
     """One browser tab on one chat."""
 
     is_late = False
-    topic = ""  # set once access is granted
     page = ""
     _opened: Conversation | None = None  # set by begin()
     is_greeted = False
     new_run_frames = ""  # frames for a message sent on this page
-    attending: asyncio.Task[None] | None = None  # only in shared chats
-    shown_present: tuple[Person, ...] = ()
 
     def find_topic(self) -> str | None:
         if not self.is_signed_in():
@@ -357,57 +351,6 @@ class ChatConsumer(LiveConsumer):
             await self.send_error(
                 _("Your permissions in this chat have changed. Reload the page.")
             )
-
-    async def _update_presence(self) -> None:
-        """Announce presence while the chat is shared."""
-        if self.session.is_shared and self.attending is None:
-            self.presence = Presence()
-            self.attending = await self.stack.enter_async_context(self._presence_task())
-        elif not self.session.is_shared and self.attending is not None:
-            self.attending.cancel()
-            self.attending = None
-            await self._show_people(())
-
-    @asynccontextmanager
-    async def _presence_task(self) -> AsyncIterator[asyncio.Task[None]]:
-        saying = self.tasks.create_task(self._announce_loop())
-        try:
-            yield saying
-        finally:
-            saying.cancel()
-            await pubsub.publish(self.topic, "presence.gone", tab=self.tab)
-
-    async def _announce_loop(self) -> None:
-        await self._announce(is_new=True)
-        while True:
-            await asyncio.sleep(presence.HEARTBEAT_SECONDS)
-            await self._announce()
-
-    async def _announce(self, is_new: bool = False) -> None:
-        user = self.scope["user"]
-        about = {"tab": self.tab, "user": user.pk, "name": display_name(user)}
-        await pubsub.publish(self.topic, "presence.here", is_new=is_new, **about)
-
-    async def presence_here(self, notification: dict[str, Any]) -> None:
-        if self.attending is None:
-            return
-        self.presence.here(
-            notification["tab"], Person(notification["user"], notification["name"])
-        )
-        await self._show_people(self.presence.people())
-        if notification["is_new"] and notification["tab"] != self.tab:
-            await self._announce()  # otherwise a newcomer wouldn't see this user for a while
-
-    async def presence_gone(self, notification: dict[str, Any]) -> None:
-        if self.attending is not None:
-            self.presence.remove(notification["tab"])
-            await self._show_people(self.presence.people())
-
-    async def _show_people(self, people: tuple[Person, ...]) -> None:
-        others = tuple(person for person in people if person.pk != self.scope["user"].pk)
-        if others != self.shown_present:
-            self.shown_present = others
-            await self.show(fragments.render_people, others)
 
     async def chats_changed(self, notification: dict[str, Any]) -> None:
         """Update the list, which the user has changed on this page or another one."""

@@ -1,15 +1,7 @@
 """Messages: sent, queued, answered, edited."""
 
-from .submission import (
-    MAX_MESSAGE_BYTES,
-    Page,
-    answer_next,
-    answer_waiting,
-    clean_text,
-    dispatch,
-    save,
-    submit,
-)
+from .dispatching import answer_next, answer_waiting, dispatch
+from .submission import MAX_MESSAGE_BYTES, Page, clean_text, save, submit
 
 __all__ = [
     "MAX_MESSAGE_BYTES",

@@ -18,7 +18,7 @@ from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 from chat.sessions import branches, deletion, rights, session_state
 
-from . import run_factory, submission
+from . import dispatching, run_factory, submission
 from .run_options import RunOptions
 from .submission import Page
 
@@ -104,7 +104,7 @@ async def delete(session: ChatSession, user: User, pk: int | None, *, below: boo
         await pubsub.publish(session.topic, "queue.changed")
     if run is not None:
         await runs.stop(run)
-        await submission.answer_next(session)  # queued messages waited for this run
+        await dispatching.answer_next(session)  # queued messages waited for this run
 
 
 def find_own(session: ChatSession, user: User, pk: int | None) -> Message:

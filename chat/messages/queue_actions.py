@@ -10,7 +10,7 @@ from agents.runs import pubsub
 from chat.models import ChatSession
 from chat.sessions import session_state
 
-from . import queue, submission
+from . import dispatching, queue
 
 
 async def send_now(session: ChatSession, user: User, pk: int | None) -> bool:
@@ -24,7 +24,7 @@ async def send_now(session: ChatSession, user: User, pk: int | None) -> bool:
     if run is not None:
         await runs.stop(run)
     await pubsub.publish(session.topic, "queue.changed")
-    await submission.answer_next(session)
+    await dispatching.answer_next(session)
     return True
 
 

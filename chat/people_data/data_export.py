@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import date
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from django.contrib.auth.models import User
 from django.db.models import Model, Q, QuerySet
@@ -40,6 +40,9 @@ from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareL
 from chat.exports import chat_export, zip_stream
 from chat.exports.zip_stream import File
 from chat.models import Attachment, ChatImport, ChatSession, Filing, Folder, Prompt, PublicLink
+
+# A file's name, its rows and their columns.
+ExportedTable: TypeAlias = tuple[str, QuerySet[Any], tuple[str, ...]]
 
 PAGE_SIZE = 100
 PIECE_BYTES = 256 * 1024
@@ -145,75 +148,80 @@ def _account(user: User) -> dict[str, Any]:
     }
 
 
-def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
+def _tables(user: User) -> Iterable[ExportedTable]:
+    yield from _review_tables(user)
+    yield from _chat_tables(user)
+    yield from _knowledge_tables(user)
+    yield from _account_tables(user)
+
+
+def _review_tables(user: User) -> Iterable[ExportedTable]:
+    """Return what the user said about runs."""
     of_a_run = ("run_id", "step")
     decided = (*of_a_run, "tool", "verdict", "reason", "decided_at")
     links = ("run_id", "level", "made_at", "expires_at", "revoked_at", "opened")
-    published = ("session_id", "level", "made_at", "updated_at", "expires_at", "opened")
-    imported = ("files", "status", "sources", "found", "created_at", "ended_at")
-    times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
-    remembered: tuple[str, ...] = ("id", "project_id", "subject", "kind", "text", "status")
-    remembered += ("source", "run_id", "valid_from", "valid_to", "superseded_by_id")
-    grouped = ("name", "description", "instructions", "created_at")
-    filed = ("session_id", "pinned_at", "archived_at", "folder_id")
-    collected = ("id", "name", "description", "is_open", "created_at", "deleted_at")
-    described = (
-        "id",
-        "collection_id",
-        "title",
-        "source",
-        "url",
-        "mime_type",
-        "size",
-        "added_at",
-        "fetch_interval",
-    )
-    fetched = ("collection_id", "url", "max_pages", "fetch_interval", "fetched_at")
     rated = ("run_id", "is_good", "reason", "comment", "rated_at")
+    viewed = ("name", "query", "columns", "sort")
     return [
-        ("memberships", Membership.objects.filter(user=user), ("topic", "may_write", "since")),
         ("ratings", Rating.objects.filter(user=user), rated),
         ("comments", _authored_by(Comment, user), (*of_a_run, "text", "written_at")),
         ("notes", _authored_by(Note, user), (*of_a_run, "text", "written_at", "edited_at")),
         ("labels", _authored_by(Label, user), (*of_a_run, "name", "put_at")),
         ("approvals", Approval.objects.filter(decided_by=user), decided),
-        (
-            "tool-permissions",
-            ToolGrant.objects.filter(user=user),
-            ("agent_name", "tool_name", "topic", "created_at", "used_at"),
-        ),
         ("share-links", ShareLink.objects.filter(made_by=user), links),
+        ("saved-views", SavedView.objects.filter(user=user), viewed),
+    ]
+
+
+def _chat_tables(user: User) -> Iterable[ExportedTable]:
+    """Return what belongs to chats and projects, besides the messages."""
+    published = ("session_id", "level", "made_at", "updated_at", "expires_at", "opened")
+    imported = ("files", "status", "sources", "found", "created_at", "ended_at")
+    grouped = ("name", "description", "instructions", "created_at")
+    filed = ("session_id", "pinned_at", "archived_at", "folder_id")
+    return [
+        ("memberships", Membership.objects.filter(user=user), ("topic", "may_write", "since")),
         ("public-links", PublicLink.objects.filter(made_by=user), published),
         ("prompts", Prompt.objects.filter(user=user), ("name", "title", "text", "sharing")),
-        ("memories", Memory.objects.present().filter(user=user), remembered),
         ("projects", Project.objects.filter(members__user=user), grouped),
         ("imports", ChatImport.objects.filter(user=user), imported),
-        (
-            "saved-views",
-            SavedView.objects.filter(user=user),
-            ("name", "query", "columns", "sort"),
-        ),
+        ("folders", Folder.objects.filter(user=user), ("name", "order", "created_at")),
+        ("filed-chats", Filing.objects.filter(user=user), filed),
+    ]
+
+
+def _knowledge_tables(user: User) -> Iterable[ExportedTable]:
+    """Return memories, collections and documents."""
+    remembered: tuple[str, ...] = ("id", "project_id", "subject", "kind", "text", "status")
+    remembered += ("source", "run_id", "valid_from", "valid_to", "superseded_by_id")
+    collected = ("id", "name", "description", "is_open", "created_at", "deleted_at")
+    described: tuple[str, ...] = ("id", "collection_id", "title", "source", "url")
+    described += ("mime_type", "size", "added_at", "fetch_interval")
+    fetched = ("collection_id", "url", "max_pages", "fetch_interval", "fetched_at")
+    shared = CollectionShare.objects.filter(user=user)
+    sitemaps = Sitemap.objects.filter(Q(collection__owner=user) | Q(scheduled_by=user))
+    return [
+        ("memories", Memory.objects.present().filter(user=user), remembered),
+        ("collections", Collection.objects.filter(owner=user), collected),
+        ("shared-collections", shared, ("collection_id", "may_edit")),
+        ("documents", personal_data.own_documents(user), described),
+        ("sitemaps", sitemaps, fetched),
+    ]
+
+
+def _account_tables(user: User) -> Iterable[ExportedTable]:
+    """Return sign-ins, permissions, schedules and usage."""
+    allowed = ("agent_name", "tool_name", "topic", "created_at", "used_at")
+    times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
+    return [
+        ("tool-permissions", ToolGrant.objects.filter(user=user), allowed),
         ("schedules", Schedule.objects.filter(user=user), times),
+        ("workflows", _authored_by(WorkflowVersion, user), ("workflow_id", "number", "text")),
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
         ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),
-        ("collections", Collection.objects.filter(owner=user), collected),
-        (
-            "shared-collections",
-            CollectionShare.objects.filter(user=user),
-            ("collection_id", "may_edit"),
-        ),
-        ("documents", personal_data.own_documents(user), described),
-        (
-            "sitemaps",
-            Sitemap.objects.filter(Q(collection__owner=user) | Q(scheduled_by=user)),
-            fetched,
-        ),
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
-        ("folders", Folder.objects.filter(user=user), ("name", "order", "created_at")),
         ("deleted-usage", DeletedUsage.objects.filter(user=user), ("day", "tokens")),
         ("reading-usage", ReadingUsage.objects.filter(user=user), ("model", "cost")),
-        ("filed-chats", Filing.objects.filter(user=user), filed),
-        ("workflows", _authored_by(WorkflowVersion, user), ("workflow_id", "number", "text")),
     ]
 
 

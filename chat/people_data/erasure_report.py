@@ -102,72 +102,53 @@ def _storage_messages() -> dict[str, str]:
 
 
 def plan(user: User) -> ErasurePlan:
+    return ErasurePlan(goes=_what_goes(user), stays=_what_stays(user))
+
+
+def _what_goes(user: User) -> list[ErasureCount]:
     own, messages = ChatSession.objects.filter(user=user), Message.objects.filter(author=user)
     theirs = Run.objects.filter(erasure_scope.runs_filter(user))
-    return ErasurePlan(
-        goes=[
-            ErasureCount(what=_("Chats, including all messages"), count=own.count()),
-            ErasureCount(
-                what=_("of which shared with others"), count=own.filter(is_shared=True).count()
-            ),
-            ErasureCount(
-                what=_("Messages in other users' chats"),
-                count=messages.exclude(session__user=user).count(),
-            ),
-            ErasureCount(what=_("Runs"), count=theirs.count()),
-            ErasureCount(
-                what=_("Steps"), count=AgentStep.objects.filter(run__in=theirs).count()
-            ),
-            ErasureCount(
-                what=_("Events"), count=RunEvent.objects.filter(run__in=theirs).count()
-            ),
-            ErasureCount(
-                what=_("Attachments"),
-                count=RunAttachment.objects.filter(run__in=theirs).count(),
-            ),
-            ErasureCount(
-                what=_("Files attached to messages"),
-                count=Attachment.objects.filter(
-                    Q(user=user) | Q(message__session__in=own)
-                ).count(),
-            ),
-            ErasureCount(what=_("Ratings"), count=Rating.objects.filter(user=user).count()),
-            ErasureCount(what=_("Comments"), count=Comment.objects.filter(author=user).count()),
-            ErasureCount(what=_("Prompts"), count=Prompt.objects.filter(user=user).count()),
-            ErasureCount(
-                what=_("Document collections"),
-                count=Collection.objects.filter(owner=user, deleted_at=None).count(),
-            ),
-            ErasureCount(
-                what=_("Documents"), count=personal_data.erasable_documents(user).count()
-            ),
-            ErasureCount(what=_("Memories"), count=Memory.objects.filter(user=user).count()),
-            ErasureCount(what=_("Projects"), count=Project.objects.filter(owner=user).count()),
-            ErasureCount(what=_("Schedules"), count=Schedule.objects.filter(user=user).count()),
-            ErasureCount(
-                what=_("Folders that MCP servers have for this user and their chats"),
-                count=server_files.count_for_person(user, erasure_scope.own_topics(user)),
-            ),
-        ],
-        stays=[
-            ErasureCount(
-                what=_("Decisions on other users' tool calls"),
-                count=erasure_scope.decisions(user).count(),
-            ),
-            ErasureCount(
-                what=_("Notes on other users' runs"),
-                count=Note.objects.filter(author=user).exclude(run__in=theirs).count(),
-            ),
-            ErasureCount(
-                what=_("Documents added to the installation's collections"),
-                count=personal_data.staying_documents(user).count(),
-            ),
-            ErasureCount(
-                what=_("Audit log entries"),
-                count=AuditEntry.objects.filter(erasure_scope.audit_filter(user)).count(),
-            ),
-        ],
-    )
+    attached = Attachment.objects.filter(Q(user=user) | Q(message__session__in=own))
+    collections = Collection.objects.filter(owner=user, deleted_at=None)
+    folders = server_files.count_for_person(user, erasure_scope.own_topics(user))
+    return [
+        _count(_("Chats, including all messages"), own),
+        _count(_("of which shared with others"), own.filter(is_shared=True)),
+        _count(_("Messages in other users' chats"), messages.exclude(session__user=user)),
+        _count(_("Runs"), theirs),
+        _count(_("Steps"), AgentStep.objects.filter(run__in=theirs)),
+        _count(_("Events"), RunEvent.objects.filter(run__in=theirs)),
+        _count(_("Attachments"), RunAttachment.objects.filter(run__in=theirs)),
+        _count(_("Files attached to messages"), attached),
+        _count(_("Ratings"), Rating.objects.filter(user=user)),
+        _count(_("Comments"), Comment.objects.filter(author=user)),
+        _count(_("Prompts"), Prompt.objects.filter(user=user)),
+        _count(_("Document collections"), collections),
+        _count(_("Documents"), personal_data.erasable_documents(user)),
+        _count(_("Memories"), Memory.objects.filter(user=user)),
+        _count(_("Projects"), Project.objects.filter(owner=user)),
+        _count(_("Schedules"), Schedule.objects.filter(user=user)),
+        ErasureCount(
+            what=_("Folders that MCP servers have for this user and their chats"), count=folders
+        ),
+    ]
+
+
+def _what_stays(user: User) -> list[ErasureCount]:
+    theirs = Run.objects.filter(erasure_scope.runs_filter(user))
+    notes = Note.objects.filter(author=user).exclude(run__in=theirs)
+    added = personal_data.staying_documents(user)
+    logged = AuditEntry.objects.filter(erasure_scope.audit_filter(user))
+    return [
+        _count(_("Decisions on other users' tool calls"), erasure_scope.decisions(user)),
+        _count(_("Notes on other users' runs"), notes),
+        _count(_("Documents added to the installation's collections"), added),
+        _count(_("Audit log entries"), logged),
+    ]
+
+
+def _count(what: str, rows: QuerySet[Any]) -> ErasureCount:
+    return ErasureCount(what=what, count=rows.count())
 
 
 def to_counts(found: Counter) -> list[ErasureCount]:

@@ -9,7 +9,7 @@ from agents import knowledge
 from agents.catalog.agent_factory import search_tools
 from agents.knowledge import scope
 from agents.models import Agent, Collection, CollectionShare, Membership, Run
-from agents.models.knowledge import MANAGE_PERMISSION
+from agents.models.collections import MANAGE_PERMISSION
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 

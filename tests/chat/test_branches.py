@@ -108,7 +108,7 @@ def test_queued_messages_follow_each_other_on_their_branch(chat):
 
     for _ in range(2):
         Run.objects.filter(status__in=Run.LIVE).update(status="completed")
-        messages.submission._claim_next(chat)
+        messages.dispatching._claim_next(chat)
 
     texts = [Message.objects.get(pk=pk).text for pk in branches.visible_path(chat, chat.user)]
     assert texts == ["First", "Live", "One", "Two"]

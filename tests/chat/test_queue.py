@@ -98,14 +98,14 @@ async def test_queued_messages_are_answered_in_order_one_at_a_time(chat, model):
 
 
 async def test_a_queued_message_is_saved_before_the_page_is_notified(chat, model, monkeypatch):
-    publish, kept = messages.submission.pubsub.publish, []
+    publish, kept = messages.dispatching.pubsub.publish, []
 
     async def noting(topic, kind, **facts):
         kept.append((kind, await Message.objects.queued().acount()))
         await publish(topic, kind, **facts)
 
     await send_messages(chat, "one")
-    monkeypatch.setattr(messages.submission.pubsub, "publish", noting)
+    monkeypatch.setattr(messages.dispatching.pubsub, "publish", noting)
     await send_messages(chat, "two")
 
     assert ("queue.changed", 1) in kept
@@ -324,7 +324,7 @@ async def test_a_queued_message_is_started_once_by_any_process(chat, model):
     await send_messages(chat, "one", "two", "three")
     await sync_to_async(Run.objects.update)(status="stopped")
 
-    begin = database_sync_to_async(messages.submission._claim_next, thread_sensitive=False)
+    begin = database_sync_to_async(messages.dispatching._claim_next, thread_sensitive=False)
     begun = await asyncio.gather(*(begin(chat) for _ in range(8)))
 
     assert [m.text for m in begun if m is not None] == ["two"]

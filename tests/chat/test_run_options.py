@@ -156,7 +156,7 @@ def test_a_queued_message_keeps_what_was_chosen_with_it(chat, person, models):
     assert queued.is_queued
 
     Run.objects.filter(pk=first.run.pk).update(status="completed")
-    started = messages.submission._claim_next(chat)
+    started = messages.dispatching._claim_next(chat)
 
     assert (started.text, started.run.model) == ("Two", "fast")
 

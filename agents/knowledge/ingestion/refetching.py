@@ -89,7 +89,7 @@ def fetch_due(now: datetime) -> int:
 
 
 def _claim(target: Document | Sitemap, now: datetime) -> bool:
-    """Set the next time; return False if another process was faster or nobody has the right."""
+    """Set the next time; return False if another process was faster or the user lost access."""
     user = target.scheduled_by
     editable = Collection.objects.editable_by(user) if user else Collection.objects.none()
     values: dict[str, Any] = {

@@ -2,7 +2,7 @@
 
 Each process has its own copy of the active index, in blocks. Before a search, new rows are
 read. Which documents are in scope is read from the database for every search, so that rights
-and deletions count at once. Passages that were replaced are noticed by whoever looks them up.
+and deletions count at once. If a hit was replaced since, the search reads the vectors again.
 """
 
 import time

@@ -16,7 +16,7 @@ from agents.access.requests import UserRequest
 from agents.db.sanitize import sanitize_text
 from agents.knowledge.ingestion import MAX_PAGES
 from agents.models import Collection, Document
-from agents.models.knowledge import MANAGE_PERMISSION
+from agents.models.collections import MANAGE_PERMISSION
 
 from .. import deletion, events, listing, passages, uploads
 

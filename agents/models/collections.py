@@ -1,0 +1,168 @@
+"""Collections of documents, and who can read them."""
+
+from typing import Self
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from .access import Membership
+from .types import AnyUser
+
+# Who has it manages the collections of the installation.
+MANAGE_PERMISSION = "agents.change_collection"
+OF_INSTALLATION = models.Q(owner=None, topic="")
+
+
+class CollectionQuerySet(models.QuerySet["Collection"]):
+    def for_user(self, user: AnyUser) -> Self:
+        """Return what this user can search, and whose documents they can open."""
+        if not user.pk or not user.is_active:
+            return self.none()
+        return self.visible_to(user.pk, is_manager=user.has_perm(MANAGE_PERMISSION))
+
+    def visible_to(self, user: int, *, is_manager: bool) -> Self:
+        """Return what an active user can read, by their id."""
+        may = (
+            models.Q(owner=user)
+            | models.Q(is_open=True)
+            | models.Q(groups__in=Group.objects.filter(user=user).order_by().values("pk"))
+            | models.Q(shares__user=user)
+            | models.Q(topic__in=Membership.objects.filter(user=user).values("topic"))
+        )
+        if is_manager:
+            may |= OF_INSTALLATION
+        return self.filter(may, deleted_at=None).distinct()
+
+    def editable_by(self, user: AnyUser) -> Self:
+        """Return collections to which this user can add documents."""
+        if not user.pk or not user.is_active:
+            return self.none()
+        may = models.Q(owner=user.pk) | models.Q(shares__user=user.pk, shares__may_edit=True)
+        writable = Membership.objects.filter(user=user.pk, may_write=True)
+        may |= models.Q(topic__in=writable.values("topic"))
+        if user.has_perm(MANAGE_PERMISSION):
+            may |= OF_INSTALLATION
+        return self.filter(may, deleted_at=None).distinct()
+
+    def managed_by(self, user: AnyUser) -> Self:
+        """Return collections that this user can rename, share and delete."""
+        if not user.pk or not user.is_active:
+            return self.none()
+        may = models.Q(owner=user.pk, topic="")
+        if user.has_perm(MANAGE_PERMISSION):
+            may |= OF_INSTALLATION
+        return self.filter(may, deleted_at=None)
+
+    def library(self) -> Self:
+        """Return collections that belong to no chat or project."""
+        return self.filter(topic="")
+
+
+class Collection(models.Model):
+    """Documents that are searched together and have the same readers.
+
+    Without an owner it belongs to the installation, and administrators manage it. With a topic,
+    it belongs to one chat or project, and its members read it.
+    """
+
+    name = models.CharField(_("name"), max_length=80)
+    description = models.CharField(
+        _("description"),
+        max_length=300,
+        blank=True,
+        help_text=_("What agents can find here. They read this to decide where to search."),
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="collections",
+        help_text=_("Empty: it belongs to the installation."),
+    )
+    topic = models.CharField(_("topic"), max_length=80, blank=True, editable=False)
+    is_open = models.BooleanField(
+        _("open to everyone"),
+        default=False,
+        help_text=_("Every signed-in user can search it and open its documents."),
+    )
+    groups = models.ManyToManyField(
+        Group,
+        verbose_name=_("groups"),
+        blank=True,
+        related_name="+",
+        help_text=_("Members of these groups can search it and open its documents."),
+    )
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    deleted_at = models.DateTimeField(
+        _("deleted"),
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("Invisible since then; it can be restored for a moment."),
+    )
+    deleted_from = models.ForeignKey(
+        "self",
+        verbose_name=_("deleted from"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="removals",
+        help_text=_("The collection from which these documents were deleted together."),
+    )
+
+    objects = CollectionQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("collection")
+        verbose_name_plural = _("collections")
+        ordering = ["name", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["topic"],
+                condition=~models.Q(topic=""),
+                name="one_collection_a_topic",
+            ),
+            models.UniqueConstraint(
+                fields=["name"],
+                condition=models.Q(topic="", owner=None, deleted_at=None),
+                name="one_collection_a_name",
+                violation_error_message=_("A collection with this name already exists."),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CollectionShare(models.Model):
+    """A user with whom a collection is shared by name."""
+
+    collection = models.ForeignKey(
+        Collection,
+        verbose_name=_("collection"),
+        on_delete=models.CASCADE,
+        related_name="shares",
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        related_name="collection_shares",
+    )
+    may_edit = models.BooleanField(_("edit access"), default=False)
+
+    class Meta:
+        verbose_name = _("collection access")
+        verbose_name_plural = _("collection access")
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "user"], name="one_share_a_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.collection} {self.user}"

@@ -1,0 +1,75 @@
+"""Announces the users who are on the page of a shared chat."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from agents.access.names import display_name
+from agents.runs import pubsub
+from agents.web.consumers import LiveConsumer
+from chat import fragments
+from chat.models import ChatSession
+from chat.sessions import presence
+from chat.sessions.presence import Person, Presence
+
+
+class PresenceConsumer(LiveConsumer):
+    """A page whose user is visible to others, while its chat is shared."""
+
+    session: ChatSession
+    topic = ""  # set once access is granted
+    tab: str
+    attending: asyncio.Task[None] | None = None  # only in shared chats
+    shown_present: tuple[Person, ...] = ()
+
+    async def _update_presence(self) -> None:
+        """Announce presence while the chat is shared."""
+        if self.session.is_shared and self.attending is None:
+            self.presence = Presence()
+            self.attending = await self.stack.enter_async_context(self._presence_task())
+        elif not self.session.is_shared and self.attending is not None:
+            self.attending.cancel()
+            self.attending = None
+            await self._show_people(())
+
+    @asynccontextmanager
+    async def _presence_task(self) -> AsyncIterator[asyncio.Task[None]]:
+        saying = self.tasks.create_task(self._announce_loop())
+        try:
+            yield saying
+        finally:
+            saying.cancel()
+            await pubsub.publish(self.topic, "presence.gone", tab=self.tab)
+
+    async def _announce_loop(self) -> None:
+        await self._announce(is_new=True)
+        while True:
+            await asyncio.sleep(presence.HEARTBEAT_SECONDS)
+            await self._announce()
+
+    async def _announce(self, is_new: bool = False) -> None:
+        user = self.scope["user"]
+        about = {"tab": self.tab, "user": user.pk, "name": display_name(user)}
+        await pubsub.publish(self.topic, "presence.here", is_new=is_new, **about)
+
+    async def presence_here(self, notification: dict[str, Any]) -> None:
+        if self.attending is None:
+            return
+        self.presence.here(
+            notification["tab"], Person(notification["user"], notification["name"])
+        )
+        await self._show_people(self.presence.people())
+        if notification["is_new"] and notification["tab"] != self.tab:
+            await self._announce()  # otherwise a newcomer wouldn't see this user for a while
+
+    async def presence_gone(self, notification: dict[str, Any]) -> None:
+        if self.attending is not None:
+            self.presence.remove(notification["tab"])
+            await self._show_people(self.presence.people())
+
+    async def _show_people(self, people: tuple[Person, ...]) -> None:
+        others = tuple(person for person in people if person.pk != self.scope["user"].pk)
+        if others != self.shown_present:
+            self.shown_present = others
+            await self.show(fragments.render_people, others)
