@@ -2,6 +2,7 @@ from typing import Any, cast
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
@@ -42,6 +43,13 @@ class Console(admin.AdminSite):
         from agents.console import navigation
 
         return [*navigation.urls(self), *super().get_urls()]
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Add the menu's description of the current page."""
+        context = super().each_context(request)
+        entries = (entry for part in context["available_apps"] for entry in part["models"])
+        about = next((entry.get("about") for entry in entries if entry.get("is_here")), "")
+        return {**context, "home_url": reverse("admin:index"), "about": about}
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
         from agents.console.lookups import DeclaredAutocomplete

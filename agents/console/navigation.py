@@ -1,12 +1,13 @@
 """The console's menu, ordered by an administrator's tasks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
-from django.urls import URLPattern, reverse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
@@ -42,35 +43,48 @@ class MenuSection:
 
     key: str
     name: str | Promise
+    icon: str
     rows: Mapping[str, str | Promise]
     pages: tuple[ConsolePage, ...] = ()
 
 
 MENU = (
     MenuSection(
-        key="answers",
-        name=_("Agents & models"),
+        key="agents",
+        name=_("Agents & tools"),
+        icon="tool",
         rows={
             "agents.Agent": _("Instructions, model, tools and limits of each agent."),
             "agents.LanguageModel": _("API key, prices and limits of each model."),
             "agents.ToolRegistration": _("What agents can use, and what requires approval."),
             "agents.McpServer": _("Connect more tools over MCP."),
-            "agents.Collection": _("Documents for everyone, or for some groups."),
-            "agents.Document": _("Documents the search tool uses."),
             "agents.Workflow": _("Plans with fixed steps that run the same way every time."),
             "agents.Schedule": _("When workflows start automatically."),
         },
+        pages=(
+            ConsolePage(
+                name=_("Circuit breakers"),
+                about=_("Models and tools that are paused because they keep failing."),
+                view="admin:agents_circuits",
+                permission="agents.change_agent",
+            ),
+        ),
     ),
     MenuSection(
-        key="rules",
-        name=_("Access & safety"),
+        key="knowledge",
+        name=_("Knowledge"),
+        icon="book",
         rows={
-            "agents.GuardrailPattern": _("Patterns that warn about, mask or block text."),
-            "auth.User": _("Who can sign in, and what they can do."),
-            "auth.Group": _("Users with the same permissions or role."),
-            "agents.ReviewScope": _("Which runs each reviewer can see."),
+            "agents.Document": _("Documents the search tool uses."),
+            "agents.Collection": _("Documents for everyone, or for some groups."),
             "agents.MemoryExclusion": _("Groups for which agents remember nothing."),
         },
+    ),
+    MenuSection(
+        key="safety",
+        name=_("Safety"),
+        icon="guardrail",
+        rows={"agents.GuardrailPattern": _("Patterns that warn about, mask or block text.")},
         pages=(
             ConsolePage(
                 name=_("Prebuilt patterns"),
@@ -87,19 +101,48 @@ MENU = (
         ),
     ),
     MenuSection(
-        key="happened",
-        name=_("Activity"),
+        key="people",
+        name=_("People & access"),
+        icon="people",
         rows={
-            "agents.AuditEntry": _("Who did what, and who viewed whose data."),
-            "agents.Run": _("Every run and its result."),
-            "agents.Approval": _("Approval requests and decisions."),
-            "chat.ChatSession": _("All chats."),
-            "review.Example": _("Saved questions with expected answers, for repeated testing."),
+            "auth.User": _("Who can sign in, and what they can do."),
+            "auth.Group": _("Users with the same permissions or role."),
+            "agents.ReviewScope": _("Which runs each reviewer can see."),
         },
     ),
     MenuSection(
-        key="operation",
+        key="activity",
+        name=_("Activity"),
+        icon="trace",
+        rows={
+            "review.Example": _("Saved questions with expected answers, for repeated testing."),
+            "agents.AuditEntry": _("Who did what, and who viewed whose data."),
+        },
+        pages=(
+            ConsolePage(
+                name=_("Runs"),
+                about=_("Every run and its result, step by step."),
+                view="trace:list",
+                permission="agents.view_run",
+            ),
+            ConsolePage(
+                name=_("Approvals"),
+                about=_("Requests that wait for a decision."),
+                view="runs:approvals",
+                permission="agents.view_approval",
+            ),
+            ConsolePage(
+                name=_("Review"),
+                about=_("Runs that were flagged, and what reviewers said."),
+                view="trace:review",
+                permission="agents.review_runs",
+            ),
+        ),
+    ),
+    MenuSection(
+        key="system",
         name=_("System"),
+        icon="settings",
         rows={},
         pages=(
             ConsolePage(
@@ -107,12 +150,6 @@ MENU = (
                 about=_("Current status, and how to fix problems."),
                 view="admin:agents_health",
                 permission="agents.view_serverprocess",
-            ),
-            ConsolePage(
-                name=_("Circuit breakers"),
-                about=_("Models and tools that are paused because they keep failing."),
-                view="admin:agents_circuits",
-                permission="agents.change_agent",
             ),
             ConsolePage(
                 name=_("Configuration"),
@@ -123,43 +160,80 @@ MENU = (
         ),
     ),
 )
-OTHER_SECTION = MenuSection(key="rows", name=_("Raw data"), rows={})
+RAW_DATA = _("Raw data")
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
     """Return the URLs of our own pages."""
-    return [*health.urls(site), *circuit_breakers.urls(site), *configuration.urls(site)]
+    raw = path("raw-data/", site.admin_view(_raw_data_view(site)), name="raw_data")
+    return [
+        raw,
+        *health.urls(site),
+        *circuit_breakers.urls(site),
+        *configuration.urls(site),
+    ]
 
 
 def build_menu(apps: list[Entry], request: HttpRequest) -> list[Entry]:
     """Return everything this user can open, under our headings instead of Django's apps."""
-    models = {_model_label(entry): entry for app in apps for entry in app["models"]}
+    models = _entries_by_label(apps)
     parts = [
         _section_entry(part, [*_pop_entries(part, models), *_page_entries(part, request)])
         for part in MENU
     ]
-    parts = [
-        part
-        for part in [*parts, _section_entry(OTHER_SECTION, [*models.values()])]
-        if part["models"]
-    ]
-    _mark_current([entry for part in parts for entry in part["models"]], request.path)
+    if models:
+        parts[-1]["models"].append(_raw_data_entry(models.values(), request.path))
+    parts = [part for part in parts if part["models"]]
+    _mark_current(parts, request.path)
     return parts
 
 
-def _mark_current(entries: list[Entry], path: str) -> None:
-    """Mark the current entry: of nested URLs, the longest match."""
-    around = [entry for entry in entries if path.startswith(entry["admin_url"] or path + "/")]
-    for entry in sorted(around, key=lambda entry: len(entry["admin_url"]))[-1:]:
-        entry["is_here"] = True
+def raw_tables(apps: list[Entry]) -> list[Entry]:
+    """Return the tables that have no page of their own in the menu."""
+    models = _entries_by_label(apps)
+    for part in MENU:
+        list(_pop_entries(part, models))
+    return sorted(models.values(), key=lambda entry: str(entry["name"]))
 
 
-def _model_label(entry: Entry) -> str:
-    return entry["model"]._meta.label
+def _raw_data_view(site: admin.AdminSite) -> Callable[[HttpRequest], HttpResponse]:
+    def raw_data(request: HttpRequest) -> HttpResponse:
+        """List the tables behind the product; their pages are read-only."""
+        # Not through the site, which would order them for the menu.
+        apps = [{"models": app["models"]} for app in site._build_app_dict(request).values()]
+        tables = raw_tables(apps)
+        context = {**site.each_context(request), "title": RAW_DATA, "tables": tables}
+        return render(request, "admin/raw_data.html", context)
+
+    return raw_data
+
+
+def _raw_data_entry(tables: Iterable[Entry], here: str) -> Entry:
+    """Return the menu's entry of the page that lists the tables; it is current on each."""
+    address = reverse("admin:raw_data")
+    is_below = any(here.startswith(table["admin_url"] or here + "/") for table in tables)
+    return {"name": RAW_DATA, "admin_url": address, "object_name": "raw", "is_below": is_below}
+
+
+def _mark_current(parts: list[Entry], here: str) -> None:
+    """Mark the current entry and its section: of nested URLs, the longest match."""
+    entries = [(part, entry) for part in parts for entry in part["models"]]
+    around = [
+        (part, entry)
+        for part, entry in entries
+        if entry.get("is_below") or here.startswith(entry["admin_url"] or here + "/")
+    ]
+    for part, entry in sorted(around, key=lambda found: len(found[1]["admin_url"]))[-1:]:
+        part["is_here"] = entry["is_here"] = True
+    if not around and parts:
+        parts[0]["is_open"] = True
+
+
+def _entries_by_label(apps: list[Entry]) -> dict[str, Entry]:
+    return {entry["model"]._meta.label: entry for app in apps for entry in app["models"]}
 
 
 def _pop_entries(part: MenuSection, models: dict[str, Entry]) -> Iterator[Entry]:
-    """Yield the models of this section; unassigned ones come last, so none is missing."""
     for label, about in part.rows.items():
         if entry := models.pop(label, None):
             yield {**entry, "name": capfirst(entry["name"]), "about": about}
@@ -171,4 +245,10 @@ def _page_entries(part: MenuSection, request: HttpRequest) -> list[Entry]:
 
 def _section_entry(part: MenuSection, entries: list[Entry]) -> Entry:
     address = f"{reverse('admin:index')}#{part.key}"
-    return {"app_label": part.key, "name": part.name, "app_url": address, "models": entries}
+    return {
+        "app_label": part.key,
+        "name": part.name,
+        "icon": part.icon,
+        "app_url": address,
+        "models": entries,
+    }
