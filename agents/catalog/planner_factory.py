@@ -230,6 +230,26 @@ def _build_planner(
     )
 
 
+def build_judge(
+    name: str, max_tokens: int, pseudonymizer: Pseudonymizer | None = None
+) -> ReActPlanner:
+    """Build a planner that asks a model once, outside of any agent."""
+    setup = find_setup(name)
+    row, own = setup.row, setup.row.parameters if setup.row else {}
+    parameters = {} if name == DEMO or setup.why else {**own, "max_tokens": max_tokens}
+    return ReActPlanner(
+        build_llm(setup),
+        name,
+        parameters=tuning.tune(row.model if row else name, parameters, "", 0.0)
+        if parameters
+        else {},
+        deadlines=_deadlines(),
+        count_tokens=tokens.count,
+        rate_limiter=_rate_limiter(row) if row else None,
+        pseudonymizer=pseudonymizer,
+    )
+
+
 def context_window(agent: Agent, model: str = "") -> int:
     """Return the context window of the agent's model, or of another one, in tokens."""
     name = model or model_name(agent)

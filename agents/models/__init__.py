@@ -9,7 +9,7 @@ from .documents import Document, DocumentPart
 from .events import RunEvent
 from .files import StoredFile
 from .grants import ToolGrant
-from .guardrails import GuardrailHit, GuardrailPattern, GuardrailVerdict
+from .guardrails import GuardrailHit, GuardrailPattern, GuardrailUsage, GuardrailVerdict
 from .llms import LanguageModel
 from .memory import HistorySummary, Memory, MemoryExclusion
 from .passages import Chunk, ChunkVector, EmbeddingIndex
@@ -44,6 +44,7 @@ __all__ = [
     "EmbeddingIndex",
     "GuardrailHit",
     "GuardrailPattern",
+    "GuardrailUsage",
     "GuardrailVerdict",
     "HiddenTopic",
     "HistorySummary",

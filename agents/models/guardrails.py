@@ -1,9 +1,10 @@
-"""Guardrail patterns, their hits, and verdicts on them."""
+"""Guardrails (patterns and model checks), their hits, and verdicts on them."""
 
 from typing import Any, Self
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
@@ -44,10 +45,25 @@ class GuardrailPattern(models.Model):
         MASK = "mask", _("Mask")
         BLOCK = "block", _("Block")
 
+    class Kind(models.TextChoices):
+        PATTERN = "pattern", _("Pattern")
+        MODEL = "model", _("Model check")
+
+    class Failure(models.TextChoices):
+        ALLOW = "allow", _("Allow the text, and note that it wasn't checked")
+        BLOCK = "block", _("Block the text")
+
     name = models.CharField(_("name"), max_length=80, unique=True)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind, default=Kind.PATTERN)
+    position = models.PositiveIntegerField(
+        _("position"),
+        default=0,
+        help_text=_("Rules are checked from the lowest to the highest."),
+    )
     pattern = models.CharField(
         _("pattern"),
         max_length=1000,
+        blank=True,
         help_text=_("RE2 regular expression. Start with (?i) to ignore case."),
     )
     stage = models.CharField(
@@ -83,17 +99,102 @@ class GuardrailPattern(models.Model):
     )
     enabled = models.BooleanField(_("enabled"), default=True)
 
+    # Of a model check
+    model = models.CharField(
+        _("model"),
+        max_length=200,
+        blank=True,
+        help_text=_("Answers whether a text breaks the rule. A small, fast model is enough."),
+    )
+    rubric = models.TextField(
+        _("rule for the model"),
+        blank=True,
+        max_length=8_000,
+        help_text=_(
+            "What counts as a violation, in plain words. Examples make it more reliable."
+        ),
+    )
+    threshold = models.PositiveSmallIntegerField(
+        _("min confidence (%)"),
+        default=50,
+        validators=[MaxValueValidator(100)],
+        help_text=_("A violation counts from this confidence. 0 counts every one."),
+    )
+    on_failure = models.CharField(
+        _("if the check fails"),
+        max_length=10,
+        choices=Failure,
+        default=Failure.ALLOW,
+        help_text=_("On an error, a timeout, an invalid reply or a reached limit."),
+    )
+    max_calls = models.PositiveIntegerField(
+        _("max calls per run"),
+        default=20,
+        validators=[MinValueValidator(1), MaxValueValidator(1_000)],
+    )
+    max_daily_cost = models.FloatField(
+        _("max cost per day (USD)"),
+        null=True,
+        blank=True,
+        default=5.0,
+        validators=[MinValueValidator(0)],
+        help_text=_("Empty: no limit. Calls of a model without a price count as $0."),
+    )
+    max_call_tokens = models.PositiveIntegerField(
+        _("max tokens per call"),
+        default=8_000,
+        validators=[MinValueValidator(100), MaxValueValidator(1_000_000)],
+        help_text=_("A longer text isn't sent, and counts as a failed check."),
+    )
+    timeout = models.PositiveIntegerField(
+        _("timeout (seconds)"),
+        default=20,
+        validators=[MinValueValidator(1), MaxValueValidator(120)],
+    )
+
     objects = GuardrailPatternQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("guardrail pattern")
-        verbose_name_plural = _("guardrail patterns")
-        ordering = ["name"]
+        verbose_name = _("guardrail")
+        verbose_name_plural = _("guardrails")
+        ordering = ["position", "pk"]
 
     def __str__(self) -> str:
         return self.name
 
+    def save(self, *args: Any, **options: Any) -> None:
+        """Add a new rule at the end of the list."""
+        if self._state.adding and not self.position:
+            last = GuardrailPattern.objects.aggregate(most=models.Max("position"))["most"]
+            self.position = (last or 0) + 1
+        super().save(*args, **options)
+
+    @property
+    def is_model_check(self) -> bool:
+        return self.kind == self.Kind.MODEL
+
     def clean(self) -> None:
+        if self.is_model_check:
+            self._clean_model_check()
+        else:
+            self._clean_pattern()
+
+    def _clean_model_check(self) -> None:
+        problems: dict[str, str] = {}
+        if not self.model:
+            problems["model"] = gettext("Choose a model.")
+        if not self.rubric.strip():
+            problems["rubric"] = gettext("Describe what counts as a violation.")
+        if self.action not in {self.Action.WARN, self.Action.BLOCK}:
+            problems["action"] = gettext("A model check can only warn or block.")
+        if self.stage == self.Stage.TOOL_INPUT:
+            problems["stage"] = gettext("Only patterns check tool input.")
+        if problems:
+            raise ValidationError(problems)
+
+    def _clean_pattern(self) -> None:
+        if not self.pattern:
+            raise ValidationError({"pattern": gettext("Enter a pattern.")})
         try:
             try_pattern(self.pattern)
         except BadPattern as error:
@@ -111,6 +212,29 @@ def _disable_orphaned(
     others = GuardrailPattern.agents.through.objects.exclude(agent__in=gone)
     alone = GuardrailPattern.objects.filter(pk__in=theirs)
     alone.exclude(pk__in=others.values("guardrailpattern")).update(enabled=False)
+
+
+class GuardrailUsage(models.Model):
+    """What a model check used on one day."""
+
+    pattern = models.ForeignKey(GuardrailPattern, models.CASCADE, related_name="usage")
+    day = models.DateField(_("day"))
+    calls = models.PositiveIntegerField(_("calls"), default=0)
+    failures = models.PositiveIntegerField(_("failed calls"), default=0)
+    tokens = models.PositiveIntegerField(_("tokens"), default=0)
+    cost = models.FloatField(_("cost"), default=0.0)
+
+    class Meta:
+        verbose_name = _("guardrail usage")
+        verbose_name_plural = _("guardrail usage")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pattern", "day"], name="usage_of_a_guardrail_a_day"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pattern_id} {self.day}"
 
 
 class GuardrailHitQuerySet(models.QuerySet["GuardrailHit"]):
@@ -145,7 +269,10 @@ class GuardrailHit(models.Model):
     class Meta:
         verbose_name = _("guardrail hit")
         verbose_name_plural = _("guardrail hits")
-        indexes = [models.Index(fields=["pattern", "id"], name="hits_of_a_pattern")]
+        indexes = [
+            models.Index(fields=["pattern", "id"], name="hits_of_a_pattern"),
+            models.Index(fields=["at"], name="hits_by_time"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.run_id}/{self.step}"

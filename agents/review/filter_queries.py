@@ -18,6 +18,7 @@ from agents.runs.projection import search_tag
 from .filter_values import NamePattern, Range
 
 LIVE, NONE, ANY = "live", "none", "any"
+HIT_ACTIONS = ("block", "mask", "warn", "observe")  # not a model check that found nothing
 ToQuery = Callable[[Any], Q]
 FAILED = AgentStep.Status.FAILED.value
 RELATED_ROWS = {
@@ -147,7 +148,7 @@ def by_tool(pattern: NamePattern) -> Q:
 def by_guardrail(name: str) -> Q:
     kind = AgentStep.Kind.GUARDRAIL
     if name == ANY:
-        return _step_filter(kind, kind=kind)
+        return _step_filter(kind, kind=kind, action__in=HIT_ACTIONS)
     return _step_filter(search_tag(kind, name), kind=kind, action=name)
 
 

@@ -31,6 +31,7 @@ from agents.models import (
     Approval,
     Chunk,
     DocumentPart,
+    GuardrailPattern,
     HistorySummary,
     Memory,
     Project,
@@ -97,6 +98,7 @@ CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Agent: ("description", "instructions", "example_questions"),
     AgentVersion: ("snapshot",),
     WorkflowVersion: ("text",),
+    GuardrailPattern: ("rubric",),
     Chunk: ("text",),
     DocumentPart: ("text",),
 }

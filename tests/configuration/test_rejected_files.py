@@ -136,7 +136,7 @@ def test_each_kind_needs_its_change_permission(agent, person):
 
     assert only_problem(text, clerk) == (
         4,
-        "You don't have permission to change guardrail patterns.",
+        "You don't have permission to change guardrails.",
     )
     person = may(person, "change_guardrailpattern")
     assert only_problem(text, person) == (5, "You don't have permission to add this.")

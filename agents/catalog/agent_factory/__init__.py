@@ -3,7 +3,8 @@
 from .circuits import CIRCUITS
 from .defaults import default_agent, default_candidates_for
 from .errors import AgentForbidden, NoAgentAvailable
-from .guardrails import build_guardrails, guardrail_names, inspect_input
+from .guardrails import build_guardrails, guardrail_names, inspect_input, pattern_from
+from .model_checks import build_check, cost_today
 from .personal_data import personal_data_policy
 from .plain_replies import PlainModel, load_model
 from .relations import DRAFT_KEY, tool_names
@@ -18,12 +19,15 @@ __all__ = [
     "PlainModel",
     "load_model",
     "build",
+    "build_check",
     "build_guardrails",
+    "cost_today",
     "default_agent",
     "default_candidates_for",
     "dry_run",
     "guardrail_names",
     "inspect_input",
+    "pattern_from",
     "personal_data_policy",
     "resume",
     "start",

@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.access import permissions
 from agents.access.permissions import Restrictions
+from agents.engine.guardrails import ModelChecks
 from agents.engine.loop import AskPersonTool
 from agents.engine.planner import ReActPlanner
 from agents.engine.plans import ExecutionPlan, read_definition
@@ -28,6 +29,7 @@ from .. import (
 from . import search_tools
 from .errors import AgentForbidden, NoAgentAvailable
 from .guardrails import active_patterns, guardrails_from
+from .model_checks import build_checks
 from .personal_data import pseudonymizer_for
 from .relations import (
     draft_relations,
@@ -59,6 +61,7 @@ class AgentConfig:
     notes: tuple[dict[str, Any], ...] = ()  # about what the instructions contain
     memories: tuple[Candidate, ...] = ()  # that may fit the question
     request: Request | None = None  # what the user asked to remember
+    checks: ModelChecks = field(default_factory=ModelChecks)
 
 
 def load_team(run: Run) -> list[AgentConfig]:
@@ -94,17 +97,20 @@ def load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConfi
     agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed.agents)
     sub_agents = [one for one in agents if one.name in agent_names or one.role_names & roles]
     agent, pseudonymizer = _apply_overrides(run.agent, run.overrides), Pseudonymizer()
+    hidden, patterns = (
+        pseudonymizer_for(run, agent, pseudonymizer),
+        active_patterns(run, agent),
+    )
     parts = AgentConfig(
         agent,
-        planner_factory.build_planners(
-            agent, run.model, run, pseudonymizer_for(run, agent, pseudonymizer)
-        ),
+        planner_factory.build_planners(agent, run.model, run, hidden),
         tools,
         tool_factory.build_tools(tools),
-        active_patterns(run, agent),
+        patterns,
         sub_agents,
         is_rerun=run.is_rerun and not run.is_continuation,
         limits=tool_limits(tool_links(agent.pk)),
+        checks=build_checks(patterns, hidden),
     )
     return parts, plan, _load_reachable(run, list(sub_agents), closed, pseudonymizer)
 
@@ -148,11 +154,9 @@ def _load_config(
     for person in (tool for tool in own if isinstance(tool, AskPersonTool)):
         person.experts = experts
         person.asker_approves = agent.asker_approves_questions
+    hidden = pseudonymizer_for(run, agent, pseudonymizer)
     planners = planner_factory.build_planners(
-        agent,
-        run.model if is_first else planner_factory.model_name(agent),
-        run,
-        pseudonymizer_for(run, agent, pseudonymizer),
+        agent, run.model if is_first else planner_factory.model_name(agent), run, hidden
     )
     patterns = active_patterns(run, agent)
     rules = cache(partial(guardrails_from, agent, patterns))  # built only if needed
@@ -176,6 +180,7 @@ def _load_config(
         limits=tool_limits(links),
         memories=tuple(find_candidates(run, agent)) if is_first else (),
         request=save_requested(run, agent, rules) if is_first else None,
+        checks=build_checks(patterns, hidden),
     )
 
 

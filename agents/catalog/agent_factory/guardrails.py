@@ -6,7 +6,14 @@ from typing import cast
 from django.db.models import QuerySet
 
 from agents.db.compiled_queries import compiled_query
-from agents.engine.guardrails import GuardrailAction, Guardrails, Inspection, Pattern, Stage
+from agents.engine.guardrails import (
+    GuardrailAction,
+    Guardrails,
+    Inspection,
+    ModelChecks,
+    Pattern,
+    Stage,
+)
 from agents.llm import tokens
 from agents.models import Agent, GuardrailPattern, Run
 
@@ -36,19 +43,26 @@ def build_guardrails(agent: Agent) -> Guardrails:
     return guardrails_from(agent, _patterns(agent.pk))
 
 
-def guardrails_from(agent: Agent, rows: Iterable[GuardrailPattern]) -> Guardrails:
-    patterns = [
-        Pattern(
-            pattern=row.pattern,
-            name=row.name,
-            stage=cast(Stage, row.stage),
-            action=GuardrailAction(row.action),
-            message=row.message,
-            is_observed=row.is_observed,
-            id=row.pk,
-        )
-        for row in rows
-    ]
+def guardrails_from(
+    agent: Agent, rows: Iterable[GuardrailPattern], checks: ModelChecks | None = None
+) -> Guardrails:
+    """Return the guardrails; model checks only apply in a run."""
     return Guardrails(
-        agent.max_input_tokens, agent.max_output_tokens, patterns, count_tokens=tokens.count
+        agent.max_input_tokens,
+        agent.max_output_tokens,
+        [pattern_from(row) for row in rows if not row.is_model_check],
+        count_tokens=tokens.count,
+        model_checks=checks,
+    )
+
+
+def pattern_from(row: GuardrailPattern) -> Pattern:
+    return Pattern(
+        pattern=row.pattern,
+        name=row.name,
+        stage=cast(Stage, row.stage),
+        action=GuardrailAction(row.action),
+        message=row.message,
+        is_observed=row.is_observed,
+        id=row.pk,
     )

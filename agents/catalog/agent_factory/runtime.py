@@ -1,5 +1,6 @@
 """Builds the engine's agents, workflows and panels from their configuration."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -87,8 +88,10 @@ async def _build_team(
 ) -> dict[str, AgentRuntime]:
     """Build the agents; with `run`, its user's standing approvals apply."""
     team: dict[str, AgentRuntime] = {}
+    judge_calls: Counter[str] = Counter()
     for parts in everybody:
         agent = parts.agent
+        parts.checks.calls = judge_calls  # the agents of a run share their limits
         more: list[Tool] = [_handoff_tool(sub_agent, team) for sub_agent in parts.sub_agents]
         # A plan can always ask a person, whatever tools its agent has.
         more += [_ask_person_tool(parts)] if agent.mode == Agent.Mode.PLAN else []
@@ -137,7 +140,7 @@ def _build_runtime(
     return make(
         planner,
         tools,
-        guardrails_from(parts.agent, parts.patterns),
+        guardrails_from(agent, parts.patterns, parts.checks),
         FallbackStrategy(),
         agent.max_steps,
         retry=RetryPolicy(max_retries=settings.ENVIRONMENT.model_retries),

@@ -3,17 +3,31 @@
 from .checks import STAGES, GuardrailAction, Guardrails, Inspection, Pattern, try_pattern
 from .confusables import fold
 from .invisible import strip_invisible
+from .model_checks import (
+    JUDGE_PROMPT,
+    JUDGED_NOTE,
+    CheckLimitReached,
+    JudgeReply,
+    ModelCheck,
+    ModelChecks,
+)
 from .normalization import LINK_TARGET, MAX_GAP_CHARS, normalize
 from .patterns import Stage
 from .stream_filter import Match, find_matches
 
 __all__ = [
+    "CheckLimitReached",
     "GuardrailAction",
     "Guardrails",
     "Inspection",
+    "JUDGED_NOTE",
+    "JUDGE_PROMPT",
+    "JudgeReply",
     "LINK_TARGET",
     "MAX_GAP_CHARS",
     "Match",
+    "ModelCheck",
+    "ModelChecks",
     "Pattern",
     "STAGES",
     "Stage",

@@ -11,6 +11,7 @@ from typing import Any
 import re2
 
 from .match_length import EMPTY_BOUND, MatchBound, count_breaks
+from .model_checks import ModelChecks
 from .normalization import normalize
 from .patterns import (
     STAGES,
@@ -88,7 +89,9 @@ class Guardrails:
         max_output_tokens: int = 4096,
         blocked_patterns: Iterable[str | Pattern] | None = None,
         count_tokens: TokenCounter | None = None,
+        model_checks: ModelChecks | None = None,
     ) -> None:
+        """`model_checks` need time, so only a run applies them; `inspect` doesn't."""
         self.max_input_tokens = max_input_tokens
         self.max_output_tokens = max_output_tokens
         self.patterns = [
@@ -98,6 +101,7 @@ class Guardrails:
             compile_pattern(pattern.pattern)
         self._rules = {stage: _StageRules(self._stage_patterns(stage)) for stage in STAGES}
         self.count_tokens = count_tokens or estimate_tokens
+        self.model_checks = model_checks or ModelChecks()
 
     def check_input(self, text: str) -> GuardrailResult:
         """Return the worst finding; if it masks, `details` has the masked `text`."""
@@ -138,6 +142,12 @@ class Guardrails:
         """Return the same rules without length limits, for text that agents exchange."""
         rules = copy(self)
         rules.max_input_tokens = rules.max_output_tokens = sys.maxsize
+        return rules
+
+    def without_model_checks(self) -> "Guardrails":
+        """Return the patterns alone, for text that isn't a question, a result or an answer."""
+        rules = copy(self)
+        rules.model_checks = ModelChecks()
         return rules
 
     def screen_output(self) -> "StreamGuard":

@@ -43,6 +43,11 @@ class GuardrailResult:
     action: GuardrailAction
     reason: str = ""
     details: dict[str, Any] = field(default_factory=dict)
+    usage: dict[str, Any] = field(default_factory=dict)  # of a model check
+
+    @property
+    def blocks(self) -> bool:
+        return self.action is GuardrailAction.BLOCK and not self.is_observed
 
     @property
     def is_observed(self) -> bool:

@@ -1,6 +1,7 @@
 """Events that start, resume, pause and finish a run."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from agents.engine.errors import AgentError
@@ -40,10 +41,23 @@ def resume_event(run_state: RunState) -> Event:
     return run_state.emit(EventType.STATUS, kind=StatusKind.RESUMED, step=run_state.step)
 
 
+def finding_events(run_state: RunState, finding: GuardrailResult, **more: Any) -> list[Event]:
+    """Return the event for a finding, and what a model check has used."""
+    found = guardrail_event(run_state, finding, **more)
+    if not finding.usage:
+        return [found]
+    run_state.progress.used.add(finding.usage)
+    return [found, run_state.emit(EventType.USAGE, step=found.data["step"], **finding.usage)]
+
+
 def guardrail_event(run_state: RunState, finding: GuardrailResult, **more: Any) -> Event:
     """Return the event for a finding; `more` says what it was about."""
-    return run_state.emit(
+    judge, emit = finding.details.get("judge"), run_state.emit
+    took = timedelta(seconds=judge["seconds"]) if judge else None
+    started = {"started": (emit.clock.now() - took).isoformat()} if took is not None else {}
+    return emit(
         EventType.GUARDRAIL,
+        **started,
         step=run_state.next_step(),
         turn=run_state.turn,
         action=finding.action.value,

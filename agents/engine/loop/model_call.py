@@ -49,7 +49,9 @@ class ModelCall:
         fallbacks: Sequence[ReActPlanner] = (),
         circuits: Circuits | None = None,
         attachments: AttachmentStore | None = None,
+        holds_answer: bool = False,
     ) -> None:
+        """With `holds_answer`, the answer isn't streamed: a model check reads it first."""
         self.planner = planner
         self.guardrails = guardrails
         self.retry = retry
@@ -58,6 +60,7 @@ class ModelCall:
         self.fallbacks = list(fallbacks)
         self.circuits = circuits or Circuits(NEVER_OPEN)
         self.attachments = attachments
+        self.holds_answer = holds_answer
         self.request: ModelRequest | None = None
         self.plan: PlanResult | None = None
         self.unmasked: PlanResult | None = None
@@ -158,7 +161,8 @@ class ModelCall:
                         continue
                     screen = screens[piece.kind]
                     if text := screen.feed(piece.text):
-                        yield self._delta_event(piece.kind, text)
+                        for event in self._delta_events(piece.kind, text):
+                            yield event
                     if screen.is_blocked:
                         self.finding = screen.finding
                         break
@@ -184,7 +188,8 @@ class ModelCall:
         self.finding = next(iter(blocked), None)
         if blocked:
             return []
-        return [self._delta_event(kind, text) for kind, text in waited.items() if text]
+        texts = [(kind, text) for kind, text in waited.items() if text]
+        return [event for kind, text in texts for event in self._delta_events(kind, text)]
 
     async def _collect_findings(self, screens: Mapping[str, StreamGuard]) -> None:
         """Collect one finding per rule and remove masked or blocked text from the plan."""
@@ -195,12 +200,22 @@ class ModelCall:
         if self.plan is None or not found:
             return
         if self.finding is not None:
-            turn = self.plan.turn
-            blank = Turn(usage=turn.usage, model=turn.model, finish_reason=turn.finish_reason)
-            self.plan = PlanResult(turn=blank)
+            self.block(self.finding)
         else:
             size = len(self.plan.turn.content) + len(self.plan.turn.reasoning)
             self.plan = await run_in_thread_if_large(size, self._mask_plan, self.plan)
+
+    def block(self, finding: GuardrailResult) -> None:
+        """Remove everything the model said from the plan; its usage stays."""
+        self.finding = finding
+        turn = self.plan.turn if self.plan else Turn()
+        blank = Turn(usage=turn.usage, model=turn.model, finish_reason=turn.finish_reason)
+        self.plan = PlanResult(turn=blank)
+
+    def release(self) -> list[Event]:
+        """Return the answer that was held back."""
+        text = "".join(self.text_parts) if self.holds_answer else ""
+        return [self.emit(EventType.DELTA, content=text, step=self.step)] if text else []
 
     def _mask_plan(self, plan: PlanResult) -> PlanResult:
         def mask_text(text: str) -> str:
@@ -212,6 +227,13 @@ class ModelCall:
         )
         answer = answer if answer is None else mask_text(answer)
         return replace(plan, thought=mask_text(plan.thought), final_answer=answer, turn=turn)
+
+    def _delta_events(self, kind: str, text: str) -> list[Event]:
+        if not self.holds_answer or kind == "thought":
+            return [self._delta_event(kind, text)]
+        self._has_spoken = True
+        self.text_parts.append(text)
+        return []
 
     def _delta_event(self, kind: str, text: str) -> Event:
         self._has_spoken = True

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from agents.engine import fault_injection
@@ -16,7 +17,7 @@ from agents.engine.tool import Tool
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
 from .handoff import Handoff
-from .lifecycle_events import guardrail_event
+from .lifecycle_events import finding_events
 from .model_call import ModelCall
 from .run_state import RunState
 from .tool_fallback import effect
@@ -73,12 +74,29 @@ class ModelStep:
                 yield event
             return
         fault_injection.point("after_model_call")
+        for event in await self._judge_answer(self.call.plan or PlanResult()):
+            yield event
         self.plan = self.call.plan or PlanResult()
         for event in self._result_events(self.plan, started[0].time):
             yield event
 
     def _request(self, planner: ReActPlanner) -> ModelRequest:
         return planner.request(self.run_state.query, self.run_state.state, self.tools)
+
+    async def _judge_answer(self, plan: PlanResult) -> list[Event]:
+        """Have the answer judged before it is released; return what was held back."""
+        call, text = self.call, plan.final_answer
+        if call.finding is not None or plan.calls or not text:
+            return []
+        checks = call.guardrails.model_checks
+        found = await checks.judge(text, "output", holding=True)
+        call.findings += found
+        for finding in found:
+            if finding.blocks:
+                call.block(finding)
+                return []
+        self.run_state.judged_answer = text
+        return [] if self.is_aloud else call.release()
 
     def _result_events(self, plan: PlanResult, started: datetime) -> list[Event]:
         call, step, emit = self.call, self.run_state.step, self.run_state.emit
@@ -103,7 +121,8 @@ class ModelStep:
             started=started.isoformat(),
             **self._open_calls(plan),
         )
-        return [*events, ended, *(guardrail_event(self.run_state, f) for f in call.findings)]
+        found = (finding_events(self.run_state, finding) for finding in call.findings)
+        return [*events, ended, *chain.from_iterable(found)]
 
     def _open_calls(self, plan: PlanResult) -> dict[str, Any]:
         """Open the calls of this turn and save them, so that a paused run can resume."""

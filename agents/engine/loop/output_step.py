@@ -16,7 +16,7 @@ from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState, Message, replace_surrogates
 from agents.engine.turn.assembly import PlanResult
 
-from .lifecycle_events import guardrail_event
+from .lifecycle_events import finding_events
 from .model_call import ModelCall
 from .model_step import request_events
 from .output_schema import OutputSchema, to_markdown
@@ -102,7 +102,8 @@ class OutputStep:
                 self._form = None
                 yield self._end_event(call, "failed", error=str(error))
         for finding in self.findings:
-            yield guardrail_event(self.run_state, finding)
+            for event in finding_events(self.run_state, finding):
+                yield event
 
     def _keep_partial_answer(self, call: ModelCall) -> None:
         """Keep the partial answer, unstructured or from the previous phase."""
@@ -122,6 +123,16 @@ class OutputStep:
             await asyncio.to_thread(self._decode_answer, call, call.plan or PlanResult())
         self.finding = call.finding or self.finding
         self.findings += call.findings
+        if self.finding is None:
+            await self._judge_answer(call)
+
+    async def _judge_answer(self, call: ModelCall) -> None:
+        """Have the structured answer judged, as it will be displayed."""
+        text = self.plan.final_answer or ""
+        found = await call.guardrails.model_checks.judge(text, "output", holding=True)
+        self.findings += found
+        self.finding = next((finding for finding in found if finding.blocks), None)
+        self.run_state.judged_answer = text
 
     def _decode_answer(self, call: ModelCall, plan: PlanResult) -> None:
         try:
@@ -175,7 +186,9 @@ class OutputStep:
 
     def _end_event(self, call: ModelCall, status: str, **more: Any) -> Event:
         plan = call.plan or PlanResult()
-        text = "" if status == "blocked" else _visible_answer(call)
+        # An answer that a model check holds back and that failed is never judged.
+        is_hidden = status == "blocked" or (status == "failed" and call.holds_answer)
+        text = "" if is_hidden else _visible_answer(call)
         return self.run_state.emit(
             EventType.STEP,
             step=call.step,

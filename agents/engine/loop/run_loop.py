@@ -14,7 +14,7 @@ from agents.engine.errors import (
     error_class,
 )
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
-from agents.engine.guardrails.checks import GuardrailResult, Guardrails
+from agents.engine.guardrails.checks import GuardrailResult, Guardrails, by_severity
 from agents.engine.material import CitationCheck
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState, AgentStep, Message, message_chars
@@ -27,8 +27,8 @@ from .file_screening import screen_run_files
 from .first_retrieval import retrieval_call
 from .lifecycle_events import (
     error_event,
+    finding_events,
     finish_event,
-    guardrail_event,
     resume_event,
     start_event,
 )
@@ -85,6 +85,7 @@ class RunLoop:
             guardrails=agent.guardrails,
             attachments=agent.attachments,
         )
+        agent.guardrails.model_checks.remember(self.run_state.recorded_events)
         self.tool_runner.unavailable |= self.run_state.out_of_order
         self.tool_runner.is_degraded = self.run_state.is_degraded
         if isinstance(agent.policy, BudgetPolicy):
@@ -187,16 +188,20 @@ class RunLoop:
         inspect = rules.without_length_limits().inspect if is_nested else rules.inspect
         query = self.run_state.query
         inspected = await run_in_thread_if_large(len(query), inspect, query, "input")
+        findings = list(inspected.findings)
+        if not inspected.is_blocked:
+            findings += await rules.model_checks.judge(inspected.text, "input")
+        blocked = next((finding for finding in findings if finding.blocks), None)
         # The first event has everything needed to continue, should the run be interrupted after
-        # it.
-        is_masked = inspected.text != query and not inspected.is_blocked
+        # it: the worst finding, and the masked text.
+        is_masked = inspected.text != query and blocked is None
         masked = {"text": inspected.text} if is_masked else {}
         events = list[Event]()
-        for finding in inspected.findings:
-            events.append(guardrail_event(self.run_state, finding, **masked))
+        for finding in by_severity(findings):
+            events += finding_events(self.run_state, finding, **masked)
             masked = {}
-        if inspected.is_blocked:
-            detail = inspected.result.reason
+        if blocked is not None:
+            detail = blocked.reason
             events.append(finish_event(self.run_state, StopReason.BLOCKED, detail=detail))
         elif is_masked:
             self.run_state.replace_query(inspected.text)
@@ -256,7 +261,7 @@ class RunLoop:
         ended = finish_event(
             self.run_state,
             stop_reason(error),
-            answer="".join(call.text_parts) if call else "",
+            answer="".join(call.text_parts) if call and not call.holds_answer else "",
             detail=str(error),
             advice=error.advice,
         )
@@ -342,6 +347,7 @@ class RunLoop:
             fallbacks=others,
             circuits=agent.circuits,
             attachments=agent.attachments,
+            holds_answer=agent.guardrails.model_checks.holds_answer(),
         )
         return self.model_call
 
@@ -374,10 +380,17 @@ class RunLoop:
         known_rules = (
             {f.details["rule"] for f in self.model_call.findings} if self.model_call else set()
         )
-        new = [f for f in inspected.findings if f.details.get("rule") not in known_rules]
-        events = [guardrail_event(self.run_state, finding) for finding in new]
-        if inspected.is_blocked:
-            detail = inspected.result.reason
+        findings = [f for f in inspected.findings if f.details.get("rule") not in known_rules]
+        if not inspected.is_blocked:
+            findings += await self._judge_answer(rules, text, inspected.text)
+        events = [
+            event for found in findings for event in finding_events(self.run_state, found)
+        ]
+        blocked = next((f for f in findings if f.blocks), None)
+        if blocked is None and inspected.is_blocked:
+            blocked = inspected.result
+        if blocked is not None:
+            detail = blocked.reason
             return [*events, finish_event(self.run_state, StopReason.BLOCKED, detail=detail)]
         checked, output = self._check_citations(inspected.text, output)
         text = checked.text
@@ -390,6 +403,14 @@ class RunLoop:
             *events,
             finish_event(self.run_state, reason, answer=text, detail=detail, output=output),
         ]
+
+    async def _judge_answer(
+        self, rules: Guardrails, text: str, visible: str
+    ) -> list[GuardrailResult]:
+        """Have the answer judged by the checks that haven't done so before it was released."""
+        holding = False if text == self.run_state.judged_answer else None
+        checks, known = rules.model_checks, self.run_state.judged_rules
+        return await checks.judge(visible, "output", holding=holding, skip=known)
 
     def _check_citations(self, text: str, output: Any) -> tuple[CitationCheck, Any]:
         """Return the answer and the structured answer with the citations that are valid."""

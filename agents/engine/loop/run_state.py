@@ -32,7 +32,9 @@ class RunState:
     running call has asked. `notes`, and what they used, belong to the next request. `sent` is
     the last request to the model, and `replaced` what it wasn't sent, by alias. `path` are the
     agents a task was handed through, `budgets` theirs; `material` is what all of them have
-    read. `past` are the events it was rebuilt from, and `cut` what was running at their end.
+    read. `judged_answer` has passed the model checks that hold it back, and `judged_rules` have
+    judged it. `past` are the events it was rebuilt from, and `cut` what was running at their
+    end.
     """
 
     emit: EventFactory
@@ -60,6 +62,8 @@ class RunState:
     out_of_order: set[str] = field(default_factory=set)
     is_degraded: bool = False
     has_checked_citations: bool = False
+    judged_answer: str | None = None
+    judged_rules: set[str] = field(default_factory=set)
     is_over: bool = False
     cut: "Interruption" = field(default_factory=lambda: Interruption())
     notes: list[Data] = field(default_factory=list)
@@ -175,6 +179,7 @@ def _on_run_started(run_state: RunState, data: Data) -> None:
 
 def _on_step_started(run_state: RunState, data: Data) -> None:
     run_state.turn, run_state.step = data["turn"], data["step"]
+    run_state.judged_rules.clear()
     request = data["request"]
     run_state.sent = run_state.sent[: request["kept"]] + request["messages"]
     is_shaping = data.get("phase") == "output"
@@ -272,6 +277,8 @@ def _on_tool_response(run_state: RunState, data: Data) -> None:
 def _on_guardrail(run_state: RunState, data: Data) -> None:
     details = data["details"]
     run_state.cut.is_checked = True
+    if "judge" in details and details["stage"] == "output":
+        run_state.judged_rules.add(details["rule"])
     if "text" in details:
         run_state.replace_query(details["text"])
     if data["action"] == "block" and not details.get("observed") and "tool" not in details:

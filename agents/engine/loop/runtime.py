@@ -185,7 +185,7 @@ class AgentRuntime:
         return AgentRuntime(
             planner,
             ToolRegistry(),
-            self.guardrails,
+            self.guardrails.without_model_checks(),
             self.fallback,
             policy=self.policy,
             retry=self.retry,

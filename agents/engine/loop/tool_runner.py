@@ -113,13 +113,18 @@ class ToolRunner:
     async def guard_result(self, outcome: FallbackResult) -> FallbackResult:
         """Apply guardrails to a result; a blocked result becomes an error."""
         result, rules = outcome.result, self.guardrails
-        if not rules.applies_to("tool_output"):
+        checks = rules.model_checks
+        if not rules.applies_to("tool_output") and not checks.for_stage("tool_output"):
             return outcome
         inspected = await run_in_thread_if_large(
             len(result.text), rules.inspect, result.text, "tool_output"
         )
-        if inspected.is_blocked:
-            withheld = f"The result was blocked: {inspected.result.reason}"
+        findings = inspected.findings
+        if not inspected.is_blocked:
+            findings += tuple(await checks.judge(inspected.text, "tool_output"))
+        blocked = next((finding for finding in findings if finding.blocks), None)
+        if blocked is not None:
+            withheld = f"The result was blocked: {blocked.reason}"
             result = ToolResult(error=withheld, mendable=True)
         elif inspected.text != result.text and result.is_error:
             result = replace(result, error=inspected.text.removeprefix("Error: "))
@@ -127,7 +132,7 @@ class ToolRunner:
             result = replace(result, output=inspected.text, note="")
         # The reason for a fallback is displayed too.
         reason = rules.inspect(outcome.reason, "tool_output").text
-        return replace(outcome, result=result, findings=inspected.findings, reason=reason)
+        return replace(outcome, result=result, findings=findings, reason=reason)
 
     async def _run_call(self, call: ToolCall) -> FallbackResult:
         if call.name in self.unavailable:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 from uuid import uuid4
 
@@ -31,7 +31,7 @@ from .approval import (
 )
 from .cancellation import cancel_call
 from .handoff import Handoff, HandoffRun
-from .lifecycle_events import guardrail_event, pause_event
+from .lifecycle_events import finding_events, pause_event
 from .live_call import LiveCall
 from .run_state import RunState
 from .sampling import Sampler
@@ -300,8 +300,9 @@ class ToolStep:
     def _guardrail_events(
         self, call: ToolCall, about: dict[str, Any], findings: Sequence[GuardrailResult]
     ) -> list[Event]:
-        step = about["step"]
-        return [guardrail_event(self.run_state, f, tool=call.name, call=step) for f in findings]
+        place = {"tool": call.name, "call": about["step"]}
+        found = (finding_events(self.run_state, finding, **place) for finding in findings)
+        return list(chain.from_iterable(found))
 
     def _effect(self, call: ToolCall) -> Effect:
         registry = self.tool_runner.registry

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from agents.engine.loop import HANDOFF_PREFIX
 from agents.engine.plans import EVALUATION_SCHEMA, PLAN_SCHEMA
 
-from . import conversation, forms, panel, planner, plans, results, summary
+from . import conversation, forms, judge, panel, planner, plans, results, summary
 from .conversation import Situation
 from .steps import REFERENCE, DemoPlan, DemoStep, Findings
 
@@ -75,6 +75,8 @@ class DemoModel:
     def _turn(
         self, messages: list[Any], situation: Situation, form: forms.FormRequest | None
     ) -> DemoTurn:
+        if (judged := judge.judge(messages)) is not None:
+            return DemoTurn(answer=judged)
         if (summarized := summary.write(messages)) is not None:
             return DemoTurn(answer=summarized)
         if (confirmed := summary.confirm(messages)) is not None:

@@ -132,6 +132,11 @@ RUN_TEMPLATES = (
     _("Rule %(rule)s would have masked this."),
     _("Rule %(rule)s would have blocked this."),
     _("The text is %(tokens)s tokens long; the limit is %(limit)s."),
+    _("Rule %(rule)s wasn't checked: %(why)s"),
+    _("Rule %(rule)s: no violation found."),
+    _("The model didn't reply within %(seconds)s s."),
+    _("The limit of %(count)s calls per run is reached."),
+    _("The daily budget of $%(limit)s is spent."),
     _("Invalid regular expression (RE2): %(words)s."),
     _("Patterns can be up to %(limit)s characters long."),
     _("The run reached its time limit (%(limit)s s)."),
@@ -200,6 +205,8 @@ ATTACHMENT_TEMPLATES = (
     _("not saved: the limit per result is %(limit)s"),
 )
 ATTACHMENT_SENTENCES = (
+    _("The model's reply isn't a valid verdict."),
+    _("A limit of the check is reached."),
     _("The attachment couldn't be saved."),
     _("this agent hides personal data from models, and images can't be masked"),
     _("this model can't see images"),

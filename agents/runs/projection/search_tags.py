@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from agents.models import AgentStep
 
 MAX_TAGS = 100
+PASS_ACTION = "pass"  # a model check that found nothing
 MAX_NAME_CHARS = 64
 
 
@@ -16,7 +17,9 @@ def search_tag(kind: str, name: str) -> str:
 def step_tags(kind: str, action: str, status: str) -> Iterator[str]:
     if status == AgentStep.Status.UNSTARTED:
         return
-    yield kind
+    # A check that found nothing isn't a hit.
+    if kind != AgentStep.Kind.GUARDRAIL or action != PASS_ACTION:
+        yield kind
     if kind in {AgentStep.Kind.TOOL, AgentStep.Kind.GUARDRAIL}:
         yield search_tag(kind, action)
     if status == AgentStep.Status.FAILED:

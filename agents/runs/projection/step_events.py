@@ -5,10 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from agents.engine.events import Event, StatusKind
+from agents.engine.guardrails import JUDGED_NOTE
 from agents.models import AgentStep, GuardrailHit, HistorySummary
 
 from .json_values import decode_json
 from .rows import ProjectedRows, step_columns
+from .search_tags import PASS_ACTION
 
 OWN_RESULT_KINDS = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
 ABANDONED_STATUSES = {
@@ -157,21 +159,31 @@ def _step_status(rows: ProjectedRows, run: int, event: Event) -> str:
 
 def on_guardrail(rows: ProjectedRows, run: int, event: Event) -> None:
     details, action = event.data["details"], event.data["action"]
-    is_observed = bool(details.get("observed"))
-    blocked = action == "block" and not is_observed
+    is_hit = bool(details.get("matches", 1))  # a model check can find nothing
+    is_observed = is_hit and bool(details.get("observed"))
+    judge, started = details.get("judge"), event.data.get("started")
+    label = action if is_hit or action == "block" else PASS_ACTION
     step = AgentStep(
         **step_columns(rows, run, event),
         kind=AgentStep.Kind.GUARDRAIL,
-        status=AgentStep.Status.BLOCKED if blocked else AgentStep.Status.DONE,
-        action=OBSERVE_ACTION if is_observed else action,
+        status=_guardrail_status(action, is_observed, judge),
+        action=OBSERVE_ACTION if is_observed else label,
         action_input={**details, "would": action} if is_observed else details,
         observation=event.data["reason"],
-        started_at=event.time,
+        notes=[{"kind": JUDGED_NOTE, **judge}] if judge else [],
+        started_at=datetime.fromisoformat(started) if started else event.time,
         ended_at=event.time,
     )
     rows.add_step(step)
-    if details.get("id") is not None and not event.is_replayed:
+    if is_hit and details.get("id") is not None and not event.is_replayed:
         rows.add_hit(_build_hit(run, event))
+
+
+def _guardrail_status(action: str, is_observed: bool, judge: Mapping[str, Any] | None) -> str:
+    if action == "block" and not is_observed:
+        return AgentStep.Status.BLOCKED
+    has_failed = judge is not None and "error" in judge
+    return AgentStep.Status.FAILED if has_failed else AgentStep.Status.DONE
 
 
 def _build_hit(run: int, event: Event) -> GuardrailHit:

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from agents.engine import guardrails
 from agents.engine.events import StatusKind
 from agents.engine.loop import StopReason
 from agents.models import Run
@@ -61,6 +62,16 @@ def _declined_sentence(step: str, person: str, words: str | None) -> str:
     ended = _("%(person)s rejected “%(step)s”, so the workflow ended here.") % about
     quote = _("Comment: “%(words)s”.") % {"words": words}
     return f"{ended} {quote}" if words else ended
+
+
+def _verdict_sentence(facts: dict[str, Any]) -> str:
+    """Return what the model of a model check said."""
+    if "error" in facts:
+        about = {"model": facts["model"], "why": translate(facts["error"])}
+        return _("%(model)s gave no verdict: %(why)s") % about
+    if facts["verdict"] == "violation":
+        return _("%(model)s found a violation (%(confidence)s%% sure): %(reason)s") % facts
+    return _("%(model)s found no violation (%(confidence)s%% sure): %(reason)s") % facts
 
 
 def note_sentence(facts: dict[str, Any]) -> str:
@@ -122,6 +133,8 @@ def note_sentence(facts: dict[str, Any]) -> str:
                 )
                 % facts
             )
+        case guardrails.JUDGED_NOTE:
+            return _verdict_sentence(facts)
         case StatusKind.UNSENT_ATTACHMENTS:
             return ngettext(
                 "%(count)d attachment wasn't sent to the model: %(message)s.",
