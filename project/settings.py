@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "template_partials",
     "agents",
     "agents.review",
+    "agents.experiments",
     "agents.accounts",
     "chat",
 ]

@@ -390,6 +390,12 @@ def _llm_by_route(
     return LiteLLMModel(key, url, about, secrets=secrets)
 
 
+def model_price(name: str) -> model_info.Price | None:
+    """Return what a model costs per token, if that is known."""
+    row = model_row(name)
+    return (_price(row) if row else None) or model_info.price(row.model if row else name)
+
+
 def _price(row: LanguageModel) -> model_info.Price | None:
     if row.input_price is None or row.output_price is None:
         return None

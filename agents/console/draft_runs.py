@@ -140,7 +140,8 @@ def form_errors(form: Any) -> dict[str, list[str]]:
 
 def prepare(form: Any, question: str, user: User) -> Run:
     """Create a run that contains the whole draft."""
-    if Run.objects.live().draft_runs().filter(user=user).count() >= MAX_LIVE_RUNS:
+    live = Run.objects.live().draft_runs().without_experiments()
+    if live.filter(user=user).count() >= MAX_LIVE_RUNS:
         sentence = _(
             "You already have %(most)d test runs in progress. Wait for one "
             "to finish, or stop one."

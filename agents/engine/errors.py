@@ -24,6 +24,7 @@ AgentError
 ├── BadExpression              a condition or reference that can't be evaluated
 ├── GuardrailBlocked           a guardrail blocked the question or the answer
 ├── RunCancelled               a user stopped the run, or a plan was declined
+│   └── CallNotRecorded        a run on recorded results made another call
 └── LimitReached               a policy ended the run
     ├── MaxStepsExceeded
     ├── DuplicateToolCall      the same tool with the same input too often

@@ -21,6 +21,8 @@ from .workflows import WorkflowVersion
 
 # Topics of test runs, which belong to no chat.
 DRAFT_TOPIC_PREFIX = "trial."
+# Those of experiments, which are in no list and no figure unless asked for.
+EXPERIMENT_TOPIC_PREFIX = f"{DRAFT_TOPIC_PREFIX}experiment."
 
 
 class RunQuerySet(models.QuerySet["Run"]):
@@ -56,6 +58,9 @@ class RunQuerySet(models.QuerySet["Run"]):
 
     def draft_runs(self) -> Self:
         return self.filter(topic__startswith=DRAFT_TOPIC_PREFIX)
+
+    def without_experiments(self) -> Self:
+        return self.exclude(topic__startswith=EXPERIMENT_TOPIC_PREFIX)
 
     def queued(self) -> Self:
         """Return runs that wait for a worker."""
@@ -360,6 +365,11 @@ class Run(models.Model):
     def is_draft_run(self) -> bool:
         """Whether it is a test run of a draft agent."""
         return self.topic.startswith(DRAFT_TOPIC_PREFIX)
+
+    @property
+    def is_experiment_run(self) -> bool:
+        """Whether it answers a question of an experiment."""
+        return self.topic.startswith(EXPERIMENT_TOPIC_PREFIX)
 
     @property
     def stops_in_trace(self) -> bool:

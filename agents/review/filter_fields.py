@@ -108,6 +108,7 @@ HAS_CHOICES = {
     "approval": _("an approval request"),
     "rerun": _("is a rerun of another run"),
     "trial": _("is a draft test run"),
+    "experiment": _("is part of an experiment"),
 }
 ALL_FIELDS = [
     _choice_field("status", _("run status"), STATUSES, by_status),

@@ -73,6 +73,14 @@ class Filter:
             runs = runs.filter(term.which)
         return runs
 
+    @property
+    def has_experiments(self) -> bool:
+        """Whether it asks for runs of experiments, which other lists leave out."""
+        return any(
+            term.field == "has" and "experiment" in term.values and not term.is_not
+            for term in self.terms
+        )
+
     def source_text(self, part: Term | FilterProblem) -> str:
         return self.text[part.start : part.end]
 

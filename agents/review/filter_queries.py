@@ -11,7 +11,12 @@ from django.db.models.lookups import Contains
 from django.db.models.sql.compiler import SQLCompiler
 
 from agents.models import Agent, AgentStep, Approval, Run
-from agents.models.runs import ACTIVE_SECONDS, DRAFT_TOPIC_PREFIX, STEP_COUNT
+from agents.models.runs import (
+    ACTIVE_SECONDS,
+    DRAFT_TOPIC_PREFIX,
+    EXPERIMENT_TOPIC_PREFIX,
+    STEP_COUNT,
+)
 from agents.review.models import Example, Label, Note, Rating, Review
 from agents.runs.projection import search_tag
 
@@ -191,6 +196,8 @@ def by_related_rows(name: str) -> Q:
             return Q(origin_step__isnull=False)
         case "trial":
             return Q(topic__startswith=DRAFT_TOPIC_PREFIX)
+        case "experiment":
+            return Q(topic__startswith=EXPERIMENT_TOPIC_PREFIX)
     return _runs_with(RELATED_ROWS[name])
 
 

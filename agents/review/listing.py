@@ -166,7 +166,8 @@ class RunSearch:
             if self.is_discreet
             else run_filter.apply
         )
-        self.runs = apply(Run.objects.for_user(user).listed())
+        runs = Run.objects.for_user(user).listed()
+        self.runs = apply(runs if run_filter.has_experiments else runs.without_experiments())
         is_long = self.is_discreet and is_reviewer(user)
         self.most = MAX_MASKED_MATCHES if is_long else MAX_MATCHES + 1
 

@@ -12,6 +12,7 @@ from agents.models import Agent, Membership, Run
 from agents.models.types import AnyUser, LazyText
 
 MAX_NAME_CHARS = 64
+DEFAULT_SET_NAME = "Saved examples"
 
 
 def _user_foreign_key(
@@ -211,13 +212,67 @@ class Review(models.Model):
         return " ".join(moment.isoformat() for moment in moments if moment)
 
 
+class ExampleSetManager(models.Manager["ExampleSet"]):
+    def default(self) -> "ExampleSet":
+        """Return the set of examples for which nobody chose one."""
+        return self.get_or_create(name=DEFAULT_SET_NAME)[0]
+
+
+class ExampleSet(models.Model):
+    """Examples that are run and scored together."""
+
+    name = models.CharField(_("name"), max_length=MAX_NAME_CHARS, unique=True)
+    description = models.CharField(
+        _("description"), max_length=200, blank=True, help_text=_("What this set tests.")
+    )
+    agent = models.ForeignKey(
+        Agent,
+        verbose_name=_("agent"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text=_("Agent that is selected when you run the set."),
+    )
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    objects = ExampleSetManager()
+
+    class Meta:
+        verbose_name = _("example set")
+        verbose_name_plural = _("example sets")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Example(models.Model):
-    """A saved run to compare later answers with.
+    """A question with an expected answer or checks, by hand or from a run.
 
     `observations` are the recorded tool results, so that it can be rerun at any time.
     """
 
     name = models.CharField(_("name"), max_length=120, unique=True)
+    example_set = models.ForeignKey(
+        ExampleSet,
+        verbose_name=_("example set"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="examples",
+    )
+    checks = models.JSONField(
+        _("checks"), default=list, blank=True, db_default=models.Value([], models.JSONField())
+    )
+    tags = models.CharField(
+        _("tags"),
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Separated by commas, e.g. billing, regression."),
+    )
     run = models.ForeignKey(
         Run,
         verbose_name=_("run"),
@@ -234,7 +289,7 @@ class Example(models.Model):
         blank=True,
         related_name="+",
     )
-    agent_name = models.CharField(_("agent name"), max_length=MAX_NAME_CHARS)
+    agent_name = models.CharField(_("agent name"), max_length=MAX_NAME_CHARS, blank=True)
     question = models.TextField(_("question"))
     history = models.JSONField(_("earlier messages"), default=list, blank=True)
     observations = models.JSONField(_("tool results"), default=list, blank=True)

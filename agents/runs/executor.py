@@ -7,7 +7,7 @@ from contextlib import aclosing, suppress
 
 from agents.engine import clock, fault_injection
 from agents.engine.call_context import RunContext, SavedAnswer, use_run
-from agents.engine.errors import AgentError
+from agents.engine.errors import AgentError, RunCancelled
 from agents.engine.loop import CallOutcome, Events, StopReason, record_outcomes
 from agents.models import Run
 
@@ -127,6 +127,9 @@ class RunExecutor:
             if cancelled.args not in DETACH_REASONS:
                 ending = event_store.Ending(StopReason.CANCELLED, outcomes=outcomes)
                 await self.close(run, ending, run.epoch)
+        except RunCancelled as stopped:
+            ending = event_store.Ending(StopReason.CANCELLED, str(stopped), "", outcomes)
+            await self.close(run, ending, run.epoch)
         except AgentError as error:
             ending = event_store.Ending(StopReason.ERROR, str(error), error.advice, outcomes)
             await self.close(run, ending, run.epoch)

@@ -20,7 +20,14 @@ from agents.llm import http
 from agents.models import Agent, HiddenTopic, Project, Run, WorkflowVersion
 
 from . import clocks, event_store, event_writer, executor, job_queue, leases
-from .executor import HANDOVER, POLL_SECONDS, SHUTDOWN, STOP_TIMEOUT_SECONDS, FinishListener
+from .executor import (
+    HANDOVER,
+    POLL_SECONDS,
+    SHUTDOWN,
+    STOP_TIMEOUT_SECONDS,
+    EventSource,
+    FinishListener,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +42,22 @@ class RunInProgress(Exception):
 def on_finished(follower: FinishListener) -> None:
     """Call the follower with every finished run, and with None at every periodic check."""
     executor.followers.append(follower)
+
+
+_sources: dict[str, EventSource] = {}
+
+
+def use_source(prefix: str, source: EventSource) -> None:
+    """Take the events of runs whose topic starts like this from another source.
+
+    It is called for new and for interrupted runs.
+    """
+    _sources[prefix] = source
+
+
+def _source_for(run: Run, default: EventSource) -> EventSource:
+    found = (source for prefix, source in _sources.items() if run.topic.startswith(prefix))
+    return next(found, default)
 
 
 def prepare(
@@ -157,6 +180,43 @@ def prepare_draft_run(
     return run
 
 
+def prepare_experiment_run(
+    tested: Agent,
+    description: AgentSpec,
+    *,
+    query: str,
+    history: list[Message],
+    topic: str,
+    user: User | None,
+    origin: Run | None,
+) -> Run:
+    """Create a run of a draft or a version that answers a saved question again.
+
+    With `origin`, the question is that run's, and so are the rights to read it.
+    """
+    model = planner_factory.model_name(tested)
+    planner_factory.ensure_usable(tested, model, user)
+    with transaction.atomic():
+        _check_quota(user)
+        run = _create_run(
+            tested,
+            query=query,
+            history=history,
+            parameters={},
+            topic=topic,
+            user=user,
+            model=model,
+            origin=origin,
+            origin_step=None if origin is None else 1,
+            agent_version=None,
+            overrides={agent_factory.DRAFT_KEY: description},
+        )
+        if origin is not None:
+            HiddenTopic.objects.hide_like(origin.topic, topic)
+        _enqueue(run)
+    return run
+
+
 def _check_quota(user: User | None) -> None:
     """Check the quota under a lock, so that concurrent runs are counted."""
     if user is not None and (settings.PERSON_RUNS or settings.PERSON_TOKENS):
@@ -196,13 +256,13 @@ def launch(run: Run) -> None:
     """Start a run if this process owns it; pages watch its topic."""
     if leases.is_ours(run):
         source = agent_factory.resume if run.is_rerun else agent_factory.start
-        executor.current().start(run, source)
+        executor.current().start(run, _source_for(run, source))
 
 
 def resume(run: Run) -> None:
     """Resume a run from its events if this process owns it."""
     if leases.is_ours(run):
-        executor.current().start(run, agent_factory.resume)
+        executor.current().start(run, _source_for(run, agent_factory.resume))
 
 
 async def drive(run: int) -> None:

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit, masking
 from agents.accounts import profiles
+from agents.experiments.models import Experiment
 from agents.library import personal_data
 from agents.models import (
     Approval,
@@ -162,9 +163,11 @@ def _review_tables(user: User) -> Iterable[ExportedTable]:
     links = ("run_id", "level", "made_at", "expires_at", "revoked_at", "opened")
     rated = ("run_id", "is_good", "reason", "comment", "rated_at")
     viewed = ("name", "query", "columns", "sort")
+    tested = ("kind", "state", "agent_id", "count", "score", "cost", "started_at", "ended_at")
     return [
         ("ratings", Rating.objects.filter(user=user), rated),
         ("comments", _authored_by(Comment, user), (*of_a_run, "text", "written_at")),
+        ("experiments", Experiment.objects.filter(started_by=user), tested),
         ("notes", _authored_by(Note, user), (*of_a_run, "text", "written_at", "edited_at")),
         ("labels", _authored_by(Label, user), (*of_a_run, "name", "put_at")),
         ("approvals", Approval.objects.filter(decided_by=user), decided),

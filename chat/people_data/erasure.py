@@ -179,7 +179,9 @@ def _anonymize_feedback(user: User) -> None:
     ).delete()
     for example in Example.objects.filter(saved_by=user):
         name = f"{quotations.REDACTED} {example.pk}"
-        Example.objects.filter(pk=example.pk).update(name=name, expected="", saved_by=None)
+        Example.objects.filter(pk=example.pk).update(
+            name=name, expected="", checks=[], tags="", saved_by=None
+        )
 
 
 def _leave_sessions(user: User) -> None:

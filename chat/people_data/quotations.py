@@ -24,6 +24,7 @@ from agents.access import masking
 from agents.accounts.models import Profile
 from agents.engine.events import DELTA_TYPES
 from agents.engine.loop import AskPersonTool
+from agents.experiments.models import ExperimentResult
 from agents.models import (
     Agent,
     AgentStep,
@@ -82,7 +83,8 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Note: ("text",),
     Label: ("name",),
     Review: ("why", "correction"),
-    Example: ("name", "question", "history", "observations", "expected"),
+    Example: ("name", "question", "history", "observations", "expected", "checks", "tags"),
+    ExperimentResult: ("name", "checks", "divergence", "problem"),
     SavedView: ("name", "query"),
     Schedule: ("parameters", "trouble"),
     AgentVersion: ("note",),

@@ -16,6 +16,7 @@ from django.utils import timezone
 from agents.access import audit
 from agents.catalog import file_tables
 from agents.db import database
+from agents.experiments import service as experiments
 from agents.files import store as file_store
 from agents.memory import store as memory_store
 from agents.models import AuditEntry, AuditPerson, DeletedUsage, ReadingUsage, Run, Upkeep
@@ -78,6 +79,8 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         public_links.delete_expired()
         memory_store.purge_deleted()
         jobs.delete_old(now)
+        if old:
+            experiments.delete_old(old)
         _save_result(done, now)
     return done
 

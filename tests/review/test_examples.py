@@ -5,6 +5,7 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 
 from agents import runs
+from agents.engine.loop import RecordedCall, RecordedCalls, RecordedPerson
 from agents.engine.testing import Says
 from agents.models import Agent, Approval, AuditEntry, Run, ToolRegistration
 from agents.review import examples
@@ -96,8 +97,8 @@ async def test_an_unrecorded_call_is_an_error_and_lowers_the_score(scripted, rev
 
 async def test_repeated_calls_get_their_recorded_results_in_order(scripted):
     rows = [("one", False), ("Error: two", True)]
-    tape = examples.RecordedCalls(
-        {"tool": "t", "arguments": {"b": 1, "a": 2}, "observation": text, "is_error": wrong}
+    tape = RecordedCalls(
+        RecordedCall(tool="t", arguments={"b": 1, "a": 2}, observation=text, is_error=wrong)
         for text, wrong in rows
     )
 
@@ -180,7 +181,7 @@ async def test_an_unrecorded_question_is_an_error(agreed, scripted):
 
 
 async def test_an_evaluation_that_would_wait_is_reported(agreed, scripted, monkeypatch):
-    monkeypatch.setattr(examples.RecordedPerson, "waits", True)
+    monkeypatch.setattr(RecordedPerson, "waits", True)
     scripted(plan_reply(ASK))
 
     trial = await examples.evaluate(agreed, await Agent.objects.aget())

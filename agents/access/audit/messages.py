@@ -93,6 +93,8 @@ SENTENCES = {
     "review.verdict": gettext_lazy("%(who)s reviewed %(what)s."),
     "review.correction": gettext_lazy("%(who)s corrected the answer of %(what)s."),
     audit.EXAMPLE_SAVED: gettext_lazy("%(who)s saved %(what)s as an example."),
+    audit.BACKTEST_STARTED: gettext_lazy("%(who)s started a back-test of %(what)s."),
+    audit.EXAMPLES_RUN: gettext_lazy("%(who)s ran an example set with %(what)s."),
     audit.HIT_JUDGED: gettext_lazy("%(who)s reviewed a guardrail hit in %(what)s."),
 }
 CATEGORY_LABELS = {

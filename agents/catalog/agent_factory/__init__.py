@@ -9,7 +9,7 @@ from .personal_data import personal_data_policy
 from .plain_replies import PlainModel, load_model
 from .relations import DRAFT_KEY, tool_names
 from .runtime import build, workflow_agent_name
-from .streams import dry_run, resume, start
+from .streams import dry_run, own_events, resume, start, stream_with
 
 __all__ = [
     "AgentForbidden",
@@ -28,9 +28,11 @@ __all__ = [
     "guardrail_names",
     "inspect_input",
     "pattern_from",
+    "own_events",
     "personal_data_policy",
     "resume",
     "start",
+    "stream_with",
     "tool_names",
     "workflow_agent_name",
 ]

@@ -114,7 +114,7 @@ async def _build_team(
 def _grant_check(
     run: Run | None, parts: AgentConfig, more: Iterable[Tool]
 ) -> GrantCheck | None:
-    if run is None or parts.is_rerun:
+    if run is None or parts.is_rerun or run.is_experiment_run:
         return None
     others = {tool.name for tool in more}  # handoffs and questions are never allowed ahead
     names = {row.name for row in parts.tools} - others

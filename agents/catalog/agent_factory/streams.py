@@ -49,9 +49,30 @@ async def dry_run(run: Run, registry: RegistryLoader) -> Events:
     return runtime.stream(run.query, _build_state(run.history))
 
 
+async def stream_with(run: Run, registry: RegistryLoader, *, asks: bool) -> Events:
+    """Return the events of a new or interrupted run with other tools than the agent's.
+
+    Without `asks` nothing needs approval. Files aren't read.
+    """
+    original = run.original
+    runtime = await build(original, registry, asks=asks)
+    past_events = await database.run(own_events, run)
+    state = _build_state(original.history)
+    events = (
+        runtime.resume(past_events, state)
+        if past_events
+        else runtime.stream(original.query, state)
+    )
+    return apply_redaction(run, events)
+
+
+def own_events(run: Run) -> list[Event]:
+    return [row.value for row in run.events.order_by("seq")]
+
+
 def _recorded_events(run: Run) -> tuple[list[Event], list[Event]]:
     """Return the run's own events and those to replay first."""
-    past_events = [row.value for row in run.events.order_by("seq")]
+    past_events = own_events(run)
     if run.is_continuation:
         return past_events, _events_before_stop(run)
     if run.origin_step is None:

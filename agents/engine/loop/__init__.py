@@ -14,6 +14,18 @@ from .function_tool import FunctionTool
 from .handoff import HANDOFF_PREFIX, UNFINISHED, Handoff
 from .output_schema import INSTRUCTIONS, OutputSchema, is_number, table_columns
 from .plain_request import PlainReply, ask_once
+from .recorded_calls import (
+    CallNotRecorded,
+    Divergence,
+    MadeCall,
+    RecordedCall,
+    RecordedCalls,
+    RecordedPerson,
+    RecordedTool,
+    call_key,
+    first_divergence,
+    made_call,
+)
 from .run_loop import Events
 from .runtime import AgentRuntime
 from .termination import StopReason, standard_policy
@@ -23,7 +35,9 @@ __all__ = [
     "AgentRuntime",
     "ApprovalDecision",
     "AskPersonTool",
+    "CallNotRecorded",
     "CallOutcome",
+    "Divergence",
     "Events",
     "FallbackStrategy",
     "GrantCheck",
@@ -34,14 +48,22 @@ __all__ = [
     "Handoff",
     "HistoryLimits",
     "INSTRUCTIONS",
+    "MadeCall",
     "OutputSchema",
     "PlainReply",
+    "RecordedCall",
+    "RecordedCalls",
+    "RecordedPerson",
+    "RecordedTool",
     "StopReason",
     "UNFINISHED",
     "UntrustedPolicy",
     "ask_once",
+    "call_key",
     "effect",
+    "first_divergence",
     "is_number",
+    "made_call",
     "record_outcomes",
     "standard_policy",
     "table_columns",

@@ -35,6 +35,10 @@ SUFFIX_TEMPLATES = (
     _("%(sentence)s; put its arguments in args"),
 )
 # Questions of running tools, and why they have no answer.
+EXPERIMENT_TEMPLATES = (
+    _("Stopped at a call that wasn't recorded: %(words)s"),
+    _("The experiment's timeout of %(seconds)s s was reached."),
+)
 QUESTION_TEMPLATES = (
     _("Nobody answered within %(minutes)s min."),
     _("The answer was blocked: %(reason)s"),
@@ -207,6 +211,18 @@ ATTACHMENT_TEMPLATES = (
 ATTACHMENT_SENTENCES = (
     _("The model's reply isn't a valid verdict."),
     _("A limit of the check is reached."),
+    _("A call that wasn't recorded, so a run on recorded results stops there."),
+    _("A tool call needs approval, and nobody approves during an experiment."),
+    _("The run took longer than the experiment allows."),
+    _(
+        "This run replays recorded tool results, and this call wasn't recorded, so nothing was "
+        "done. Continue without it."
+    ),
+    _("The experiment of this run was deleted."),
+    _("The example was deleted."),
+    _("The run was deleted."),
+    _("No judge model was chosen."),
+    _("The judge's reply couldn't be read."),
     _("The attachment couldn't be saved."),
     _("this agent hides personal data from models, and images can't be masked"),
     _("this model can't see images"),
@@ -505,6 +521,7 @@ BROAD_TEMPLATES = (
     _("%(reason)s (line %(line)s, column %(column)s)"),
 )
 TEMPLATES = (
+    *EXPERIMENT_TEMPLATES,
     *SUFFIX_TEMPLATES,
     *QUESTION_TEMPLATES,
     *MODEL_TEMPLATES,

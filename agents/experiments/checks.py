@@ -1,0 +1,259 @@
+"""Checks of an answer: what an example expects, and whether a run meets it."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents.engine.errors import AgentError
+from agents.engine.loop import OutputSchema
+from agents.models import AgentStep, Run
+from agents.models.types import LazyText
+from agents.review.models import Example
+from agents.review.similarity import text_similarity, tokenize
+
+Check = Mapping[str, str]  # kind, value and, for numbers, tolerance
+
+MAX_CHECKS = 20
+MAX_VALUE_CHARS = 20_000
+PASSING_SIMILARITY = 0.8
+NUMBER = re.compile(r"[-+−]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
+JUDGE, SIMILAR, ANSWERED = "judge", "similar", "answered"
+RECORDED, APPROVED = "similar_recorded", "similar_approved"
+KINDS: dict[str, LazyText] = {
+    "contains": gettext_lazy("Answer contains"),
+    "not_contains": gettext_lazy("Answer doesn't contain"),
+    "equals": gettext_lazy("Answer equals"),
+    "number": gettext_lazy("Number within tolerance"),
+    "json_schema": gettext_lazy("Output matches JSON schema"),
+    "tool_called": gettext_lazy("Calls tool"),
+    "tool_not_called": gettext_lazy("Doesn't call tool"),
+    "max_steps": gettext_lazy("Max steps"),
+    "max_cost": gettext_lazy("Max cost (USD)"),
+    JUDGE: gettext_lazy("LLM judge with rubric"),
+}
+IMPLICIT_KINDS: dict[str, LazyText] = {
+    SIMILAR: gettext_lazy("Similar to the expected answer"),
+    RECORDED: gettext_lazy("Similar to the recorded answer"),
+    APPROVED: gettext_lazy("Similar to the corrected answer"),
+    ANSWERED: gettext_lazy("Has an answer"),
+}
+
+
+class InvalidCheck(ValueError):
+    """Raised for a check that can't be evaluated; the user sees the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """Whether a check passed, as it is saved with the result."""
+
+    kind: str
+    value: str
+    passed: bool
+    score: float
+    detail: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What checks look at."""
+
+    answer: str
+    output: Any
+    tools: tuple[str, ...]
+    steps: int
+    cost: float | None
+
+    @classmethod
+    def of(cls, run: Run) -> "RunFacts":
+        calls = run.steps.filter(kind=AgentStep.Kind.TOOL).order_by("number")
+        return cls(
+            answer=run.answer,
+            output=run.output,
+            tools=tuple(calls.values_list("action", flat=True)),
+            steps=run.step_count,
+            cost=run.cost,
+        )
+
+
+def label(kind: str) -> str:
+    return str(KINDS.get(kind) or IMPLICIT_KINDS.get(kind) or kind)
+
+
+def clean(checks: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return the checks in one notation; raise InvalidCheck."""
+    found = [_clean_one(check) for check in checks]
+    if len(found) > MAX_CHECKS:
+        raise InvalidCheck(
+            _("An example can have up to %(most)d checks.") % {"most": MAX_CHECKS}
+        )
+    return found
+
+
+def _clean_one(check: Mapping[str, Any]) -> dict[str, str]:
+    kind, value = str(check.get("kind", "")), check.get("value", "")
+    if kind not in KINDS:
+        known = ", ".join(KINDS)
+        raise InvalidCheck(
+            _("“%(kind)s” isn't a check. Use one of: %(known)s.")
+            % {"kind": kind[:40], "known": known}
+        )
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = text.replace("\r\n", "\n").replace("\0", "").strip()[:MAX_VALUE_CHARS]
+    if not text:
+        raise InvalidCheck(_("“%(check)s” needs a value.") % {"check": label(kind)})
+    cleaned = {"kind": kind, "value": text}
+    if kind == "number":
+        cleaned["tolerance"] = str(check.get("tolerance", "") or "0").strip()
+        _tolerance(cleaned["tolerance"], 1.0)
+    if kind in {"number", "max_steps", "max_cost"}:
+        _number(text)
+    if kind == "json_schema":
+        _schema(text)
+    return cleaned
+
+
+def of_example(example: Example) -> list[Check]:
+    """Return an example's checks; without any, its answer is compared by similarity."""
+    found: list[Check] = list(example.checks)
+    if not found and example.expected:
+        return [{"kind": SIMILAR, "value": example.expected}]
+    return found or [{"kind": ANSWERED, "value": ""}]
+
+
+def evaluate(check: Check, facts: RunFacts) -> CheckResult:
+    """Evaluate a check without a model."""
+    kind, value = check["kind"], check.get("value", "")
+    if kind == "number":
+        return _evaluate_number(check, facts)
+    if kind == SIMILAR:
+        return similarity(value, facts.answer)
+    passed = EVALUATORS[kind](value, facts)
+    detail = _DETAILS[kind](facts) if kind in _DETAILS else ""
+    return CheckResult(
+        kind=kind, value=value, passed=passed, score=float(passed), detail=detail
+    )
+
+
+def similarity(expected: str, answer: str, kind: str = SIMILAR) -> CheckResult:
+    alike = text_similarity(expected, answer)
+    return CheckResult(
+        kind=kind,
+        value=expected[:MAX_VALUE_CHARS],
+        passed=alike >= PASSING_SIMILARITY,
+        score=round(alike, 4),
+    )
+
+
+def failed(check: Check, why: str) -> CheckResult:
+    return CheckResult(
+        kind=check["kind"], value=check.get("value", ""), passed=False, score=0.0, detail=why
+    )
+
+
+def mean(results: Sequence[CheckResult]) -> float:
+    return round(sum(one.score for one in results) / len(results), 4) if results else 0.0
+
+
+def _contains(value: str, facts: RunFacts) -> bool:
+    """Whether the words are in the answer; width, case and punctuation don't matter."""
+    words, answer = tokenize(value), tokenize(facts.answer)
+    if not words:
+        return value.casefold() in facts.answer.casefold()
+    starts = range(len(answer) - len(words) + 1)
+    return any(answer[at : at + len(words)] == words for at in starts)
+
+
+def _equals(value: str, facts: RunFacts) -> bool:
+    if facts.output is not None:
+        try:
+            return bool(json.loads(value) == facts.output)
+        except ValueError:
+            pass
+    return " ".join(value.split()) == " ".join(facts.answer.split())
+
+
+def _matches_schema(value: str, facts: RunFacts) -> bool:
+    text = facts.answer if facts.output is None else json.dumps(facts.output)
+    try:
+        _schema(value).decode(text)
+    except (AgentError, ValueError):
+        return False
+    return True
+
+
+def _has_cost(value: str, facts: RunFacts) -> bool:
+    return (facts.cost or 0.0) <= _number(value)
+
+
+EVALUATORS: dict[str, Callable[[str, RunFacts], bool]] = {
+    "contains": _contains,
+    "not_contains": lambda value, facts: not _contains(value, facts),
+    "equals": _equals,
+    "json_schema": _matches_schema,
+    "tool_called": lambda value, facts: value in facts.tools,
+    "tool_not_called": lambda value, facts: value not in facts.tools,
+    "max_steps": lambda value, facts: facts.steps <= _number(value),
+    "max_cost": _has_cost,
+    ANSWERED: lambda _value, facts: bool(facts.answer.strip()),
+}
+_DETAILS: dict[str, Callable[[RunFacts], str]] = {
+    "max_steps": lambda facts: str(facts.steps),
+    "max_cost": lambda facts: f"${facts.cost or 0.0:.4f}",
+    "tool_called": lambda facts: ", ".join(dict.fromkeys(facts.tools)),
+    "tool_not_called": lambda facts: ", ".join(dict.fromkeys(facts.tools)),
+}
+
+
+def _evaluate_number(check: Check, facts: RunFacts) -> CheckResult:
+    wanted = _number(check["value"])
+    off = _tolerance(check.get("tolerance", "0"), wanted)
+    found = [_to_float(text) for text in NUMBER.findall(facts.answer)]
+    nearest = min(found, key=lambda number: abs(number - wanted), default=None)
+    passed = nearest is not None and abs(nearest - wanted) <= off + 1e-9 * max(1, abs(wanted))
+    detail = "" if nearest is None else f"{nearest:g}"
+    return CheckResult(
+        kind="number",
+        value=f"{check['value']} ± {check.get('tolerance', '0')}",
+        passed=passed,
+        score=float(passed),
+        detail=detail,
+    )
+
+
+def _to_float(text: str) -> float:
+    return float(text.replace(",", "").replace("−", "-"))
+
+
+def _number(text: str) -> float:
+    try:
+        return _to_float(text)
+    except ValueError:
+        raise InvalidCheck(_("“%(text)s” isn't a number.") % {"text": text[:40]}) from None
+
+
+def _tolerance(text: str, wanted: float) -> float:
+    """Return an absolute tolerance; 1% is relative to the number."""
+    share = text.endswith("%")
+    value = _number(text.removesuffix("%").strip())
+    return abs(value) * (abs(wanted) / 100 if share else 1)
+
+
+def _schema(text: str) -> OutputSchema:
+    try:
+        schema = json.loads(text)
+        if not isinstance(schema, dict):
+            raise ValueError
+        return OutputSchema(schema)
+    except AgentError as error:
+        raise InvalidCheck(str(error)) from error
+    except ValueError:
+        raise InvalidCheck(_("The JSON schema isn't a JSON object.")) from None

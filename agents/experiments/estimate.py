@@ -1,0 +1,63 @@
+"""What an experiment will probably cost, from what the recorded runs used."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Avg
+
+from agents.catalog import planner_factory
+from agents.models import Agent, Run
+
+from .sources import Question
+
+RECENT_RUNS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Model calls, tokens and dollars; `cost` is None if the model has no known price."""
+
+    questions: int
+    calls: int
+    tokens: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Usage:
+    turns: float
+    prompt: float
+    completion: float
+
+
+def estimate(questions: Sequence[Question], agent: Agent, tested: Agent) -> Estimate:
+    """Return the estimate with the price of the tested agent's model."""
+    known = [_of_run(one.origin) for one in questions if one.origin is not None]
+    without = len(questions) - len(known)
+    used = [*known, *([_average(agent)] * without if without else [])]
+    prompt, completion = sum(u.prompt for u in used), sum(u.completion for u in used)
+    model = planner_factory.model_name(tested)
+    price = planner_factory.model_price(model)
+    usage = {"prompt_tokens": int(prompt), "completion_tokens": int(completion)}
+    free = 0.0 if model == "demo" else None
+    return Estimate(
+        questions=len(questions),
+        calls=round(sum(u.turns for u in used)),
+        tokens=round(prompt + completion),
+        cost=price.of(usage) if price else free,
+    )
+
+
+def _of_run(run: Run) -> _Usage:
+    return _Usage(max(1, run.turns), run.prompt_tokens, run.completion_tokens)
+
+
+def _average(agent: Agent) -> _Usage:
+    """Return what this agent's recent runs used on average."""
+    recent = Run.objects.filter(agent=agent).order_by("-pk").values("pk")[:RECENT_RUNS]
+    found = Run.objects.filter(pk__in=list(recent.values_list("pk", flat=True))).aggregate(
+        turns=Avg("turns"), prompt=Avg("prompt_tokens"), completion=Avg("completion_tokens")
+    )
+    return _Usage(
+        max(1.0, found["turns"] or 2.0), found["prompt"] or 1_500, found["completion"] or 200
+    )
