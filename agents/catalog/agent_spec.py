@@ -105,7 +105,7 @@ def _related_fields() -> list[models.ManyToManyField]:
 
 
 def _link_settings(link: AgentTool) -> dict[str, Any]:
-    return {name: value for name, value in link.settings.items() if value}
+    return {name: value for name, value in link.settings.items() if value not in ("", None)}
 
 
 def _field_value(agent: Agent, field: models.Field) -> Any:

@@ -146,6 +146,9 @@ def _create_tool(row: ToolRegistration) -> Any:
 
 
 def _set_fallbacks(tools: Iterable[Any], rows: Iterable[ToolRegistration]) -> None:
-    stand_ins = {row.name: row.fallback.name for row in rows if row.fallback}
+    """Set what happens when a call fails: the fallback tool, and how often it is repeated."""
+    rows_by_name = {row.name: row for row in rows}
     for tool in tools:
-        tool.fallback_tool = stand_ins.get(tool.name)
+        row = rows_by_name.get(tool.name)
+        tool.fallback_tool = row.fallback.name if row and row.fallback else None
+        tool.max_retries = getattr(row, "retries", None)  # of the agent, see configured_tool

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agents.models import Agent, AgentTool, ToolRegistration
+from agents.models.catalog import TOOL_SETTINGS
 from agents.runs.engine_messages import translate
 
 from .tool_settings import effect, load_tool, requires_approval
@@ -25,7 +26,7 @@ class ToolRow(forms.ModelForm):
 
     class Meta:
         model = AgentTool
-        fields = ["approval", "effect", "timeout", "max_calls"]
+        fields = [*TOOL_SETTINGS]
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from agents.catalog import agent_versions
 from agents.models import Agent, AgentVersion
 
 from . import agent_changes
+from .agent_editor import drafts
 from .model_admin import ConsoleAdmin
 
 MAX_VERSIONS = 100
@@ -110,17 +111,17 @@ class VersionHistoryAdmin(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def restore_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+        """Put an old version into the draft; users get it when it is published."""
         self._require_permission(self.has_change_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
-        get_object_or_404(agent.versions, number=number)
-        sentence = _("Version %(number)d is active again.") % {"number": number}
-        with transaction.atomic():
-            troubles = agent_versions.restore(agent, number, signed_in_user(request))
-            self.log_change(request, agent, sentence)
+        version = get_object_or_404(agent.versions.select_related("agent"), number=number)
+        values, troubles = drafts.of_version(version)
+        drafts.replace(agent, signed_in_user(request), values)
         for trouble in troubles:
             messages.warning(request, trouble)
-        messages.success(request, sentence)
-        return redirect("admin:agents_agent_history", agent.pk)
+        sentence = _("Version %(number)d is in the draft now. Publish it to make it live.")
+        messages.success(request, sentence % {"number": number})
+        return redirect("admin:agents_agent_change", agent.pk)
 
     @method_decorator(require_POST)
     def clone_view(self, request: HttpRequest, pk: int) -> HttpResponse:

@@ -6,6 +6,7 @@ from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent, AgentTool
 from .collections import Collection, CollectionShare
 from .documents import Document, DocumentPart
+from .drafts import AgentDraft
 from .events import RunEvent
 from .files import StoredFile
 from .grants import ToolGrant
@@ -27,6 +28,7 @@ from .workflows import Schedule, Workflow, WorkflowVersion
 __all__ = [
     "Absence",
     "Agent",
+    "AgentDraft",
     "AgentStep",
     "AgentTool",
     "AgentVersion",

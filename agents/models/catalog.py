@@ -436,6 +436,10 @@ class Agent(Restricted):
         return ""
 
 
+# An agent's own settings of a tool, in versions and files as well.
+TOOL_SETTINGS = ("approval", "effect", "timeout", "max_calls", "retries", "description")
+
+
 class AgentTool(models.Model):
     """A tool of an agent. Empty settings are the tool's own."""
 
@@ -480,6 +484,16 @@ class AgentTool(models.Model):
     max_calls = models.PositiveIntegerField(
         _("max calls"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
+    retries = models.PositiveSmallIntegerField(
+        _("retries"),
+        null=True,
+        blank=True,
+        validators=[MaxValueValidator(10)],
+        help_text=_("How often a failed call is repeated, 0–10."),
+    )
+    description = models.TextField(
+        _("description for the model"), blank=True, default="", db_default=""
+    )
 
     class Meta:
         verbose_name = _("agent tool")
@@ -491,20 +505,24 @@ class AgentTool(models.Model):
     def __str__(self) -> str:
         """Return the text for the audit log, also without an agent."""
         settings = ", ".join(
-            f"{name} {value}" for name, value in self.settings.items() if value
+            f"{name} {value}" for name, value in self.settings.items() if _is_set(value)
         )
         return f"{self.tool} ({settings})" if settings else str(self.tool)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that can differ for this agent."""
-        names = ("approval", "effect", "timeout", "max_calls")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in TOOL_SETTINGS}
 
     def configured_tool(self) -> ToolRegistration:
         """Return the tool with this agent's settings; the tool's row stays unchanged."""
-        own = {name: getattr(self, name) for name in ("approval", "effect", "timeout")}
-        different = {name: value for name, value in own.items() if value}
+        # The number of calls is a limit of the run, not of the tool.
+        own = {name: value for name, value in self.settings.items() if name != "max_calls"}
+        different = {name: value for name, value in own.items() if _is_set(value)}
         tool = copy(self.tool) if different else self.tool
         vars(tool).update(different)
         return tool
+
+
+def _is_set(value: Any) -> bool:
+    return value not in ("", None)

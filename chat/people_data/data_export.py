@@ -20,6 +20,7 @@ from agents.accounts import profiles
 from agents.experiments.models import Experiment
 from agents.library import personal_data
 from agents.models import (
+    AgentDraft,
     Approval,
     AuditEntry,
     Collection,
@@ -219,6 +220,7 @@ def _account_tables(user: User) -> Iterable[ExportedTable]:
     return [
         ("tool-permissions", ToolGrant.objects.filter(user=user), allowed),
         ("schedules", Schedule.objects.filter(user=user), times),
+        ("agent-drafts", AgentDraft.objects.filter(editor=user), ("agent_id", "values")),
         ("workflows", _authored_by(WorkflowVersion, user), ("workflow_id", "number", "text")),
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
         ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),

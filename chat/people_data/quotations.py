@@ -27,6 +27,7 @@ from agents.engine.loop import AskPersonTool
 from agents.experiments.models import ExperimentResult
 from agents.models import (
     Agent,
+    AgentDraft,
     AgentStep,
     AgentVersion,
     Approval,
@@ -98,6 +99,7 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
 # Configuration belongs to the installation: matches are only reported.
 CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Agent: ("description", "instructions", "example_questions"),
+    AgentDraft: ("values", "replaced"),
     AgentVersion: ("snapshot",),
     WorkflowVersion: ("text",),
     GuardrailPattern: ("rubric",),

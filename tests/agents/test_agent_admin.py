@@ -82,15 +82,15 @@ def test_an_agent_without_versions_says_when_there_will_be_one(root, agent):
     assert "No versions yet" in html
 
 
-def test_a_version_is_restored_by_a_click(root, agent):
+def test_a_version_is_restored_into_the_draft_by_a_click(root, agent):
     agent_versions.save(agent, None)
     root.post(page("change", agent.pk), agent_fields(instructions="Be brief."))
 
     answer = root.post(page("restore", agent.pk, 1), follow=True)
 
-    assert "Version 1 is active again." in answer.content.decode()
-    assert Agent.objects.get().instructions == ""
-    assert agent.tools.count() == 3
+    assert "Version 1 is in the draft now." in answer.content.decode()
+    assert Agent.objects.get().instructions == "Be brief."
+    assert agent.draft.values["instructions"] == []
 
 
 def test_an_agent_is_copied_by_a_click(root, agent):

@@ -52,6 +52,16 @@ async def test_an_agent_setting_overrides_the_tools():
     assert (search.effect, search.timeout) == ("read", 30)
 
 
+async def test_an_agent_describes_a_tool_and_limits_its_retries():
+    settings = {"description": "Only for sums.", "retries": 0}
+    await sync_to_async(link)("calculator", **settings)
+
+    calculator, search = await tool("calculator"), await tool("search")
+
+    assert (calculator.description, calculator.max_retries) == ("Only for sums.", 0)
+    assert search.max_retries is None
+
+
 async def test_an_agent_can_use_a_tool_without_its_usual_approval():
     await ToolRegistration.objects.aupdate(approval="always")
     await sync_to_async(link)("calculator", approval="never")
@@ -80,13 +90,14 @@ async def test_an_agents_call_limit_can_exceed_the_default(scripted):
 
 
 def test_the_agent_form_saves_tools_with_their_settings(root):
-    chosen = tool_fields("search", approval="always", timeout="9", max_calls="3", effect="read")
+    search = {"approval": "always", "effect": "read", "timeout": 9, "max_calls": 3}
+    search |= {"retries": 0, "description": "Searches."}
+    chosen = tool_fields("search", **search)
     root.post(
         reverse("admin:agents_agent_add"), agent_form(**chosen, **tool_fields("calculator"))
     )
 
     writer = Agent.objects.get(name="writer")
-    search = {"approval": "always", "effect": "read", "timeout": 9, "max_calls": 3}
     assert writer.links.get(tool__name="search").settings == search
     assert {*writer.tools.values_list("name", flat=True)} == {"search", "calculator"}
 

@@ -404,6 +404,7 @@ NO_WORDS = {
         *("LanguageModel.fallbacks", "ServerProcess.stalled_in"),
         "ServerProcess.mcp_instances",
         "Sitemap.known",
+        *("AgentDraft.marks", "AgentTool.description"),
     },
     "people": {"Passkey.public_key"},
     # Names of files and products, which only their user sees.

@@ -44,6 +44,14 @@ async def test_a_tool_that_always_fails_degrades_the_run(fallback):
     assert "busy" in result.error
 
 
+@pytest.mark.parametrize("retries", [0, 4])
+async def test_a_tool_can_have_its_own_number_of_retries(fallback, retries):
+    tool = failing_tool(9)
+    tool.max_retries = retries
+
+    assert (await fallback.execute_with_fallback(tool, {})).attempts == retries + 1
+
+
 async def test_an_error_result_is_retried_like_an_exception(fallback):
     async def does(_):
         return ToolResult(error="busy")

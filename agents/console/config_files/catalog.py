@@ -13,6 +13,7 @@ from agents.catalog import agent_spec, agent_versions, mcp_servers, tool_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.db.fast_writes import concrete_field
 from agents.models import AgentTool, McpServer, ToolRegistration
+from agents.models.catalog import TOOL_SETTINGS
 from agents.tools.mcp.definition import ToolDefinition, tool_name
 
 from .columns import (
@@ -28,7 +29,6 @@ from .permissions import ConfigUser, user_or_none
 Source = ToolRegistration.Source
 
 IMPORT_NOTE = gettext_lazy("Imported from a file.")
-TOOL_SETTINGS = ("approval", "effect", "timeout", "max_calls")
 
 
 class ModelKind(ResourceKind):

@@ -114,7 +114,10 @@ class FallbackStrategy:
 
     def _retry_limit(self, tool: Tool) -> int:
         """Return the number of retries: none if repeating a call could do harm."""
-        return 0 if effect(tool) == "at_most_once" else self.max_retries
+        if effect(tool) == "at_most_once":
+            return 0
+        own: int | None = getattr(tool, "max_retries", None)
+        return self.max_retries if own is None else own
 
     async def _attempt(self, tool: Tool, input: ToolInput, context: CallContext) -> _Attempt:
         timeout = getattr(tool, "timeout", None) or TOOL_TIMEOUT_SECONDS

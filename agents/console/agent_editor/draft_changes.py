@@ -1,0 +1,83 @@
+"""What a draft changes: by field for the dialog, by input for the marks beside them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+
+from agents.catalog import agent_spec
+from agents.catalog.agent_spec import AgentSpec
+
+from .. import agent_changes
+from ..agent_changes import FieldChange
+from . import form_values
+from .drafts import EditedAgent
+from .layout import TOOL_PREFIX, field_of
+
+MAX_WAS_CHARS = 48
+
+
+def changed_fields(edited: EditedAgent) -> list[str]:
+    """Return the changed fields; the tools are one."""
+    return list(dict.fromkeys(field_of(name) for name in edited.changes))
+
+
+def draft_spec(form: Any) -> AgentSpec:
+    """Return the draft's description; invalid fields are as typed."""
+    form.is_valid()
+    chosen = form.cleaned_data
+    many = {name: chosen.get(name, ()) for name in agent_spec.related_names()}
+    spec = agent_spec.build_spec(form.instance, chosen.get("given") or (), many)
+    typed = {name: form[name].data for name in form.errors if name in spec}
+    if "given" in form.errors:
+        typed["tools"] = _typed_tools(form)
+    return spec | typed
+
+
+def changes(edited: EditedAgent) -> Iterator[FieldChange]:
+    """Yield the differences to the published agent, field by field."""
+    before = agent_spec.describe(edited.agent) if edited.agent else {}
+    yield from agent_changes.changes(before, draft_spec(edited.form))
+
+
+def previous_texts(edited: EditedAgent) -> dict[str, str]:
+    """Return how each changed input was before, as short text."""
+    fields = form_values.fields_by_input(edited.form)
+    return {
+        name: _short_text(fields[name], edited.published.get(name, []))
+        for name in edited.changes
+        if name in fields
+    }
+
+
+def changed_tools(edited: EditedAgent) -> list[str]:
+    """Return the ids of the tools whose settings changed."""
+    names = [name for name in edited.changes if name.startswith(TOOL_PREFIX)]
+    return sorted({name.split("-")[1] for name in names})
+
+
+def _typed_tools(form: Any) -> dict[str, dict[str, Any]]:
+    """Return the tools with their settings as typed."""
+    rows = [row for row in form["given"].value() if row.is_on]
+    names = [name for name in rows[0].fields if name != "is_given"] if rows else []
+    return {
+        row.tool.name: {name: text for name in names if (text := row[name].data)}
+        for row in rows
+    }
+
+
+def _short_text(field: forms.Field, texts: list[str]) -> str:
+    if isinstance(field.widget, forms.CheckboxInput):
+        return _("on") if texts else _("off")
+    if isinstance(field, forms.ModelMultipleChoiceField):
+        rows: Any = field.queryset
+        names = [str(row) for row in rows.filter(pk__in=texts)]
+        return Truncator(", ".join(names) or _("none")).chars(MAX_WAS_CHARS)
+    if isinstance(field, forms.ChoiceField):
+        choices: Any = field.choices
+        labels = {str(value): str(label) for value, label in choices}
+        text = labels.get("".join(texts), "".join(texts))
+        return Truncator(text).chars(MAX_WAS_CHARS)
+    return Truncator(" ".join("".join(texts).split()) or _("empty")).chars(MAX_WAS_CHARS)
