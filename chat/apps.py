@@ -9,16 +9,16 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import runs
-        from agents.access import quotas
+        from agents.access import quota_usage
         from agents.files import store
         from agents.review import turns
         from chat import messages
         from chat.attachments import binding, reading
         from chat.imports import jobs
         from chat.live import run_news
-        from chat.models import Attachment, ChatSession
+        from chat.models import Attachment, ChatSession, Message
         from chat.people_data import retention
-        from chat.sessions import branches, deletion, temporary, titles
+        from chat.sessions import branches, deletion, temporary, titles, usage
 
         turns.register(branches.run_tree)
         runs.on_finished(messages.answer_waiting)
@@ -27,7 +27,8 @@ class ChatConfig(AppConfig):
         runs.on_finished(deletion.erase_if_due)
         runs.on_finished(jobs.resume_abandoned)
         runs.on_finished(temporary.delete_if_due)
-        quotas.other_usage.append(titles.tokens_since)
+        quota_usage.sources.extend([titles.TITLE_USAGE, usage.MESSAGE_USAGE])
+        pre_delete.connect(usage.keep_messages, sender=Message)
         store.uploads.append(binding.stored_for)
         pre_delete.connect(reading.forget_table, sender=Attachment)
         post_delete.connect(reading.forget_attachment, sender=Attachment)

@@ -49,6 +49,27 @@ def _no_earlier_documents():
         search_tools.ANNOUNCED.clear()
 
 
+@pytest.fixture(autouse=True)
+def _default_settings():
+    """What another test has configured isn't in this one's database."""
+    yield
+    if caches := sys.modules.get("agents.db.row_cache"):
+        for cache in caches.RowCache.all:
+            cache.reset()
+
+
+@pytest.fixture
+def configure(db):
+    """Change settings of the installation, as an administrator does."""
+    from agents.installation import configured, setting
+
+    def save(**values):
+        for key, value in values.items():
+            setting.save(configured.SETTINGS[key], value)
+
+    return save
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(
     django_test_environment, django_db_blocker, tmp_path_factory, testrun_uid, worker_id

@@ -9,6 +9,8 @@ from django.db import connection
 from django.test import TransactionTestCase, override_settings
 from servestatic.middleware import ServeStaticMiddleware
 
+from agents.db.row_cache import RowCache
+
 # They derive from the models, not from a test: `flush` would rewrite all of them.
 RIGHTS = {"auth_permission", "django_content_type"}
 SEARCH_INDEX = "agents_chunk_index"  # has no model, so Django doesn't list it
@@ -18,6 +20,10 @@ HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 
 @contextmanager
 def apply() -> Iterator[None]:
+    # A test saves its settings itself, and none reads them again because of the time.
+    for rows in RowCache.all:
+        rows.reset()
+    RowCache.max_age = float("inf")
     static = patch.object(ServeStaticMiddleware, "add_files_from_finders", _static_files())
     rows = patch.object(TransactionTestCase, "_fixture_teardown", _empty)
     with static, rows, override_settings(PASSWORD_HASHERS=[HASHER]):

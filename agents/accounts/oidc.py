@@ -27,6 +27,7 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit
 from agents.db.sanitize import sanitize_text
+from agents.installation import configured
 from agents.models.rights import Role
 
 from . import (
@@ -251,7 +252,7 @@ def _is_privileged(user: User) -> bool:
 
 
 def _create_user(found: dict[str, Any]) -> Any:
-    if not settings.ENVIRONMENT.oidc_create:
+    if not configured.CREATE_SSO_ACCOUNTS.value:
         raise OidcError(_no_account_message(found))
     people = get_user_model()._default_manager
     user = people.create_user(_unique_username(found))

@@ -18,6 +18,7 @@ from agents.engine.errors import ModelError
 from agents.engine.planner import LLM, Deadlines, Dialect, ReActPlanner, Sense
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.resilience import Limits, RateLimiter
+from agents.installation import configured
 from agents.llm import discovery, model_info, parameters, tokens, tuning
 from agents.llm.configured_model import ConfiguredModel, UnavailableModel
 from agents.llm.demo import DemoModel
@@ -306,12 +307,11 @@ def _rate_limiter(row: LanguageModel) -> RateLimiter | None:
 
 
 def _deadlines() -> Deadlines:
-    environment = settings.ENVIRONMENT
     return Deadlines(
-        slow=environment.model_slow_seconds,
-        first=environment.model_first_seconds,
-        between=environment.model_between_seconds,
-        whole=environment.model_whole_seconds,
+        slow=configured.MODEL_SLOW.value,
+        first=configured.MODEL_FIRST.value,
+        between=configured.MODEL_BETWEEN.value,
+        whole=configured.MODEL_WHOLE.value,
     )
 
 

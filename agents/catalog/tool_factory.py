@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents.engine.loop import AskPersonTool, FunctionTool, effect
 from agents.engine.tool import Effect, Tool, ToolRegistry
+from agents.installation import configured
 from agents.media import image_models, services
 from agents.memory import RememberTool
 from agents.models import ToolRegistration
@@ -32,7 +33,11 @@ BUILT_IN_TOOLS: dict[str, Callable[[], Tool]] = {
     "calculator": CalculatorTool,
     DescribeImageTool.name: lambda: DescribeImageTool(image_models.describe),
     GenerateImageTool.name: lambda: GenerateImageTool(image_models.generate),
-    "database": lambda: DatabaseTool(f"sqlite:///{settings.SAMPLE_DATABASE}"),
+    "database": lambda: DatabaseTool(
+        f"sqlite:///{settings.SAMPLE_DATABASE}",
+        max_rows=configured.DATABASE_ROWS.value,
+        timeout=configured.DATABASE_SECONDS.value,
+    ),
     ReadDocumentTool.name: lambda: ReadDocumentTool(ScopedLibrary()),
     RememberTool.name: RememberTool,
     SearchTool.name: lambda: SearchTool(ScopedLibrary()),

@@ -9,6 +9,7 @@ from . import (
     mcp_servers,
     models,
     runs,
+    settings_page,
     tools,
     workflows,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "models",
     "runs",
     "mcp_servers",
+    "settings_page",
     "tools",
     "workflows",
 ]

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from . import circuit_breakers, configuration, health
+from . import circuit_breakers, configuration, health, settings_page
 
 Entry = dict[str, Any]  # in the format of Django's templates
 
@@ -152,6 +152,12 @@ MENU = (
                 permission="agents.view_serverprocess",
             ),
             ConsolePage(
+                name=_("Settings"),
+                about=_("Limits, timeouts, retention and default quotas of the installation."),
+                view="admin:agents_settings",
+                permission=settings_page.VIEW,
+            ),
+            ConsolePage(
                 name=_("Configuration"),
                 about=_("Export, compare and import all settings as one file."),
                 view="admin:agents_configuration",
@@ -171,6 +177,7 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
         *health.urls(site),
         *circuit_breakers.urls(site),
         *configuration.urls(site),
+        *settings_page.urls(site),
     ]
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from shutil import copyfileobj
 from typing import Any, BinaryIO, TypeAlias
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage, Storage, storages
@@ -31,6 +30,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import file_types
+from agents.installation import configured
 from agents.models import Document, StoredFile
 from agents.models.types import AnyUser
 
@@ -226,7 +226,7 @@ def _uploaded(user: AnyUser) -> QuerySet[StoredFile]:
 
 def _quota_bytes() -> int:
     """Return how much a user can store; 0 is no limit."""
-    return (settings.PERSON_FILES_MB or 0) * 1_000_000
+    return (configured.PERSON_FILES_MB.value or 0) * 1_000_000
 
 
 def check_quota(user: AnyUser, file: StoredFile) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q, QuerySet, Sum
@@ -14,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 from agents.access.names import display_name
 from agents.engine.attachments import format_size
 from agents.files import sizes, store
+from agents.installation import configured
 from agents.models import Collection, Document, Sitemap
 from agents.models.rights import group_label
 from agents.models.types import LazyText
@@ -295,7 +295,7 @@ class Usage:
 
 def usage(user: User) -> Usage | None:
     """Return the user's storage; None if half of it is free or there is no limit."""
-    megabytes: int | None = settings.PERSON_FILES_MB
+    megabytes = configured.PERSON_FILES_MB.value
     if not megabytes:
         return None
     used, limit = store.used_bytes(user), megabytes * 1_000_000

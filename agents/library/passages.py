@@ -11,13 +11,13 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.db.sanitize import parse_id, sanitize_text
+from agents.installation import configured
 from agents.knowledge import retrieval, scope
 from agents.models import Chunk, Collection, Document
 from agents.tools.search import Passage
 from agents.web.presentation.evidence import cited_rows
 
 MAX_QUERY_CHARS = 300
-MAX_HITS = 20
 EXCERPT_CHARS = 320
 # Marks of Markdown that say nothing in an excerpt.
 MARKUP = re.compile(
@@ -59,7 +59,7 @@ def search_page(user: User, query: Any) -> Found:
         return Found(query="", collection=within, hits=[], documents=[], confidence="none")
     ids = visible.values_list("pk", flat=True)
     searched = scope.Scope(frozenset([within.pk] if within else ids))
-    result = retrieval.find(words, MAX_HITS, scope=searched)
+    result = retrieval.find(words, configured.LIBRARY_RESULTS.value, scope=searched)
     return Found(
         query=words,
         collection=within,

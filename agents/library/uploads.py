@@ -12,13 +12,13 @@ from django.utils.translation import gettext as _
 
 from agents import files
 from agents.db.sanitize import sanitize_text, visible_name
+from agents.installation import configured
 from agents.knowledge import ingestion
 from agents.models import Collection, Document, Sitemap
 from agents.runs.engine_messages import translate
 from agents.tools import egress
 
 MAX_PATH_CHARS = 400
-DEFAULT_PAGES = 200  # of a sitemap
 # Files that a folder has without anyone having written them.
 HIDDEN_NAMES = {"Thumbs.db", "desktop.ini", "__MACOSX"}
 
@@ -80,10 +80,11 @@ class WebSource:
 def parse_web_source(form: Mapping[str, str]) -> WebSource:
     """Read the form; what isn't a choice becomes the default."""
     limit = form.get("limit", "")
+    is_number = limit.isdecimal() and len(limit) < 6
     return WebSource(
         kind="sitemap" if form.get("kind") == "sitemap" else "page",
         url=sanitize_text(form.get("url", "")).strip(),
-        limit=int(limit) if limit.isdecimal() and len(limit) < 6 else DEFAULT_PAGES,
+        limit=int(limit) if is_number else configured.SITEMAP_PAGES.value,
         interval=parse_interval(form.get("interval", "")) or Document.Interval.NEVER,
     )
 
@@ -105,7 +106,8 @@ def _add_file(collection: Collection, user: User, upload: Upload) -> Document:
     try:
         # The file is released if no document refers to it.
         with transaction.atomic():
-            stored = files.save(upload.file, name=upload.name, owner=user)
+            most = configured.DOCUMENT_MB.value * 1_000_000
+            stored = files.save(upload.file, name=upload.name, owner=user, max_bytes=most)
             return ingestion.add_file(collection, user, upload.name, stored)
     except files.FileRefused as reason:
         raise UploadRejected(str(reason)) from reason

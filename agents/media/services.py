@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils.translation import gettext_noop
 
 from agents.engine.errors import ModelError
+from agents.installation import configured
 from agents.llm import media_api
 from agents.llm.media_models import MediaModel
 
@@ -38,7 +39,7 @@ def find(service: Service) -> MediaModel | None:
         url=getattr(environment, f"{service}_url"),
         key=key.get_secret_value() if key else None,
         seconds=seconds[service],
-        max_retries=environment.model_retries,
+        max_retries=configured.MODEL_RETRIES.value,
     )
 
 

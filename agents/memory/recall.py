@@ -5,14 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from agents.installation import configured
 from agents.models import Memory
 
 from . import texts, vectors
 from .candidates import Candidate
 
-MAX_RECALLED = 8
 MAX_PREFERENCES = 10
-MAX_TOKENS = 600
 # Below these, memories of other subjects would be included. On 25 questions with a memory that
 # helps and shares no word with them, and 20 unrelated ones (English and Japanese,
 # tests/memory/test_recall_threshold.py), the local model recalls 56 % of the memories at 0.25
@@ -62,7 +61,7 @@ async def recall(
     found = [memory for memory in scored if memory is not None]
     always = [m for m in found if m.why == "preference"][:MAX_PREFERENCES]
     fitting = sorted((m for m in found if m.why != "preference"), key=lambda m: -m.score)
-    return _within_budget([*always, *fitting[:MAX_RECALLED]], count)
+    return _within_budget([*always, *fitting[: configured.RECALLED_MEMORIES.value]], count)
 
 
 def _score(
@@ -93,7 +92,7 @@ def _score(
 def _within_budget(
     memories: Sequence[RecalledMemory], count: Callable[[str], int]
 ) -> list[RecalledMemory]:
-    room, kept = MAX_TOKENS, list[RecalledMemory]()
+    room, kept = configured.MEMORY_TOKENS.value, list[RecalledMemory]()
     for memory in memories:
         room -= count(memory.text) + 4
         if room < 0:

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agents.installation import configured
 from agents.models import Memory, Run
 from agents.models.memory import MemoryQuerySet
 
@@ -16,7 +17,6 @@ from . import texts
 from .errors import MemoryRejected
 from .policy import MemoryScope
 
-MAX_MEMORIES = 500
 MAX_PROPOSALS = 50
 UNDO = timedelta(minutes=10)
 
@@ -84,7 +84,7 @@ def _same(scope: MemoryScope, digest: str) -> MemoryQuerySet:
 
 def _check_room(scope: MemoryScope, status: str) -> None:
     is_proposal = status == Memory.Status.PROPOSED
-    most = MAX_PROPOSALS if is_proposal else MAX_MEMORIES
+    most = MAX_PROPOSALS if is_proposal else configured.MAX_MEMORIES.value
     if of_scope(scope).present().filter(status=status, valid_to=None).count() >= most:
         sentence = _("The memory is full (%(most)d entries). Delete some first.")
         raise MemoryRejected(sentence % {"most": most})
@@ -178,7 +178,7 @@ def history(memory: Memory) -> list[Memory]:
     """Return what this memory replaced, the newest first."""
     found: list[Memory] = []
     waiting = [memory.pk]
-    while waiting and len(found) < MAX_MEMORIES:
+    while waiting and len(found) < configured.MAX_MEMORIES.value:
         older = list(Memory.objects.present().filter(superseded_by__in=waiting))
         waiting = [row.pk for row in older if row not in found]
         found += [row for row in older if row not in found]

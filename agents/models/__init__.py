@@ -11,6 +11,7 @@ from .events import RunEvent
 from .files import StoredFile
 from .grants import ToolGrant
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailUsage, GuardrailVerdict
+from .installation import InstallationSetting, Quota
 from .llms import LanguageModel
 from .memory import HistorySummary, Memory, MemoryExclusion
 from .passages import Chunk, ChunkVector, EmbeddingIndex
@@ -50,6 +51,7 @@ __all__ = [
     "GuardrailVerdict",
     "HiddenTopic",
     "HistorySummary",
+    "InstallationSetting",
     "LanguageModel",
     "McpServer",
     "Membership",
@@ -57,6 +59,7 @@ __all__ = [
     "MemoryExclusion",
     "Project",
     "ProjectMember",
+    "Quota",
     "ReadingUsage",
     "ReviewScope",
     "Run",

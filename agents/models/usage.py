@@ -6,20 +6,28 @@ from django.utils.translation import gettext_lazy as _
 
 
 class DeletedUsage(models.Model):
-    """The tokens of runs that a user deleted on the same day, for the daily limit."""
+    """What a user used on a day in chats and runs that are deleted, for their quota."""
 
-    user = models.OneToOneField(
+    user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="+",
     )
     day = models.DateField(_("day"))
+    runs = models.PositiveIntegerField(_("runs"), default=0, db_default=0)
+    messages = models.PositiveIntegerField(_("messages"), default=0, db_default=0)
     tokens = models.PositiveBigIntegerField(_("tokens"), default=0)
+    cost = models.PositiveBigIntegerField(
+        _("cost"), default=0, db_default=0, help_text=_("In millionths of a dollar.")
+    )
 
     class Meta:
         verbose_name = _("usage of deleted runs")
         verbose_name_plural = _("usage of deleted runs")
+        constraints = [
+            models.UniqueConstraint(fields=["user", "day"], name="one_deleted_usage_a_day")
+        ]
 
     def __str__(self) -> str:
         return f"{self.user} {self.day}"

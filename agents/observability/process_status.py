@@ -22,6 +22,7 @@ from django.db.models import DurationField, ExpressionWrapper, Value
 from django.db.models.functions import Now
 
 from agents.catalog import mcp_servers
+from agents.db import row_cache
 from agents.models import ServerProcess
 from agents.runs import executor, leases
 
@@ -117,6 +118,7 @@ def report(kind: str, watchdog: Watchdog) -> None:
         output_field=ServerProcess._meta.get_field("seen_at"),
     )
     ServerProcess.objects.filter(seen_at__lt=late).delete()
+    row_cache.refresh_all()
 
 
 def unregister() -> None:

@@ -7,7 +7,6 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -18,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from agents.access import audit
 from agents.access.masking import UNMASK_PERMISSION, asker_id
 from agents.db import errors
+from agents.installation import configured
 from agents.models import Run
 from agents.review.models import ShareLink
 
@@ -47,7 +47,8 @@ class SharePanel:
 
 def can_share(run: Run, user: User) -> bool:
     """Whether the user can share it: not if it was only shared with them."""
-    return settings.PUBLIC_LINKS and Run.objects.in_scope(user).filter(pk=run.pk).exists()
+    is_theirs = Run.objects.in_scope(user).filter(pk=run.pk)
+    return configured.PUBLIC_LINKS.value and is_theirs.exists()
 
 
 def build_panel(run: Run, user: User, *, is_masked: bool) -> SharePanel | None:

@@ -85,7 +85,7 @@ def prepare(
     planner_factory.ensure_usable(agent, model, user)
     try:
         with transaction.atomic(savepoint=False):
-            _check_quota(user)
+            quotas.check_start(user)
             run = _create_run(
                 agent,
                 query=query,
@@ -117,7 +117,7 @@ def prepare_rerun(
     model = overrides.get("model") or planner_factory.model_name(agent)
     planner_factory.ensure_usable(agent, model, user)
     with transaction.atomic():
-        _check_quota(user)
+        quotas.check_start(user)
         run = _create_run(
             agent,
             query=origin.query,
@@ -197,7 +197,7 @@ def prepare_experiment_run(
     model = planner_factory.model_name(tested)
     planner_factory.ensure_usable(tested, model, user)
     with transaction.atomic():
-        _check_quota(user)
+        quotas.check_start(user)
         run = _create_run(
             tested,
             query=query,
@@ -215,13 +215,6 @@ def prepare_experiment_run(
             HiddenTopic.objects.hide_like(origin.topic, topic)
         _enqueue(run)
     return run
-
-
-def _check_quota(user: User | None) -> None:
-    """Check the quota under a lock, so that concurrent runs are counted."""
-    if user is not None and (settings.PERSON_RUNS or settings.PERSON_TOKENS):
-        quotas.lock_user(user)
-        quotas.check(user)
 
 
 def _create_run(agent: Agent, /, **columns: Any) -> Run:

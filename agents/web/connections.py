@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from django.conf import settings
+from agents.installation import configured
 
 CloseConnection = Callable[[], None]
 
@@ -24,7 +24,7 @@ def track_socket(person: int, page: str, close: CloseConnection) -> Iterator[Non
     mine = _open.setdefault(person, {})
     if (former := mine.pop(page, None)) is not None:
         former()
-    elif len(mine) >= settings.PERSON_SOCKETS:
+    elif len(mine) >= configured.SOCKETS.value:
         raise TooManySockets
     mine[page] = close
     try:

@@ -6,7 +6,6 @@ Off unless the installation allows it: suggestions reveal who else has an accoun
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.db.models import Q
@@ -16,6 +15,7 @@ from django.shortcuts import render
 from agents.access.names import display_name
 from agents.access.requests import UserRequest
 from agents.db.sanitize import sanitize_text
+from agents.installation import configured
 
 from . import request_rate
 
@@ -35,7 +35,7 @@ class Suggestion:
 
 def respond(request: UserRequest, members: Collection[int]) -> HttpResponse:
     """Return people whose name starts with the typed text, as options of a list."""
-    if not settings.SUGGEST_PEOPLE:
+    if not configured.SUGGEST_PEOPLE.value:
         raise Http404
     if request_rate.is_exceeded("people", request.user.pk, MAX_REQUESTS):
         return HttpResponse(status=429)

@@ -10,8 +10,9 @@ import logging
 from typing import Any
 
 from daphne.http_protocol import HTTPFactory
-from django.conf import settings
 from twisted.web.http import HTTPChannel
+
+from agents.installation import configured
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ TOO_LARGE_RESPONSE = (
 
 def max_body_bytes() -> int:
     """Return the size of the largest upload: files or exported chats, and their form."""
-    return (max(settings.IMPORT_MB, MAX_FILE_MB) + 2) * 1024**2
+    return (max(configured.IMPORT_MB.value, MAX_FILE_MB) + 2) * 1024**2
 
 
 class TimedChannel(HTTPChannel):

@@ -1,7 +1,6 @@
 """Files in chats: uploaded in the composer, read in the background, sent with a message."""
 
 from .binding import (
-    MAX_FILES,
     attach,
     claim,
     copies_of,
@@ -17,7 +16,6 @@ from .reading import retry
 from .uploads import receive, remove
 
 __all__ = [
-    "MAX_FILES",
     "attach",
     "claim",
     "copies_of",

@@ -10,13 +10,13 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents.db.sanitize import fold_name
+from agents.installation import configured
 from agents.models import Document
 from chat.errors import MessageRejected
 from chat.models import Attachment, ChatSession, Message
 
 from . import reading
 
-MAX_FILES = 10
 MAX_NAME_CHARS = 200
 
 
@@ -27,10 +27,8 @@ def claim(user: User, ids: Sequence[int], session: ChatSession | None) -> list[A
     """
     if not ids:
         return []
-    if len(ids) > MAX_FILES:
-        raise MessageRejected(
-            _("A message can have at most %(most)d files.") % {"most": MAX_FILES}
-        )
+    if len(ids) > (most := configured.MESSAGE_FILES.value):
+        raise MessageRejected(_("A message can have at most %(most)d files.") % {"most": most})
     rows = Attachment.objects.unsent_by(user).select_for_update(of=("self",))
     found = rows.select_related("file").in_bulk(ids)
     if len(found) < len(set(ids)):
@@ -105,7 +103,8 @@ def ids_of(user: User, message: int | None) -> list[int]:
 
 def parse_ids(text: object) -> list[int]:
     """Return the ids in a form's field, such as "12,13"; other text is ignored."""
-    parts = text.split(",")[: MAX_FILES + 1] if isinstance(text, str) else []
+    most = configured.MESSAGE_FILES.value + 1
+    parts = text.split(",")[:most] if isinstance(text, str) else []
     return [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 19]
 
 

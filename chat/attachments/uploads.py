@@ -17,13 +17,13 @@ from agents.engine.tool import IMAGE_TYPES
 from agents.files import FileRefused, images, store
 from agents.files.images import ScaledImage
 from agents.files.store import StagedFile
+from agents.installation import configured
 from chat.models import Attachment
 
 from . import reading
 
 Kind = Attachment.Kind
 
-MAX_FILE_BYTES = 50_000_000
 MAX_UNSENT = 40
 MAX_PER_MINUTE = 60
 MAX_NAME_CHARS = 200
@@ -54,7 +54,8 @@ def receive(
     """
     name = clean_name(upload.name or "")
     _check_limits(user)
-    with store.stage(upload, name=name, max_bytes=MAX_FILE_BYTES) as staged:
+    max_bytes = configured.ATTACHMENT_MB.value * 1_000_000
+    with store.stage(upload, name=name, max_bytes=max_bytes) as staged:
         mime_type = file_types.refine(staged.mime_type, name)
         kind = _kind(mime_type, name)
         with _scaled(staged, kind, name) as scaled, transaction.atomic():

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.core.paginator import Paginator
 from django.db.models import Count
 from django.http import HttpResponse
@@ -12,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
+from agents.installation import configured
 from agents.models.types import LazyText
 from chat.imports import jobs
 from chat.imports.values import Problem
@@ -122,7 +122,7 @@ def _render_form(request: UserRequest, problem: str = "", status: int = 200) -> 
     context = {
         "problem": problem,
         "imports": ChatImport.objects.for_user(request.user)[:RECENT_IMPORTS],
-        "most_mb": settings.IMPORT_MB,
+        "most_mb": configured.IMPORT_MB.value,
     }
     return render(request, "chat/imports/import.html", context, status=status)
 
@@ -133,7 +133,7 @@ def _rejection(code: str) -> str:
         "too_many_uploads": _("Upload at most %(most)d files at once.")
         % {"most": jobs.MAX_FILES},
         "too_large_upload": _("The files are larger than %(most)d MB.")
-        % {"most": settings.IMPORT_MB},
+        % {"most": configured.IMPORT_MB.value},
         "already_running": _("Another import is still in progress. Wait until it has ended."),
     }
     return sentences.get(code, _("The file couldn't be saved. Try again later."))

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import connections, transaction
@@ -21,6 +20,7 @@ from django.utils import timezone
 from agents.access import audit, quotas
 from agents.db import database
 from agents.db.sanitize import sanitize_text
+from agents.installation import configured
 from agents.models import Run
 from agents.runs import leases
 from chat.imports import archive, rows, storage, trees
@@ -61,7 +61,7 @@ def create(user: User, files: list[UploadedFile]) -> ChatImport:
         raise ImportRejected("no_file")
     if len(files) > MAX_FILES:
         raise ImportRejected("too_many_uploads")
-    if sum(file.size or 0 for file in files) > settings.IMPORT_MB * 1024**2:
+    if sum(file.size or 0 for file in files) > configured.IMPORT_MB.value * 1024**2:
         raise ImportRejected("too_large_upload")
     job, replaced = _create(user, files)
     for waiting in replaced:
@@ -283,7 +283,7 @@ def _read(found: archive.Found) -> tuple[SourceChat, trees.Conversation]:
 
 def _oldest() -> datetime | None:
     """Return since when chats are kept here, if that is limited."""
-    days = settings.KEEP_RUNS_DAYS
+    days = configured.KEEP_RUNS_DAYS.value
     return timezone.now() - timedelta(days=days) if days else None
 
 

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import CharField, F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
@@ -16,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from agents.access.names import display_name
 from agents.db.compiled_queries import compiled_query
+from agents.installation import configured
 from agents.models import Membership, Run
 from chat.models import ChatSession, Folder
 
@@ -265,17 +265,20 @@ def by_day(rows: Iterable[ListedSession]) -> list[Section]:
 
 
 def session_row(about: Outline, live: Runs) -> ListedSession:
-    until = about.public_until
     return ListedSession(
         pk=about.pk,
         title=about.title,
         updated_at=about.used,
         is_shared=about.is_shared,
-        is_public=until is not None and settings.PUBLIC_LINKS and until > timezone.now(),
+        is_public=_is_public(about.public_until),
         is_pinned=about.pinned_at is not None,
         whose=about.whose,
         live=live.get(f"chat.{about.pk}"),
     )
+
+
+def _is_public(until: datetime | None) -> bool:
+    return until is not None and until > timezone.now() and configured.PUBLIC_LINKS.value
 
 
 def day_starts() -> tuple[datetime, datetime]:

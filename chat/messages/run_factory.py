@@ -150,7 +150,7 @@ def _history_runs() -> QuerySet[Run]:
 
 def select_agent(name: str, user: User) -> Agent:
     """Return the agent with this name, or the user's default."""
-    with _reject_agent_errors():
+    with reject_agent_errors():
         agent = find_agent(name, user) if name else agent_factory.default_agent(user.pk)
     if agent is None:
         raise MessageRejected(_("This agent is no longer available. Choose another one."))
@@ -191,7 +191,7 @@ def prepare(
         check_files(agent, is_workflow=request is not None)
     overrides = run_options.overrides(agent, options, user)
     project = _project_for(session, user)
-    with _reject_agent_errors():
+    with reject_agent_errors():
         return runs.prepare(
             query=text,
             history=history(session, path, agent, project.pk if project else None),
@@ -249,7 +249,7 @@ def _continue_phrases() -> set[str]:
 
 
 def _prepare_continuation(stopped: Run, session: ChatSession, user: User) -> Run:
-    with _reject_agent_errors():
+    with reject_agent_errors():
         return runs.prepare_continuation(stopped, topic=session.topic, user=user)
 
 
@@ -260,7 +260,7 @@ def blocked_reason(message: Message) -> str:
         requested_workflow(message.text, message.author)
         options = RunOptions.load(message.options)
         chosen = run_options.overrides(agent, options, message.author).get("model")
-        with _reject_agent_errors():
+        with reject_agent_errors():
             planner_factory.ensure_usable(
                 agent, chosen or planner_factory.model_name(agent), message.author
             )
@@ -274,7 +274,7 @@ def blocked_reason(message: Message) -> str:
 
 
 @contextmanager
-def _reject_agent_errors() -> Iterator[None]:
+def reject_agent_errors() -> Iterator[None]:
     """Turn agent errors into a rejection with its reason."""
     try:
         yield

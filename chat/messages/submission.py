@@ -8,7 +8,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Protocol
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -23,6 +22,7 @@ from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import update
 from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
+from agents.installation import configured
 from agents.models import Project
 from chat import attachments
 from chat.errors import ClientIdConflict, MessageRejected
@@ -129,7 +129,8 @@ def save(
         if is_mention and chosen is None:  # the chat's options are for the chat's agent
             chosen = RunOptions()
         try:
-            with errors.reraise_as(MessageRejected), transaction.atomic():
+            reading = quotas.one_reading(user)
+            with errors.reraise_as(MessageRejected), transaction.atomic(), reading:
                 if session is not None:
                     _lock(session, user)
                 message = _find_duplicate(user, text, client_id, session)
@@ -239,7 +240,9 @@ def _by_client_id(author: int, client_id: str) -> QuerySet[Message]:
 
 def _check_rate(user: User) -> None:
     """Raise MessageRejected if the user has reached the rate limit."""
-    if not (most := settings.PERSON_MESSAGES):
+    with run_factory.reject_agent_errors():
+        quotas.check_message(user)
+    if not (most := configured.MESSAGES_PER_MINUTE.value):
         return
     quotas.lock_user(user)
     since = timezone.now() - RATE_WINDOW

@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from agents.installation import configured
 from agents.models import Membership, Project, Run
 
 # Compiled queries only have the user's id.
@@ -161,7 +162,7 @@ class ChatSession(models.Model):
     def is_public(self) -> bool:
         """Whether a public link to it works."""
         return (
-            settings.PUBLIC_LINKS
+            configured.PUBLIC_LINKS.value
             and self.public_until is not None
             and self.public_until > timezone.now()
         )

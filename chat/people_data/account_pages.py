@@ -1,7 +1,6 @@
 """Account pages for a user's own data."""
 
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.models import User
@@ -17,6 +16,7 @@ from agents.access import audit
 from agents.access.requests import UserRequest
 from agents.accounts import sign_in, throttle
 from agents.accounts.views.sign_in import throttled_message
+from agents.installation import configured
 from agents.web.downloads import download
 from chat.sharing import public_links
 
@@ -36,7 +36,7 @@ def download_data(request: UserRequest) -> HttpResponseBase:
 @require_POST
 def erase(request: UserRequest) -> HttpResponse:
     """Erase the user's own account after they confirm their identity."""
-    if not settings.SELF_ERASURE:
+    if not configured.SELF_ERASURE.value:
         raise Http404
     if not sign_in.is_confirmed(request):
         return redirect(sign_in.request_confirmation(request, reverse("chat:data")))
@@ -81,7 +81,7 @@ def _erase_problem(request: UserRequest) -> str:
 def _render_page(request: UserRequest, problem: str = "", status: int = 200) -> HttpResponse:
     context = {
         "plan": erasure_report.plan(request.user),
-        "may_erase": settings.SELF_ERASURE,
+        "may_erase": configured.SELF_ERASURE.value,
         "is_confirmed": sign_in.is_confirmed(request),
         "problem": problem,
         "public_links": public_links.links_of(request.user),

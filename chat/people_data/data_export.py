@@ -30,6 +30,7 @@ from agents.models import (
     Membership,
     Memory,
     Project,
+    Quota,
     ReadingUsage,
     Run,
     Schedule,
@@ -53,6 +54,7 @@ PROFILE_COLUMNS = (
     *("display_name", "language", "time_zone", "date_format", "clock"),
     *("has_single_keys", "has_memory", "has_instructions", "about_me", "answer_style"),
 )
+USAGE_COLUMNS = ("day", "runs", "messages", "tokens", "cost")
 SIGN_IN_ACTIONS = r"^(signin|password|mfa)\."
 
 
@@ -225,7 +227,8 @@ def _account_tables(user: User) -> Iterable[ExportedTable]:
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
         ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
-        ("deleted-usage", DeletedUsage.objects.filter(user=user), ("day", "tokens")),
+        ("deleted-usage", DeletedUsage.objects.filter(user=user), USAGE_COLUMNS),
+        ("quotas", Quota.objects.filter(user=user), ("measure", "window", "limit")),
         ("reading-usage", ReadingUsage.objects.filter(user=user), ("model", "cost")),
     ]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import connections
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -18,6 +17,7 @@ from agents.catalog import file_tables
 from agents.db import database
 from agents.experiments import service as experiments
 from agents.files import store as file_store
+from agents.installation import configured
 from agents.memory import store as memory_store
 from agents.models import AuditEntry, AuditPerson, DeletedUsage, ReadingUsage, Run, Upkeep
 from agents.review.models import Example, Review
@@ -39,6 +39,8 @@ PAGE_SIZE = 200
 PAUSE_SECONDS = 0.02
 # Of files that were read for no run.
 UNPAID_DAYS = 30
+# Of what is deleted, longer than any month of a quota.
+USAGE_DAYS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +61,13 @@ class PruneResult:
 def prune(*, dry_run: bool = False) -> PruneResult:
     """Delete what is too old, in batches; with `dry_run` only count it."""
     now = timezone.now()
-    old = _cutoff(now, settings.KEEP_RUNS_DAYS)
+    old = _cutoff(now, configured.KEEP_RUNS_DAYS.value)
     sessions, runs, spared = _prune_runs(old, dry_run) if old else (0, 0, 0)
     done = PruneResult(
         sessions=sessions,
         runs=runs,
         spared=spared,
-        entries=_prune_audit(_cutoff(now, settings.KEEP_AUDIT_DAYS), dry_run),
+        entries=_prune_audit(_cutoff(now, configured.KEEP_AUDIT_DAYS.value), dry_run),
         signins=_prune_signins(now, dry_run),
     )
     if not dry_run:
@@ -73,7 +75,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         uploads.delete_unsent()
         file_tables.delete_unused()
         file_store.sweep()
-        DeletedUsage.objects.filter(day__lt=timezone.localdate() - timedelta(days=1)).delete()
+        DeletedUsage.objects.filter(day__lt=now - timedelta(days=USAGE_DAYS)).delete()
         unpaid = now - timedelta(days=UNPAID_DAYS)
         ReadingUsage.objects.filter(created_at__lt=unpaid).delete()
         public_links.delete_expired()

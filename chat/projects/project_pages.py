@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import Count, Q
@@ -16,6 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from agents.access.requests import UserRequest
 from agents.accounts.views.memory import last_deleted, read_form
 from agents.db.sanitize import sanitize_text
+from agents.installation import configured
 from agents.memory import MemoryRejected, MemoryScope, store
 from agents.models import Agent, Memory, Project, ProjectMember
 from agents.web import people_suggestions
@@ -107,7 +107,7 @@ def _render_home(
         "proposals": memories.proposed().select_related("run") if may_edit else (),
         "deleted": last_deleted(request, project),
         "panel": {"rights": membership.ACCESS_LEVELS},
-        "may_suggest": settings.SUGGEST_PEOPLE,
+        "may_suggest": configured.SUGGEST_PEOPLE.value,
         "max_chars": Memory.MAX_CHARS,
         **more,
     }

@@ -8,17 +8,16 @@ import logging
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 from django.utils import timezone, translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from agents.access import masking, quotas
+from agents.access import masking, quota_usage, quotas
 from agents.catalog import agent_factory, planner_factory
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
@@ -26,8 +25,8 @@ from agents.db.fast_writes import update
 from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
 from agents.engine.loop import PlainReply
+from agents.installation import configured
 from agents.models import Agent, Run
-from agents.models.types import AnyUser
 from agents.runs import pubsub
 from chat.models import ChatSession, Message
 
@@ -174,7 +173,7 @@ async def _announce(chat: int, title: str, people: Iterable[int]) -> None:
 
 def _with_model(message: Message, run: Run) -> Unnamed | None:
     """Return the chat with what a model is asked, or nothing if none can be."""
-    if not settings.GENERATED_TITLES or run.model == planner_factory.DEMO:
+    if not configured.GENERATED_TITLES.value or run.model == planner_factory.DEMO:
         return None
     try:
         quotas.check_tokens(message.author)
@@ -267,13 +266,17 @@ def _generic_title_for(user: User) -> str:
         return generic_title()
 
 
-def tokens_since(user: AnyUser, since: datetime) -> int:
-    """Return how many tokens a user's titles took, for their quota."""
-    named = ChatSession.objects.filter(user=user.pk, created_at__gte=since)
-    return named.aggregate(sum=Sum("title_tokens"))["sum"] or 0
+# For the quota of a chat's owner.
+TITLE_USAGE = quota_usage.UsageSource(
+    measure="tokens",
+    rows=ChatSession.objects.all,
+    user="user",
+    at="created_at",
+    amount="title_tokens",
+)
 
 
 def keep_usage(instance: ChatSession, origin: Any, **_signal: Any) -> None:
     """Count the title's tokens of a chat that is about to be deleted until the day ends."""
-    created_at, tokens = instance.created_at, instance.title_tokens
-    quotas.keep_usage(instance.user_id, created_at, tokens, origin)
+    tokens = instance.title_tokens
+    quotas.keep_usage(instance.user_id, instance.created_at, origin, tokens=tokens)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -10,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
+from agents.installation import configured
 from chat.models import ChatSession, Invitation, Member, PublicLink
 
 from . import members, public_links
@@ -120,7 +120,7 @@ def render_panel(
         "public_links": links,
         "public_levels": PublicLink.Level.choices,
         "public_hours": public_links.DEFAULT_HOURS,
-        "may_suggest": settings.SUGGEST_PEOPLE,
+        "may_suggest": configured.SUGGEST_PEOPLE.value,
         "may_publish": public_links.is_enabled(),
         **message,
     }

@@ -20,13 +20,13 @@ from django.utils.translation import gettext_lazy
 from agents.access import audit
 from agents.access.names import display_name
 from agents.db.sanitize import sanitize_text
+from agents.installation import configured
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from agents.runs import pubsub
 from chat.models import ChatSession, Invitation, Member
 from chat.sessions import session_state
 from chat.sessions.rights import guests
 
-MAX_MEMBERS = 100
 ACCESS_LEVELS = {"read": gettext_lazy("Can view"), "write": gettext_lazy("Can edit")}
 
 
@@ -224,9 +224,10 @@ def _membership_change(session: ChatSession) -> Iterator[None]:
 def _admit(
     session: ChatSession, person: User, may_write: bool, link: Invitation | None = None
 ) -> None:
-    if guests(session).exclude(user=person).count() >= MAX_MEMBERS:
+    most = configured.CHAT_MEMBERS.value
+    if guests(session).exclude(user=person).count() >= most:
         raise SharingRejected(
-            _("This chat already has %(most)d members, the maximum.") % {"most": MAX_MEMBERS}
+            _("This chat already has %(most)d members, the maximum.") % {"most": most}
         )
     if not may_write:
         _clear_queued(session, person)

@@ -5,7 +5,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, Max, QuerySet
@@ -14,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit
 from agents.db import errors
+from agents.installation import configured
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from chat.models import ChatSession, PublicLink
 from chat.sessions import deletion, session_state
@@ -21,7 +21,6 @@ from chat.sessions import deletion, session_state
 from . import snapshots
 
 DEFAULT_HOURS = 30 * 24
-MAX_LINKS = 10  # per chat
 
 Level = PublicLink.Level
 
@@ -32,7 +31,7 @@ class PublicLinkRejected(Exception):
 
 def is_enabled() -> bool:
     """Whether this installation allows public links."""
-    return settings.PUBLIC_LINKS
+    return configured.PUBLIC_LINKS.value
 
 
 def active_links(chat: ChatSession) -> QuerySet[PublicLink]:
@@ -58,10 +57,10 @@ def create(chat: ChatSession, user: User, level: str, hours: str) -> str:
     with errors.reraise_as(PublicLinkRejected), transaction.atomic():
         if not session_state.lock(chat):  # links of two tabs are counted one by one
             raise PublicLinkRejected(_("This chat no longer exists."))
-        if active_links(chat).count() >= MAX_LINKS:
+        if active_links(chat).count() >= configured.CHAT_LINKS.value:
             raise PublicLinkRejected(
                 _("This chat already has %(most)d public links. Revoke one first.")
-                % {"most": MAX_LINKS}
+                % {"most": configured.CHAT_LINKS.value}
             )
         link = chat.public_links.create(
             made_by=user,

@@ -386,6 +386,7 @@ def test_many_long_texts_are_found_quickly():
 # Columns with names, settings and states, but no users' text.
 NO_WORDS = {
     "agents": {
+        "InstallationSetting.value",
         *(
             "McpServer.args",
             "McpServer.folders",

@@ -69,7 +69,7 @@ def test_the_export_has_the_tokens_of_deleted_runs(person):
     DeletedUsage.objects.create(user=person, day=date(2026, 11, 17), tokens=40)
 
     assert json.loads(unpack_export(person)["deleted-usage.json"]) == [
-        {"day": "2026-11-17", "tokens": 40}
+        {"day": "2026-11-17", "runs": 0, "messages": 0, "tokens": 40, "cost": 0}
     ]
 
 

@@ -260,13 +260,13 @@ def test_a_link_needs_a_level_and_a_lifetime(client, chat, level, hours):
 def test_an_empty_chat_and_too_many_links_are_rejected_with_a_reason(client, chat, person):
     empty = ChatSession.objects.create(user=person, title="Empty")
     assert "no answers to share" in publish(client, empty).content.decode()
-    for _link in range(public_links.MAX_LINKS):
+    for _link in range(10):
         publish(client, chat)
 
     assert "already has 10 public links" in publish(client, chat).content.decode()
 
 
-def test_links_of_two_tabs_at_once_are_counted_one_by_one(person, chat, monkeypatch):
+def test_links_of_two_tabs_at_once_are_counted_one_by_one(person, chat, monkeypatch, configure):
     """The lock is what the second one waits for, until the first is saved."""
 
     def wait(session):
@@ -275,7 +275,7 @@ def test_links_of_two_tabs_at_once_are_counted_one_by_one(person, chat, monkeypa
         times = {"updated_at": now, "expires_at": now + timedelta(hours=1)}
         return session.public_links.create(**about, **times)
 
-    monkeypatch.setattr(public_links, "MAX_LINKS", 1)
+    configure(chat_links=1)
     monkeypatch.setattr(session_state, "lock", wait)
 
     with pytest.raises(public_links.PublicLinkRejected, match="already has 1 public"):

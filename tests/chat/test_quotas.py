@@ -6,11 +6,13 @@ from functools import partial
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.contrib.auth.models import Group
+from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from agents import runs
-from agents.models import DeletedUsage, Run
+from agents.access import quota_limits, quotas
+from agents.models import DeletedUsage, Quota, Run
 from chat import messages
 from chat.errors import MessageRejected
 from chat.messages import message_actions, session_status
@@ -84,9 +86,9 @@ async def test_tokens_are_limited_per_day(person, settings):
     spent = {"user": person, "query": "q", "status": "completed"}
     run = await Run.objects.acreate(**spent, prompt_tokens=700, completion_tokens=300)
 
-    assert await rejection(person, "more", "a") == (
-        "You've reached your daily limit of 1,000 tokens. The limit resets tomorrow."
-    )
+    reason = await rejection(person, "more", "a")
+    expected = "You've reached your daily limit of 1,000 tokens (used: 1,000 tokens). The limit"
+    assert reason.startswith(expected)
 
     run.started_at -= timedelta(days=1)
     await run.asave()
@@ -137,4 +139,95 @@ async def test_a_queued_message_says_what_it_waits_for(person, settings):
 
     standing = await sync_to_async(session_status.get_status)(chat, None)
     assert [message.text for message in standing.queued] == ["two"]
-    assert standing.blocked_reason.startswith("You've reached your daily limit of 10 tokens.")
+    assert standing.blocked_reason.startswith("You've reached your daily limit of 10 tokens")
+
+
+async def test_messages_of_a_month_are_limited_and_deleting_changes_nothing(person, configure):
+    await sync_to_async(configure)(quota_messages_month=1)
+    sent = await begin(person, "one", "a")
+    await runs.stop(sent.run)
+
+    reason = await rejection(person, "two", "b")
+    assert reason.startswith("You've reached your monthly limit of 1 message (used: 1 message)")
+
+    await deletion.delete(sent.session)
+    await ChatSession.objects.aupdate(deleted_at=timezone.now() - timedelta(hours=1))
+    await sync_to_async(deletion.erase_due)()
+    assert "monthly limit of 1 message" in await rejection(person, "two", "b")
+
+
+async def test_the_cost_of_a_month_is_limited_in_dollars(person, configure):
+    await sync_to_async(configure)(quota_cost_month=1_500_000)
+    spent = {"user": person, "query": "q", "status": "completed", "prompt_tokens": 9}
+    await Run.objects.acreate(**spent, cost=None)  # an unknown price isn't counted
+    assert (await begin(person, "one", "a")).is_new
+
+    await Run.objects.acreate(**spent, cost=1.6)
+    assert "monthly limit of $1.50 (used: $1.60)" in await rejection(person, "two", "b")
+
+
+def test_own_quotas_beat_groups_and_the_most_generous_group_counts(person, configure):
+    configure(person_tokens=10)
+    sales, lab = (Group.objects.create(name=name) for name in ("Sales", "Lab"))
+    day = {"measure": "tokens", "window": "day"}
+    resolve = partial(quota_limits.resolve_one, ("tokens", "day"), person.pk)
+    assert (resolve([]).amount, resolve([]).source) == (10, "default")
+
+    Quota.objects.create(group=sales, limit=5, **day)
+    Quota.objects.create(group=lab, limit=50, **day)
+    both = resolve([sales.pk, lab.pk])
+    assert (both.amount, both.source, both.group) == (50, "group", lab.pk)
+    assert resolve([sales.pk]).amount == 5
+
+    own = Quota.objects.create(user=person, limit=1, **day)
+    assert resolve([lab.pk]).amount == 1
+    own.limit = None
+    own.save()
+    assert resolve([lab.pk]).amount is None
+
+
+def test_a_group_quota_counts_for_its_members(person, stranger):
+    group = Group.objects.create(name="Sales")
+    person.groups.add(group)
+    Quota.objects.create(group=group, measure="runs", window="day", limit=1)
+    save = partial(messages.save, None)
+    save(person, "one", "a")
+
+    with pytest.raises(MessageRejected, match="daily limit of 1 run "):
+        save(person, "two", "b")
+    save(stranger, "one", "c")
+    save(stranger, "two", "d")
+
+
+def test_racing_messages_do_not_exceed_a_quota(person):
+    Quota.objects.create(user=person, measure="messages", window="day", limit=4)
+    Quota.objects.create(user=person, measure="runs", window="month", limit=3)
+
+    def ask(number):
+        try:
+            return messages.save(None, person, f"question {number}", f"id {number}").run_id
+        except MessageRejected:
+            return None
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(8) as people:
+        asked = list(people.map(ask, range(24)))
+
+    assert len([run for run in asked if run]) == Run.objects.count() == 3
+
+
+def test_a_quota_costs_one_query_and_none_no_query(
+    person, configure, django_assert_num_queries
+):
+    with django_assert_num_queries(0):
+        quotas.check_start(person)
+    Quota.objects.create(user=person, measure="messages", window="day", limit=4)
+    Quota.objects.create(user=person, measure="tokens", window="month", limit=3)
+    quota_limits.ROWS.get()
+    lock = int(connection.features.has_select_for_update)
+
+    counted = django_assert_num_queries(3 + 2 * lock)  # BEGIN and COMMIT are two
+    with counted, transaction.atomic(), quotas.one_reading(person):
+        quotas.check_message(person)
+        quotas.check_start(person)

@@ -77,6 +77,7 @@ HIT_JUDGED = "review.hit"
 EXAMPLE_SAVED = "review.example"
 BACKTEST_STARTED = "review.backtest"
 EXAMPLES_RUN = "review.examples_run"
+SETTING_CHANGED = "console.setting"
 LOG_STARTED = "audit.begun"
 LOG_TRUNCATED = hash_chain.LOG_TRUNCATED
 LOG_EXPORTED = "audit.exported"

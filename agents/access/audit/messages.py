@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from agents.access import audit
 from agents.db.fast_writes import concrete_field
+from agents.installation.configured import SETTINGS
 from agents.models import AuditEntry, AuditPerson
 from agents.models.audit import ANONYMOUS_TOKEN
 from agents.models.types import LazyText
@@ -81,6 +82,7 @@ SENTENCES = {
     audit.SESSION_EXPORTED: gettext_lazy("%(who)s exported %(what)s."),
     audit.SESSIONS_IMPORTED: gettext_lazy("%(who)s imported chats."),
     audit.COLLECTION_SHARED: gettext_lazy("%(who)s changed who can read %(what)s."),
+    audit.SETTING_CHANGED: gettext_lazy("%(who)s changed the %(what)s."),
     audit.LOG_STARTED: gettext_lazy(
         "Signing of the audit log started, including all earlier entries."
     ),
@@ -244,6 +246,8 @@ def subject_label(entry: AuditEntry, people: Mapping[str, str]) -> str:
     kind, _colon, key = entry.subject.partition(":")
     if kind == "person":
         return people.get(entry.subject, _("an unknown user"))
+    if kind == "setting":
+        return _("setting “%(name)s”") % {"name": setting_label(key)}
     if kind == "chat":
         return _("chat %(number)s") % {"number": key}
     label = _model_label(kind)
@@ -251,6 +255,10 @@ def subject_label(entry: AuditEntry, people: Mapping[str, str]) -> str:
     if name:
         return _("%(kind)s “%(name)s”") % {"kind": label, "name": name}
     return _("%(kind)s %(number)s") % {"kind": label, "number": key} if key else label
+
+
+def setting_label(key: str) -> str:
+    return str(SETTINGS[key].label) if key in SETTINGS else key
 
 
 def format_detail(detail: Any, people: Mapping[str, str]) -> str:

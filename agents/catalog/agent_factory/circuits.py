@@ -1,6 +1,19 @@
 """The circuit breakers of this process."""
 
-from agents.engine.resilience import Circuits
+from agents.engine.resilience import CircuitPolicy, Circuits
+from agents.installation import configured
+
+
+class _ConfiguredPolicy(CircuitPolicy):
+    """Opens and pauses as configured now, also for breakers that exist already."""
+
+    def should_open(self, failures: int) -> bool:
+        return failures >= configured.CIRCUIT_FAILURES.value
+
+    def seconds(self, times: int, retry_after: float) -> float:
+        pause = CircuitPolicy(pause=configured.CIRCUIT_SECONDS.value)
+        return pause.seconds(times, retry_after)
+
 
 # Circuit breakers of models and tools, shared by all runs of this process.
-CIRCUITS = Circuits()
+CIRCUITS = Circuits(_ConfiguredPolicy())

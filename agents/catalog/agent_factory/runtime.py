@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
-from django.conf import settings
-
 from agents.db import database
 from agents.engine.attachments import AttachmentStore
 from agents.engine.loop import (
@@ -24,6 +22,7 @@ from agents.engine.loop import (
 from agents.engine.plans import MergeStrategy, Orchestrator, Panel, WorkflowRuntime
 from agents.engine.resilience import RetryPolicy
 from agents.engine.tool import Tool, ToolRegistry
+from agents.installation import configured
 from agents.models import Agent, Run, WorkflowVersion
 from agents.tools.search import SearchTool
 
@@ -141,9 +140,9 @@ def _build_runtime(
         planner,
         tools,
         guardrails_from(agent, parts.patterns, parts.checks),
-        FallbackStrategy(),
+        FallbackStrategy(configured.TOOL_RETRIES.value),
         agent.max_steps,
-        retry=RetryPolicy(max_retries=settings.ENVIRONMENT.model_retries),
+        retry=RetryPolicy(max_retries=configured.MODEL_RETRIES.value),
         policy=standard_policy(
             agent.max_duplicate_tool_calls,
             agent.max_tool_calls_per_tool,

@@ -6,14 +6,13 @@ from agents.db import database
 from agents.engine.events import Event, EventType
 from agents.engine.loop import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
+from agents.installation import configured
 from agents.models import AgentStep, Run, RunEvent
 
 from .. import attachment_store, file_context, reading_costs
 from .personal_data import apply_redaction
 from .runtime import RegistryLoader, build
 
-# The agent's own limits are narrower: they count turns and tokens.
-MAX_MESSAGES = 400
 STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}
 
 
@@ -105,7 +104,7 @@ async def _load_state(run: Run, runtime: AgentRuntime) -> AgentState:
 
 
 def _build_state(history: list[Message]) -> AgentState:
-    state = AgentState(max(MAX_MESSAGES, 2 * len(history)))
+    state = AgentState(max(configured.HISTORY_MESSAGES.value, 2 * len(history)))
     for message in history:
         more = {k: v for k, v in message.items() if k not in {"role", "content"}}
         state.add_message(message["role"], message["content"], **more)

@@ -166,7 +166,7 @@ class _KindImport:
                 wrong = self.kind.keep(self.rows[name], values, self.user)
                 self._add_problems(self.entries[name], name, wrong)
         for name in self._absent_names():
-            if self.remove and self.before[name]["enabled"]:
+            if self.remove and self.before[name].get("enabled"):
                 wrong = self.kind.disable(self.rows[name], self.user)
                 self.problems[name] = [PlanProblem(message=one.message) for one in wrong]
 

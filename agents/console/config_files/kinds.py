@@ -1,8 +1,11 @@
 """All kinds in a file, in import order."""
 
+from django.contrib.auth.models import Group
+
 from agents.models import (
     Agent,
     GuardrailPattern,
+    InstallationSetting,
     LanguageModel,
     McpServer,
     ToolRegistration,
@@ -11,11 +14,14 @@ from agents.models import (
 
 from .catalog import AgentKind, ModelKind, ServerKind, ToolKind
 from .import_plan import WorkflowKind
+from .installation import GroupKind, SettingKind
 from .kind import ResourceKind
 
 KINDS: dict[str, ResourceKind] = {
     kind.key: kind
     for kind in (
+        SettingKind("settings", InstallationSetting),
+        GroupKind("groups", Group),
         ModelKind("models", LanguageModel),
         ServerKind("servers", McpServer),
         ToolKind("tools", ToolRegistration),

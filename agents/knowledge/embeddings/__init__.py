@@ -11,6 +11,7 @@ from django.conf import settings
 
 from agents.db.database import Priority, PriorityExecutor
 from agents.engine.errors import AgentError
+from agents.installation import configured
 from agents.llm.litellm_model import EmbeddingClient
 
 from .errors import EmbeddingUnavailable
@@ -124,7 +125,7 @@ def _client(model: str) -> EmbeddingClient:
         model=model,
         base_url=environment.embedding_url or None,
         api_key=key.get_secret_value() if key else None,
-        retries=environment.model_retries,
+        retries=configured.MODEL_RETRIES.value,
     )
 
 

@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from django.conf import settings
-
+from agents.installation import configured
 from agents.models import Chunk, ChunkVector, Document
 from agents.tools.search import Passage
 
@@ -66,7 +65,7 @@ def find(
     parsed = parse_query(query, *queries)
     ranked = candidates(parsed, scope, mode, queries) if top_k > 0 else []
     value = certainty(parsed, ranked)
-    least = settings.ENVIRONMENT.search_min_score if minimum is None else minimum
+    least = configured.SEARCH_MIN_SCORE.value if minimum is None else minimum
     level: Confidence = confidence(value, least) if ranked else "none"
     found = to_passages(ranked, top_k)
     return SearchResult(

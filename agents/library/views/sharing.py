@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
 from agents.db.sanitize import parse_id
+from agents.installation import configured
 from agents.models import Collection, CollectionShare
 from agents.web import people_suggestions
 
@@ -73,7 +73,7 @@ def _render_panel(
     context = {
         "collection": collection,
         "panel": sharing.build_panel(collection, request.user),
-        "may_suggest": settings.SUGGEST_PEOPLE,
+        "may_suggest": configured.SUGGEST_PEOPLE.value,
         **message,
     }
     # htmx doesn't swap error responses, so the status stays 200.

@@ -1,0 +1,109 @@
+"""Settings of the installation, and groups with their quotas, in configuration files."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils.translation import gettext as _
+
+from agents.access.quota_limits import DEFAULTS
+from agents.db.fast_writes import concrete_field
+from agents.installation.configured import SETTINGS
+from agents.installation.setting import save
+from agents.models import InstallationSetting, Quota
+from agents.models.rights import Role
+
+from .columns import unknown_key_message
+from .kind import ResourceKind, ResourceValues, ValidationIssue
+from .permissions import ConfigUser
+
+QUOTA_NAMES = {f"{measure}_per_{window}": (measure, window) for measure, window in DEFAULTS}
+
+
+class SettingKind(ResourceKind):
+    """Settings that differ from their default; money is in millionths of a dollar."""
+
+    named = "key"
+
+    def describe(self, row: Any) -> ResourceValues:
+        return {"value": row.value}
+
+    def allowed_keys(self, values: ResourceValues) -> list[str]:
+        return ["value"]
+
+    def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
+        return iter(())
+
+    def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
+        return "value" in values and before.get("value") != values["value"]
+
+    def bare(self, name: str, values: ResourceValues) -> Any:
+        if name not in SETTINGS:
+            raise ValidationError(unknown_key_message(name))
+        return InstallationSetting(key=name)
+
+    def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
+        setting = SETTINGS.get(row.key)
+        try:
+            if setting is None:
+                raise ValidationError(unknown_key_message(row.key))
+            save(setting, values.get("value"))
+        except ValidationError as error:
+            return [ValidationIssue(("value",), sentence) for sentence in error.messages]
+        return []
+
+    def needs(self, row: Any, values: ResourceValues) -> list[str]:
+        return []  # no secrets
+
+
+class GroupKind(ResourceKind):
+    """Groups without roles; members aren't part of a file."""
+
+    def rows(self) -> models.QuerySet[Any]:
+        return super().rows().exclude(name__in=Role.values).prefetch_related("quotas")
+
+    def named_rows(self, *, locked: bool = False) -> dict[str, Any]:
+        return {row.name: row for row in self.rows()}
+
+    def describe(self, row: Any) -> ResourceValues:
+        quotas = {(q.measure, q.window): q.limit for q in Quota.objects.filter(group=row)}
+        found = {name: quotas[key] for name, key in QUOTA_NAMES.items() if key in quotas}
+        return {"quotas": found}
+
+    def allowed_keys(self, values: ResourceValues) -> list[str]:
+        return ["quotas"]
+
+    def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
+        quotas = values.get("quotas", {})
+        if not isinstance(quotas, dict):
+            yield ValidationIssue(("quotas",), _("Must map quotas to their limits."))
+            return
+        for name, limit in quotas.items():
+            if name not in QUOTA_NAMES:
+                yield ValidationIssue(("quotas", name), unknown_key_message(str(name)))
+            elif limit is not None and (type(limit) is not int or limit < 0):
+                yield ValidationIssue(("quotas", name), _("Must be a whole number or null."))
+
+    def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
+        return "quotas" in values and before.get("quotas") != values["quotas"]
+
+    def bare(self, name: str, values: ResourceValues) -> Any:
+        concrete_field(Group, "name").clean(name, None)
+        if name in Role.values:
+            raise ValidationError(_("This name belongs to a role."))
+        return Group.objects.create(name=name)
+
+    def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
+        wanted = {QUOTA_NAMES[name]: limit for name, limit in values["quotas"].items()}
+        for quota in Quota.objects.filter(group=row):
+            if (quota.measure, quota.window) not in wanted:
+                quota.delete()
+        for (measure, window), limit in wanted.items():
+            about = {"group": row, "measure": measure, "window": window}
+            Quota.objects.update_or_create({"limit": limit}, **about)
+        return []
+
+    def needs(self, row: Any, values: ResourceValues) -> list[str]:
+        return []

@@ -1,0 +1,100 @@
+"""Rows that every message needs and that rarely change, in memory.
+
+A change is visible in its process at once and in the others within MAX_AGE_SECONDS. Server
+processes refresh with each status report, so that the event loop never waits for the database.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from django.db import DatabaseError, connection, models, transaction
+from django.db.models.signals import post_delete, post_save
+
+logger = logging.getLogger(__name__)
+
+MAX_AGE_SECONDS = 5.0
+
+Rows = TypeVar("Rows")
+
+
+class RowCache(Generic[Rows]):
+    """Loads rows again when their stamp has changed."""
+
+    all: ClassVar[list["RowCache[Any]"]] = []
+    max_age: ClassVar[float] = MAX_AGE_SECONDS
+
+    def __init__(
+        self, model: type[models.Model], load: Callable[[], Rows], empty: Callable[[], Rows]
+    ) -> None:
+        self.model, self.load, self.empty = model, load, empty
+        self._rows: Rows = empty()
+        self._stamp: Hashable = None
+        self._read_at: float | None = None
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self.all.append(self)
+        post_save.connect(self._on_change, sender=model, weak=False)
+        post_delete.connect(self._on_change, sender=model, weak=False)
+
+    def get(self) -> Rows:
+        """Return the rows; on an event loop those that were read last.
+
+        A transaction that has changed them sees its own, which aren't for others yet.
+        """
+        if getattr(self._local, "is_changing", False) and not _is_on_loop():
+            if connection.in_atomic_block:
+                return self.load()
+            self._local.is_changing = False
+        read_at = self._read_at
+        is_old = read_at is None or time.monotonic() - read_at > self.max_age
+        if is_old and not _is_on_loop():
+            self.refresh()
+        return self._rows
+
+    def refresh(self) -> None:
+        """Read the stamp, and the rows if it has changed."""
+        with self._lock:
+            started = time.monotonic()
+            try:
+                stamp = self._read_stamp()
+                if stamp != self._stamp:
+                    self._rows, self._stamp = self.load(), stamp
+            except DatabaseError as error:  # e.g. before the tables are created
+                logger.warning("Can't read the %s: %s", self.model._meta.label, error)
+            self._read_at = started
+
+    def invalidate(self) -> None:
+        """Read the rows again when they are needed next."""
+        self._stamp = self._read_at = None
+
+    def reset(self) -> None:
+        """Forget the rows, as if there were none."""
+        self._rows, self._stamp, self._read_at = self.empty(), None, time.monotonic()
+        self._local = threading.local()
+
+    def _read_stamp(self) -> Hashable:
+        figures = {"count": models.Count("pk"), "changed": models.Max("changed_at")}
+        found = self.model._default_manager.aggregate(**figures)
+        return found["count"], found["changed"]
+
+    def _on_change(self, **_signal: Any) -> None:
+        self._local.is_changing = connection.in_atomic_block
+        transaction.on_commit(self.invalidate)
+
+
+def refresh_all() -> None:
+    """Refresh all caches of this process."""
+    for cache in RowCache.all:
+        cache.refresh()
+
+
+def _is_on_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
