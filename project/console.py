@@ -51,6 +51,11 @@ class Console(admin.AdminSite):
         about = next((entry.get("about") for entry in entries if entry.get("is_here")), "")
         return {**context, "home_url": reverse("admin:index"), "about": about}
 
+    def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        from agents.console.home import home_context
+
+        return super().index(request, {**home_context(request), **(extra_context or {})})
+
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
         from agents.console.lookups import DeclaredAutocomplete
 

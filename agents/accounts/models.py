@@ -57,6 +57,9 @@ class Profile(models.Model):
     has_single_keys = models.BooleanField(_("single-key shortcuts"), default=True)
     has_instructions = models.BooleanField(_("use custom instructions"), default=True)
     has_memory = models.BooleanField(_("use long-term memory"), default=True, db_default=True)
+    has_setup_guide = models.BooleanField(
+        _("set-up checklist in the console"), default=True, db_default=True
+    )
     about_me = models.TextField(
         _("what agents should know"), blank=True, max_length=MAX_INSTRUCTIONS
     )

@@ -39,6 +39,7 @@ urlpatterns = [
     ),
     path("welcome/<str:uid>/<str:token>/", login_not_required(sign_in.welcome), name="welcome"),
     path("account/profile/", profile.profile_page, name="profile"),
+    path("account/setup-guide/", profile.switch_setup_guide, name="setup_guide"),
     path("account/memory/", memory.memory_page, name="memory"),
     path("account/memory/switch/", memory.switch, name="switch_memory"),
     path("account/memory/clear/", memory.clear, name="clear_memory"),

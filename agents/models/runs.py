@@ -277,6 +277,16 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["status", "ended_at"], name="runs_of_a_status"),
             models.Index(fields=["user", "status"], name="runs_of_a_person"),
+            # All columns that the console's home counts: rows are long, and a finished run is
+            # added once.
+            models.Index(
+                fields=[
+                    *("started_at", "status", "cost", "seconds", "waited"),
+                    *("agent_name", "topic"),
+                ],
+                condition=models.Q(seconds__isnull=False),
+                name="finished_runs",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -6,7 +6,7 @@ from django import template
 
 from agents.access.names import display_name
 from agents.models import Approval, ToolGrant
-from agents.web.presentation import dates, formatting, icons, template_cache
+from agents.web.presentation import charts, dates, formatting, icons, template_cache
 from agents.web.presentation.grants import grants_with_chats
 
 register = template.Library()
@@ -25,6 +25,9 @@ FILTERS: tuple[Callable[..., object], ...] = (
     formatting.shorten,
 )
 TAGS: tuple[Callable[..., object], ...] = (
+    charts.bar_chart,
+    charts.share_bar,
+    charts.sparkline,
     dates.timestamp,
     icons.icon,
     icons.status_mark,

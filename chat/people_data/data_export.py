@@ -52,7 +52,8 @@ PIECE_BYTES = 256 * 1024
 SCHEMA = "ashiato.person/1"
 PROFILE_COLUMNS = (
     *("display_name", "language", "time_zone", "date_format", "clock"),
-    *("has_single_keys", "has_memory", "has_instructions", "about_me", "answer_style"),
+    *("has_single_keys", "has_memory", "has_instructions", "has_setup_guide"),
+    *("about_me", "answer_style"),
 )
 USAGE_COLUMNS = ("day", "runs", "messages", "tokens", "cost")
 SIGN_IN_ACTIONS = r"^(signin|password|mfa)\."

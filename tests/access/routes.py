@@ -110,6 +110,7 @@ ROUTES = {
     "projects/<int:pk>/memory/": change(WRITERS),
     "chat/<int:pk>/project/": read(OWNER),
     "account/profile/": read(ACCOUNTS),
+    "account/setup-guide/": change(ACCOUNTS),
     "account/memory/": read(ACCOUNTS),
     "account/memory/switch/": change(ACCOUNTS),
     "account/memory/clear/": change(ACCOUNTS),

@@ -42,6 +42,7 @@ def measure_pages() -> list[dict]:
     lists = {q or "(all)": f"/traces/?{urlencode({'q': q})}" for q in FILTERS}
     middle = Run.objects.order_by("-pk").values_list("pk", flat=True).first() // 2
     more = {"older page": f"/traces/?older={middle}", "completions": "/traces/completions/"}
+    more |= {f"console home, {days}": f"/admin/?period={days}" for days in ("7d", "30d")}
     pages = lists | more | {"run of 200 steps": f"/traces/{_long_run()}/"}
     return [{"page": name} | _figures(client, url) for name, url in pages.items()]
 

@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 from django.utils.translation import get_language_info, gettext_lazy
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 from django.views.i18n import set_language as set_language_cookie
 
 from agents.access.requests import UserRequest
@@ -92,6 +92,13 @@ def _context(form: ProfileForm) -> dict[str, Any]:
         "zone_now": timezone.get_current_timezone_name(),
         "max_instructions": Profile.MAX_INSTRUCTIONS,
     }
+
+
+@require_POST
+def switch_setup_guide(request: UserRequest) -> HttpResponse:
+    """Hide the console's set-up checklist for this user, or bring it back."""
+    profiles.save_setting(request.user, has_setup_guide=request.POST.get("on") == "1")
+    return redirect("admin:index" if request.user.is_staff else "people:profile")
 
 
 def set_language(request: HttpRequest) -> HttpResponse:

@@ -94,6 +94,12 @@ def date_text(moment: datetime | None) -> str:
     return dateformat.format(timezone.localtime(moment), pattern)
 
 
+def short_date_text(moment: datetime) -> str:
+    """Format the day without the year: Nov 17."""
+    pattern = _style.get().date_pattern(has_year=False)
+    return dateformat.format(timezone.localtime(moment), pattern)
+
+
 def time_text(moment: datetime) -> str:
     """Format the time of day: 10:25."""
     return _style.get().clock(timezone.localtime(moment), has_seconds=False)

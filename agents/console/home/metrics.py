@@ -1,0 +1,164 @@
+"""The cards with a chart: runs, cost, error rate and latency."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.formats import number_format
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from agents.web.presentation import charts, dates, formatting
+
+from .. import figures as texts
+from .figures import Period, RunFigures
+from .links import runs_url
+
+# Below it, classes of latency and rounding say nothing.
+MIN_CHANGE = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A figure with its change, its chart and the runs behind it."""
+
+    key: str
+    icon: str
+    title: str
+    value: str
+    change: str
+    url: str
+    chart: SafeString
+    tone: str = ""  # of the change: better or worse
+    note: str = ""  # below the chart
+
+
+def build_metrics(found: RunFigures, period: Period) -> list[Metric]:
+    return [
+        _runs(found, period),
+        _cost(found, period),
+        _error_rate(found, period),
+        _latency(found, period),
+    ]
+
+
+def axis(period: Period, now: datetime) -> tuple[str, str]:
+    """Return the labels of a chart's ends, in the viewer's time zone and format."""
+    since = now - period.span
+    if period.key == "24h":
+        return dates.time_text(since), _("Now")
+    return dates.short_date_text(since), _("Today")
+
+
+def _runs(found: RunFigures, period: Period) -> Metric:
+    values = [bucket.runs for bucket in found.buckets]
+    count = found.now.runs + found.live
+    written = number_format(count, force_grouping=True)
+    return Metric(
+        key="runs",
+        icon="trace",
+        title=_("Runs"),
+        value=written,
+        change=_relative_change(count, found.before.runs),
+        url=runs_url(period),
+        chart=charts.bar_chart(values, label=_describe(_("Runs"), written, values, _count)),
+    )
+
+
+def _cost(found: RunFigures, period: Period) -> Metric:
+    values = [bucket.cost for bucket in found.buckets]
+    written = formatting.cost(found.now.cost)
+    per_run = found.now.cost / found.now.runs if found.now.runs else 0
+    each = _("%(cost)s per run") % {"cost": formatting.cost(per_run)} if per_run else ""
+    change = _relative_change(found.now.cost, found.before.cost)
+    return Metric(
+        key="cost",
+        icon="cost",
+        title=_("Cost"),
+        value=written,
+        change=" · ".join(filter(None, [change, each])),
+        url=runs_url(period, sort="-cost"),
+        chart=charts.sparkline(
+            values, "violet", _describe(_("Cost"), written, values, formatting.cost)
+        ),
+    )
+
+
+def _error_rate(found: RunFigures, period: Period) -> Metric:
+    values = [bucket.error_rate for bucket in found.buckets]
+    rate, before = found.now.error_rate, found.before.error_rate
+    written = formatting.DASH if rate is None else texts.percent(rate)
+    points = 0.0 if rate is None or before is None else round((rate - before) * 100, 1)
+    change = _("%(points)s pts") % {"points": _signed(points)} if points else ""
+    known = [value or 0.0 for value in values]
+    return Metric(
+        key="errors",
+        icon="failed",
+        title=_("Error rate"),
+        value=written,
+        change=change,
+        tone=_tone(points),
+        url=runs_url(period, "status:failed"),
+        chart=charts.sparkline(
+            values, "red", _describe(_("Error rate"), written, known, texts.percent)
+        ),
+    )
+
+
+def _latency(found: RunFigures, period: Period) -> Metric:
+    values = [bucket.p95 for bucket in found.buckets]
+    now, before = found.p95, found.p95_before
+    written = formatting.DASH if now is None else _seconds(now)
+    changed = 0.0 if now is None or before is None else now - before
+    is_small = not before or abs(changed) < MIN_CHANGE * before
+    known = [value or 0.0 for value in values]
+    at_least = [f"duration:>={now:.1f}s"] if now else []
+    return Metric(
+        key="latency",
+        icon="timer",
+        title=_("p95 latency"),
+        value=written,
+        change="" if is_small else f"{'+' if changed > 0 else '−'}{_seconds(abs(changed))}",
+        tone="" if is_small else _tone(changed),
+        url=runs_url(period, *at_least, sort="-time"),
+        chart=charts.sparkline(
+            values, "blue", _describe(_("p95 latency"), written, known, _seconds)
+        ),
+        note=_("Active time"),
+    )
+
+
+def _relative_change(now: float, before: float) -> str:
+    if not before or not now:
+        return ""
+    percent = round((now - before) / before * 100)
+    return f"{_signed(percent)}%" if percent else ""
+
+
+def _signed(number: float) -> str:
+    sign = "+" if number > 0 else "−"
+    return f"{sign}{number_format(abs(number), force_grouping=True)}"
+
+
+def _tone(change: float) -> str:
+    return "" if not change else "worse" if change > 0 else "better"
+
+
+def _seconds(value: float) -> str:
+    return texts.seconds(value) if value < 60 else formatting.duration(value * 1000)
+
+
+def _count(value: float) -> str:
+    return number_format(int(value), force_grouping=True)
+
+
+def _describe(
+    title: str, amount: str, values: Sequence[float], written: Callable[[float], str]
+) -> str:
+    """Return the chart in words."""
+    most = written(max(values, default=0.0))
+    return _("%(title)s: %(amount)s. Peak: %(most)s.") % {
+        "title": title,
+        "amount": amount,
+        "most": most,
+    }

@@ -1,0 +1,181 @@
+"""Recent problems: what went wrong, in words, with the one link that helps."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.access.masking import mask_text
+from agents.catalog.agent_factory import CIRCUITS
+from agents.engine.loop import StopReason
+from agents.models import Document, McpServer, Run
+from agents.models.runs import RunQuerySet
+from agents.runs.engine_messages import translate
+
+from .figures import Period
+from .links import runs_url, term
+
+MAX_PROBLEMS = 6
+MAX_RUNS = 300
+MAX_DOCUMENTS = 3
+MAX_CHARS = 160
+Status = Run.Status
+LIMITS = (
+    StopReason.BUDGET,
+    StopReason.MAX_STEPS,
+    StopReason.TOOL_LIMIT,
+    StopReason.DUPLICATE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    title: str
+    sentence: str
+    at: datetime | None
+    icon: str
+    tone: str
+    action: str
+    url: str
+
+
+def recent_problems(
+    user: User, listed: RunQuerySet | None, servers: Sequence[McpServer], period: Period
+) -> list[Problem]:
+    """Return the latest problems that this user can do something about."""
+    found = [
+        *(_server_problems(servers) if user.has_perm("agents.view_mcpserver") else ()),
+        *(_circuit_problems() if user.has_perm("agents.change_agent") else ()),
+        *(_run_problems(user, listed, period) if listed is not None else ()),
+        *(_document_problems(period) if user.has_perm("agents.view_document") else ()),
+    ]
+    now = timezone.now()
+    found.sort(key=lambda problem: problem.at or now, reverse=True)
+    return found[:MAX_PROBLEMS]
+
+
+def _server_problems(servers: Sequence[McpServer]) -> Iterator[Problem]:
+    for server in servers:
+        if server.state == McpServer.State.FAILED:
+            yield Problem(
+                title=_("MCP server %(name)s is failing") % {"name": server.name},
+                sentence=_shorten(translate(server.last_error)),
+                at=server.state_since,
+                icon="failed",
+                tone="red",
+                action=_("Test connection"),
+                url=reverse("admin:agents_mcpserver_change", args=[server.pk]),
+            )
+
+
+def _circuit_problems() -> Iterator[Problem]:
+    for state in CIRCUITS.state():
+        if state.state != "closed":
+            yield Problem(
+                title=_("Calls of %(name)s are paused") % {"name": state.key.partition(":")[2]},
+                sentence=_shorten(mask_text(translate(state.error))),
+                at=state.since,
+                icon="failed",
+                tone="red",
+                action=_("View circuit breaker"),
+                url=reverse("admin:agents_circuits"),
+            )
+
+
+def _run_problems(user: User, listed: RunQuerySet, period: Period) -> Iterator[Problem]:
+    """Yield runs that failed, were blocked or hit a limit: those of a kind together."""
+    columns = ("pk", "agent", "agent_name", "status", "stopped_reason", "detail", "ended_at")
+    runs = listed.filter(
+        status__in=[Status.FAILED, Status.BLOCKED, Status.STOPPED],
+        ended_at__gte=timezone.now() - period.span,
+    )
+    groups: dict[tuple[str, str, str], list[Run]] = {}
+    for run in (
+        runs.exclude(stopped_reason=StopReason.CANCELLED)
+        .order_by("-ended_at")
+        .only(*columns)[:MAX_RUNS]
+    ):
+        key = (
+            run.agent_name,
+            run.stopped_reason,
+            run.detail if run.status == Status.FAILED else "",
+        )
+        groups.setdefault(key, []).append(run)
+    for found in islice(groups.values(), MAX_PROBLEMS):
+        yield _run_problem(user, found, period)
+
+
+def _run_problem(user: User, found: list[Run], period: Period) -> Problem:
+    run, count = found[0], len(found)
+    names = {"agent": run.agent_name, "count": count}
+    status = term("status", run.status)
+    url = runs_url(period, status, term("agent", run.agent_name))
+    action = ngettext("View run", "View %(count)d runs", count) % names
+    if count == 1:
+        url = reverse("trace:run", args=[run.pk])
+    tone, icon = ("red", "failed") if run.status == Status.FAILED else ("amber", "blocked")
+    if run.stopped_reason in LIMITS:
+        icon = "cost" if run.stopped_reason == StopReason.BUDGET else "timer"
+        if run.agent_id and user.has_perm("agents.change_agent"):
+            action = _("Edit limits")
+            url = reverse("admin:agents_agent_change", args=[run.agent_id])
+    return Problem(
+        title=_run_title(run, count) % names,
+        sentence=_shorten(mask_text(translate(run.detail))),
+        at=run.ended_at,
+        icon=icon,
+        tone=tone,
+        action=action,
+        url=url,
+    )
+
+
+def _run_title(run: Run, count: int) -> str:
+    if run.status == Status.FAILED:
+        return ngettext("%(agent)s failed a run", "%(agent)s failed %(count)d runs", count)
+    if run.status == Status.BLOCKED:
+        return ngettext(
+            "A guardrail blocked a run of %(agent)s",
+            "Guardrails blocked %(count)d runs of %(agent)s",
+            count,
+        )
+    if run.stopped_reason == StopReason.BUDGET:
+        return ngettext(
+            "%(agent)s reached its cost or token limit",
+            "%(agent)s reached its cost or token limit %(count)d times",
+            count,
+        )
+    return ngettext(
+        "%(agent)s reached a limit", "%(agent)s reached a limit %(count)d times", count
+    )
+
+
+def _document_problems(period: Period) -> Iterator[Problem]:
+    failed = Document.objects.filter(
+        status=Document.Status.FAILED,
+        collection__owner=None,
+        collection__topic="",
+        collection__deleted_at=None,
+        added_at__gte=timezone.now() - period.span,
+    )
+    for document in failed.order_by("-added_at")[:MAX_DOCUMENTS]:
+        yield Problem(
+            title=_("%(name)s couldn't be indexed") % {"name": document.title},
+            sentence=_shorten(translate(document.problem)),
+            at=document.added_at,
+            icon="document",
+            tone="amber",
+            action=_("View document"),
+            url=reverse("library:document", args=[document.pk]),
+        )
+
+
+def _shorten(text: str) -> str:
+    return Truncator(text).chars(MAX_CHARS)

@@ -1,0 +1,146 @@
+"""The checklist of a new installation: each step is done when the rows say so."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Count, IntegerField, Q, QuerySet, Subquery, Value
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.catalog import planner_factory
+from agents.models import Agent, AgentVersion, Document, LanguageModel
+from agents.runs.engine_messages import translate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupStep:
+    """A step; without a permission it is a fact without a link."""
+
+    title: str
+    state: str
+    is_done: bool
+    action: str
+    url: str
+    permission: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupChecklist:
+    steps: list[SetupStep]
+    is_hidden: bool
+
+    @property
+    def done(self) -> int:
+        return sum(step.is_done for step in self.steps)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.done == len(self.steps)
+
+    @property
+    def next(self) -> SetupStep | None:
+        return next((step for step in self.steps if not step.is_done), None)
+
+
+def build_checklist(user: User) -> SetupChecklist | None:
+    """Return what is done and what is next; None for a user who can do none of it."""
+    is_hidden = not getattr(getattr(user, "profile", None), "has_setup_guide", True)
+    counts = _counts(user)
+    steps = [step for step in _steps(counts) if user.has_perm(step.permission)]
+    return SetupChecklist(steps=steps, is_hidden=is_hidden) if steps else None
+
+
+def _counts(user: User) -> dict[str, Any]:
+    """Return all counts in one query."""
+    documents = Document.objects.filter(collection__topic="", collection__deleted_at=None)
+    wanted: dict[str, QuerySet[Any]] = {
+        "models": LanguageModel.objects.filter(enabled=True),
+        "agents": Agent.objects.filter(enabled=True),
+        "authored": AgentVersion.objects.filter(author__isnull=False),
+        "documents": documents,
+        "indexed": documents.exclude(indexed_at=None),
+        # Those of the samples have neither.
+        "added": documents.filter(Q(owner__isnull=False) | ~Q(url="")),
+        "people": User.objects.filter(is_active=True),
+    }
+    columns = [Subquery(_count(rows), IntegerField()) for rows in wanted.values()]
+    [found] = User.objects.filter(pk=user.pk).values_list(*columns)
+    return {name: count or 0 for name, count in zip(wanted, found, strict=True)}
+
+
+def _count(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the number of rows as a subquery; none instead of 0."""
+    whole = rows.order_by().annotate(whole=Value(1)).values("whole")
+    return whole.annotate(number=Count("pk")).values("number")
+
+
+def _steps(counts: dict[str, Any]) -> Iterator[SetupStep]:
+    yield _model_step(counts)
+    yield _agent_step(counts)
+    yield _document_step(counts)
+    yield _people_step(counts)
+
+
+def _model_step(counts: dict[str, Any]) -> SetupStep:
+    default, count = planner_factory.default_model(), counts["models"]
+    is_done = bool(count) or not default.is_demo
+    configured = ngettext("%(count)d is set up.", "%(count)d are set up.", count)
+    state = configured % {"count": count} if count else f"{translate(default.label)}."
+    if not is_done:
+        state = _("Only the demo model answers so far.")
+    model_list = reverse("admin:agents_languagemodel_changelist")
+    return SetupStep(
+        title=_("Connect a model"),
+        state=state,
+        is_done=is_done,
+        action=_("View models") if is_done else _("Connect a model"),
+        url=model_list if is_done else reverse("admin:agents_languagemodel_add"),
+        permission="agents.add_languagemodel",
+    )
+
+
+def _agent_step(counts: dict[str, Any]) -> SetupStep:
+    count, is_done = counts["agents"], bool(counts["authored"])
+    live = ngettext("%(count)d is live.", "%(count)d are live.", count) % {"count": count}
+    return SetupStep(
+        title=_("Create an agent"),
+        state=live if is_done else _("Start from a template, or change a sample agent."),
+        is_done=is_done,
+        action=_("View agents") if is_done else _("Create an agent"),
+        url=reverse("admin:agents_agent_changelist" if is_done else "admin:agents_agent_add"),
+        permission="agents.add_agent",
+    )
+
+
+def _document_step(counts: dict[str, Any]) -> SetupStep:
+    count, is_done = counts["documents"], bool(counts["added"])
+    files = ngettext(
+        "%(count)d file, %(indexed)d indexed.", "%(count)d files, %(indexed)d indexed.", count
+    )
+    state = files % {"count": count, "indexed": counts["indexed"]}
+    return SetupStep(
+        title=_("Add documents"),
+        state=state if is_done else _("Agents search them and cite the passages."),
+        is_done=is_done,
+        action=_("View documents") if is_done else _("Add documents"),
+        url=reverse("library:list"),
+        permission="agents.view_document",
+    )
+
+
+def _people_step(counts: dict[str, Any]) -> SetupStep:
+    count = counts["people"]
+    is_done = count > 1
+    state = ngettext("%(count)d can sign in.", "%(count)d can sign in.", count)
+    people = reverse("admin:auth_user_changelist")
+    return SetupStep(
+        title=_("Invite people"),
+        state=state % {"count": count} if is_done else _("Only you have access so far."),
+        is_done=is_done,
+        action=_("View people") if is_done else _("Invite people"),
+        url=people if is_done else reverse("admin:auth_user_add"),
+        permission="auth.add_user",
+    )
