@@ -76,11 +76,12 @@ def _cost(found: RunFigures, period: Period) -> Metric:
         icon="cost",
         title=_("Cost"),
         value=written,
-        change=" · ".join(filter(None, [change, each])),
+        change=change,
         url=runs_url(period, sort="-cost"),
         chart=charts.sparkline(
             values, "violet", _describe(_("Cost"), written, values, formatting.cost)
         ),
+        note=each,
     )
 
 
