@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0030_document_sent_as"),
+        ("agents", "0031_model_checks"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
