@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0031_model_checks"),
+        ("agents", "0032_agent_drafts"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
