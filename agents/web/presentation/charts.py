@@ -94,7 +94,7 @@ def _limit_line(y: float) -> SafeString:
 def _svg(kind: str, tone: str, label: str, shapes: SafeString | str) -> SafeString:
     role = format_html('role="img" aria-label="{}"', label) if label else 'aria-hidden="true"'
     return format_html(
-        '<svg class="chart" data-kind="{}" data-tone="{}" viewBox="0 0 {} {}"'
+        '<svg class="mini-chart" data-kind="{}" data-tone="{}" viewBox="0 0 {} {}"'
         ' preserveAspectRatio="none" {}>{}</svg>',
         *(kind, tone, WIDTH, HEIGHT, SafeString(role), shapes),
     )
