@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0032_agent_drafts"),
+        ("agents", "0033_settings_and_quotas"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
