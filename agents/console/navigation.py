@@ -115,7 +115,9 @@ MENU = (
         name=_("Activity"),
         icon="trace",
         rows={
-            "review.Example": _("Saved questions with expected answers, for repeated testing."),
+            "review.ExampleSet": _("Questions with expected answers, run and scored together."),
+            "review.Example": _("Single questions, in any set."),
+            "experiments.Experiment": _("Example sets and back-tests that were run."),
             "agents.AuditEntry": _("Who did what, and who viewed whose data."),
         },
         pages=(

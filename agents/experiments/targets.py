@@ -4,6 +4,7 @@ from django.utils.translation import gettext as _
 
 from agents.catalog import agent_spec
 from agents.catalog.agent_spec import AgentSpec
+from agents.console.agent_editor import draft_changes, draft_state, drafts
 from agents.models import Agent
 
 from .errors import ExperimentRejected
@@ -30,6 +31,19 @@ def version(agent: Agent, number: int) -> tuple[AgentSpec, int]:
     return found.snapshot, number
 
 
+def has_draft(agent: Agent) -> bool:
+    """Whether the agent has unpublished changes."""
+    return bool(drafts.open_draft(agent).changes)
+
+
 def draft(agent: Agent) -> AgentSpec:
     """Return the settings of the agent's unpublished draft; raise ExperimentRejected."""
-    raise ExperimentRejected(_("%(agent)s has no draft.") % {"agent": agent.name})
+    edited = drafts.open_draft(agent)
+    if not edited.changes:
+        raise ExperimentRejected(_("%(agent)s has no draft.") % {"agent": agent.name})
+    if wrong := draft_state.labelled_errors(edited):
+        sentences = " ".join(f"{label}: {sentence}" for _name, label, sentence in wrong)
+        raise ExperimentRejected(
+            _("The draft has errors. Fix them first. %(errors)s") % {"errors": sentences}
+        )
+    return draft_changes.draft_spec(edited.form)

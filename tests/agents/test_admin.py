@@ -12,6 +12,7 @@ from django.utils import translation
 from django.utils.formats import date_format
 
 from agents.console.navigation import MENU
+from agents.experiments.models import Experiment
 from agents.knowledge import default_collection
 from agents.models import (
     Agent,
@@ -28,7 +29,6 @@ from agents.models import (
     ToolRegistration,
     Workflow,
 )
-from agents.review.models import Example
 from chat.models import ChatSession, Invitation, Member, Message
 from tests.agents.forms import agent_form
 from tests.conftest import run_question
@@ -88,7 +88,7 @@ def test_every_console_page_opens(root, rows):
             shown = root.get(page(model, "change", row.pk))
             assert shown.status_code == 200, model
             assert "<b>" not in shown.content.decode().replace("<b></b>", ""), model
-        if model not in {*READ_ONLY, AuditEntry, Example, Workflow}:
+        if model not in {*READ_ONLY, AuditEntry, Experiment, Workflow}:
             assert root.get(page(model, "add")).status_code == 200, model
 
 

@@ -1,0 +1,1 @@
+"""Pages of the console: example sets, examples, experiments and back-tests."""

@@ -1,0 +1,170 @@
+"""Experiments: progress, results, comparison, and the back-test of an agent."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from agents.access.requests import signed_in_user
+from agents.console.read_only import ReadOnlyAdmin
+from agents.experiments import estimate, service, sources
+from agents.experiments.errors import ExperimentRejected
+from agents.experiments.models import Experiment
+from agents.experiments.presentation import ExperimentView
+from agents.models import Agent
+
+from .forms import BacktestForm
+from .set_admin import ADD_PERMISSION, ExperimentStarted, run_admin_view
+
+BACKTEST_PERMISSION = "agents.change_agent"
+DIR = "admin/experiments"
+MAX_LISTED = 10
+
+
+@admin.register(Experiment)
+class ExperimentAdmin(ReadOnlyAdmin):
+    list_display = ["started_at", "kind", "agent", "example_set", "state", "score", "cost"]
+    list_filter = ["kind", "state", "agent", "example_set"]
+    list_select_related = ["agent", "example_set"]
+    search_fields = ["agent__name", "example_set__name"]
+
+    def get_urls(self) -> list[URLPattern]:
+        own = [
+            path("backtest/<int:pk>/", self.backtest_view, name="agents_agent_backtest"),
+            path("<int:pk>/cancel/", self.cancel_view, name="experiments_experiment_cancel"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Show everyone who can open the console at least what they started."""
+        return super().has_view_permission(request, obj) or (
+            obj is not None and obj.started_by_id == request.user.pk
+        )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Experiment]:
+        related = ("agent", "example_set", "started_by")
+        return Experiment.objects.for_user(request.user).select_related(*related)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: Any = None,
+    ) -> HttpResponse:
+        """Display the results; while it runs, the page asks for them again."""
+        experiment = self._get_experiment(request, object_id)
+        against = self._get_against(request, experiment)
+        view = ExperimentView(
+            experiment, signed_in_user(request), dict(request.session), against
+        )
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _experiment_title(experiment),
+            "opts": self.opts,
+            "experiment": experiment,
+            "view": view,
+            "against": against,
+            "others": self._comparable(request, experiment),
+            "may_cancel": self._may_cancel(request, experiment),
+        }
+        is_part = request.headers.get("HX-Request")
+        template = f"{DIR}/_results.html" if is_part else f"{DIR}/experiment.html"
+        return render(request, template, context)
+
+    def _get_experiment(self, request: HttpRequest, object_id: str) -> Experiment:
+        needed = ("experiments.view_experiment", BACKTEST_PERMISSION, ADD_PERMISSION)
+        if not any(map(request.user.has_perm, needed)):
+            raise PermissionDenied
+        is_number = object_id.isascii() and object_id.isdigit() and len(object_id) < 18
+        rows = self.get_queryset(request)
+        return get_object_or_404(rows, pk=int(object_id) if is_number else 0)
+
+    def _comparable(self, request: HttpRequest, one: Experiment) -> list[Experiment]:
+        if one.example_set_id is None:
+            return []
+        same = self.get_queryset(request).filter(example_set=one.example_set_id)
+        return list(same.exclude(pk=one.pk).exclude(score=None)[:MAX_LISTED])
+
+    def _get_against(self, request: HttpRequest, one: Experiment) -> Experiment | None:
+        chosen = request.GET.get("against", "")
+        return next((o for o in self._comparable(request, one) if str(o.pk) == chosen), None)
+
+    def _may_cancel(self, request: HttpRequest, experiment: Experiment) -> bool:
+        is_own = experiment.started_by_id == request.user.pk
+        may = is_own or request.user.has_perm("experiments.change_experiment")
+        return experiment.is_running and may
+
+    async def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        view = require_POST(self._cancel)
+        answer = await run_admin_view(self.admin_site, view, request, pk)
+        await service.advance(pk)
+        return answer
+
+    def _cancel(self, request: HttpRequest, pk: int) -> HttpResponse:
+        experiment = self._get_experiment(request, str(pk))
+        if self._may_cancel(request, experiment):
+            service.request_cancel(experiment)
+            messages.info(request, _("Canceled. What has been scored stays."))
+        return redirect("admin:experiments_experiment_change", pk)
+
+    async def backtest_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        view = require_http_methods(["GET", "HEAD", "POST"])(self._backtest)
+        return await run_admin_view(self.admin_site, view, request, pk)
+
+    def _backtest(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Display what a back-test would repeat and cost, or start it."""
+        if not request.user.has_perm(BACKTEST_PERMISSION):
+            raise PermissionDenied
+        agent = Agent.objects.filter(pk=pk).first()
+        if agent is None:
+            raise Http404
+        user = signed_in_user(request)
+        given = request.POST or request.GET
+        form = BacktestForm(given or {}, agent=agent, user=user)
+        context: dict[str, Any] = {"form": form, "agent": agent}
+        if form.is_valid():
+            try:
+                spec, target, version = form.tested()
+                source = form.chosen_source()
+                if request.method == "POST":
+                    options = service.Options(target=target, version=version)
+                    started = service.start_backtest(agent, spec, source, user, options)
+                    return ExperimentStarted(started)
+                found = sources.load(source, agent, user)
+                tested = service.resolve(agent, spec)
+                context["estimate"] = estimate.estimate(found.found, agent, tested)
+                context["left_out"] = [
+                    sources.left_out_sentence(*pair) for pair in found.left_out.items()
+                ]
+            except ExperimentRejected as reason:
+                form.add_error(None, str(reason))
+        return self._render_backtest(request, context, agent)
+
+    def _render_backtest(
+        self, request: HttpRequest, context: dict[str, Any], agent: Agent
+    ) -> HttpResponse:
+        past = self.get_queryset(request).filter(agent=agent, kind=Experiment.Kind.BACKTEST)
+        context |= {
+            **self.admin_site.each_context(request),
+            "title": _("Back-test %(name)s") % {"name": agent.name},
+            "opts": Agent._meta,
+            "experiments": past[:MAX_LISTED],
+        }
+        is_part = request.headers.get("HX-Request")
+        template = f"{DIR}/_backtest_form.html" if is_part else f"{DIR}/backtest.html"
+        return render(request, template, context)
+
+
+def _experiment_title(experiment: Experiment) -> str:
+    about = {"agent": experiment.agent.name, "target": experiment.target_label}
+    if experiment.kind == Experiment.Kind.BACKTEST:
+        return _("Back-test of %(agent)s, %(target)s") % about
+    named = {"set": experiment.example_set.name if experiment.example_set else "", **about}
+    return _("%(set)s with %(agent)s, %(target)s") % named

@@ -1,0 +1,149 @@
+"""Forms that start an experiment."""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib.auth.models import User
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from agents.catalog import planner_factory
+from agents.catalog.agent_spec import AgentSpec
+from agents.experiments import service, targets
+from agents.experiments.errors import ExperimentRejected
+from agents.experiments.models import Experiment
+from agents.experiments.sources import RUN_COUNTS, PastRuns, Source
+from agents.models import Agent
+from agents.review.models import ExampleSet
+
+MAX_VERSIONS = 20
+Target = Experiment.Target
+
+
+class TargetForm(forms.Form):
+    """Which version of an agent to test."""
+
+    target = forms.ChoiceField(label=_("Version"), required=False)
+
+    agent: Agent | None = None
+
+    def _offer_targets(self, agent: Agent | None) -> None:
+        self.agent = agent
+        field = cast(forms.ChoiceField, self.fields["target"])
+        field.choices = _target_choices(agent) if agent else []
+
+    def tested(self) -> tuple[AgentSpec, str, int | None]:
+        """Return the settings to test; raise ExperimentRejected."""
+        if self.agent is None:
+            raise ExperimentRejected(gettext("Choose an agent."))
+        chosen = self.cleaned_data.get("target") or Target.PUBLISHED
+        if chosen == Target.DRAFT:
+            return targets.draft(self.agent), Target.DRAFT, None
+        if chosen != Target.PUBLISHED:
+            spec, number = targets.version(self.agent, int(chosen))
+            return spec, Target.VERSION, number
+        now, current = targets.published(self.agent)
+        return now, Target.PUBLISHED, current
+
+
+def _target_choices(agent: Agent) -> list[tuple[str, str]]:
+    choices: list[tuple[str, str]] = []
+    if targets.has_draft(agent):
+        choices.append((Target.DRAFT, gettext("Draft (unpublished changes)")))
+    current = gettext("Published (version %(number)s)") % {"number": agent.version or "–"}
+    choices.append((Target.PUBLISHED, current))
+    older = agent.versions.exclude(number=agent.version).values_list("number", flat=True)
+    for number in older[:MAX_VERSIONS]:
+        choices.append((str(number), gettext("Version %(number)s") % {"number": number}))
+    return choices
+
+
+class RunSetForm(TargetForm):
+    """How to run an example set."""
+
+    agent_name = forms.ModelChoiceField(Agent.objects.none(), label=_("Agent"))
+    mode = forms.ChoiceField(
+        label=_("Tools"),
+        initial="recorded",
+        widget=forms.RadioSelect,
+        choices=[
+            ("recorded", _("Recorded results: nothing is executed")),
+            ("live", _("Live: tools that only read are executed")),
+        ],
+    )
+    judge_model = forms.ChoiceField(label=_("Judge model"), required=False)
+    deadline = forms.IntegerField(
+        label=_("Timeout per question (seconds)"),
+        min_value=1,
+        max_value=service.MAX_DEADLINE_SECONDS,
+        initial=service.DEADLINE_SECONDS,
+    )
+
+    field_order = ["agent_name", "target", "mode", "judge_model", "deadline"]
+
+    def __init__(self, data: Any, *, chosen: Agent | None, has_judge: bool) -> None:
+        super().__init__(data, initial={"agent_name": chosen}, label_suffix="")
+        agents = Agent.objects.filter(enabled=True).order_by("name")
+        cast(forms.ModelChoiceField, self.fields["agent_name"]).queryset = agents
+        self._offer_targets(chosen)
+        if has_judge:
+            names = planner_factory.model_labels()
+            default = planner_factory.model_name(chosen) if chosen else ""
+            choices = [(name, name) for name in dict.fromkeys([default, *names]) if name]
+            field = cast(forms.ChoiceField, self.fields["judge_model"])
+            field.choices, field.initial = choices, default
+        else:
+            del self.fields["judge_model"]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        return {
+            "is_live": values["mode"] == "live",
+            "judge_model": values.get("judge_model", ""),
+            "deadline": values["deadline"],
+        }
+
+
+class BacktestForm(TargetForm):
+    """Which runs a version repeats."""
+
+    source = forms.ChoiceField(label=_("Questions"), required=False)
+    status = forms.ChoiceField(
+        label=_("Status"),
+        required=False,
+        choices=[
+            ("", _("Any status")),
+            ("completed", _("Completed")),
+            ("problem", _("Failed, stopped or blocked")),
+        ],
+    )
+    rating = forms.ChoiceField(
+        label=_("Rating"),
+        required=False,
+        choices=[("", _("Any rating")), ("up", _("Rated good")), ("down", _("Rated bad"))],
+    )
+
+    field_order = ["target", "source", "status", "rating"]
+
+    def __init__(self, data: Any, *, agent: Agent, user: User) -> None:
+        super().__init__(data, label_suffix="")
+        self._offer_targets(agent)
+        counts = [
+            (f"runs-{count}", gettext("Last %(count)d runs") % {"count": count})
+            for count in RUN_COUNTS
+        ]
+        may_see = user.has_perm("review.view_exampleset")
+        self.sets = {f"set-{row.pk}": row for row in ExampleSet.objects.all() if may_see}
+        named = [(key, gettext("Set: %(name)s") % {"name": r}) for key, r in self.sets.items()]
+        field = cast(forms.ChoiceField, self.fields["source"])
+        field.choices = [*counts, *named]
+        field.initial = "runs-20"
+
+    def chosen_source(self) -> Source:
+        values = self.cleaned_data
+        chosen = values.get("source") or "runs-20"
+        if chosen in self.sets:
+            return self.sets[chosen]
+        count = int(chosen.partition("-")[2])
+        return PastRuns(count=count, status=values["status"], rating=values["rating"])

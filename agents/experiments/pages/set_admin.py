@@ -1,0 +1,266 @@
+"""Example sets: their trend, how to run them, and their files."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_http_methods
+
+from agents.access import audit, masking
+from agents.access.requests import signed_in_user
+from agents.console.model_admin import ConsoleAdmin
+from agents.db import database
+from agents.experiments import checks, estimate, service, set_files, sources, trend
+from agents.experiments.errors import ExperimentRejected
+from agents.experiments.models import Experiment
+from agents.models import Agent
+from agents.review.models import Example, ExampleSet
+
+from .forms import RunSetForm
+
+ADD_PERMISSION = "experiments.add_experiment"
+MAX_LISTED = 20
+DIR = "admin/review/exampleset"
+
+
+class ExperimentStarted(HttpResponse):
+    """A redirect to an experiment that the event loop starts."""
+
+    status_code = 302
+
+    def __init__(self, experiment: Experiment) -> None:
+        super().__init__()
+        self.experiment = experiment
+        page = reverse("admin:experiments_experiment_change", args=[experiment.pk])
+        self["Location"] = page
+
+
+async def run_admin_view(
+    site: admin.AdminSite, view: Callable[..., HttpResponse], request: HttpRequest, *args: Any
+) -> HttpResponse:
+    """Return the response of an admin page; what it started runs on the server's loop."""
+    answer: HttpResponse = await database.run(site.admin_view(view), request, *args)
+    if isinstance(answer, ExperimentStarted):
+        await service.advance(answer.experiment.pk)
+    return answer
+
+
+class SetChangeList(ChangeList):
+    """The list of sets links to their pages, not to their settings."""
+
+    def url_for_result(self, result: Any) -> str:
+        return reverse("admin:review_exampleset_page", args=[result.pk])
+
+
+@admin.register(ExampleSet)
+class ExampleSetAdmin(ConsoleAdmin):
+    list_display = ["name", "example_count", "agent", "last_score", "last_run"]
+    list_filter = ["agent"]
+    list_select_related = ["agent"]
+    search_fields = ["name", "description"]
+    fields = ["name", "description", "agent"]
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(view)
+
+        own = [
+            path("<int:pk>/run/", self.run_view, name="review_exampleset_run"),
+            path("<int:pk>/import/", page(self.import_view), name="review_exampleset_import"),
+            path(
+                "<int:pk>/export.<str:form>",
+                page(self.export_view),
+                name="review_exampleset_export",
+            ),
+            path("<int:pk>/", page(self.set_view), name="review_exampleset_page"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return SetChangeList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ExampleSet]:
+        done = Experiment.objects.filter(example_set=OuterRef("pk"), score__isnull=False)
+        newest = done.order_by("-pk")
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                example_total=Count("examples"),
+                newest_score=Subquery(newest.values("score")[:1]),
+                newest_at=Subquery(newest.values("started_at")[:1]),
+            )
+        )
+
+    @admin.display(description=_("examples"), ordering="example_total")
+    def example_count(self, row: Any) -> int:
+        return int(row.example_total)
+
+    @admin.display(description=_("last score"), ordering="newest_score")
+    def last_score(self, row: Any) -> str:
+        return "—" if row.newest_score is None else f"{row.newest_score:.0%}"
+
+    @admin.display(description=_("last run"), ordering="newest_at")
+    def last_run(self, row: Any) -> Any:
+        return row.newest_at
+
+    def response_add(self, request: HttpRequest, obj: ExampleSet, *args: Any) -> HttpResponse:
+        super().response_add(request, obj, *args)  # for its message
+        return redirect("admin:review_exampleset_page", obj.pk)
+
+    def response_change(self, request: HttpRequest, obj: ExampleSet) -> HttpResponse:
+        super().response_change(request, obj)
+        return redirect("admin:review_exampleset_page", obj.pk)
+
+    def _get_set(self, request: HttpRequest, pk: int) -> ExampleSet:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        found = self.get_object(request, str(pk))
+        if found is None:
+            raise Http404
+        return found
+
+    def set_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Display the set: its trend, its experiments and how to fill it."""
+        example_set = self._get_set(request, pk)
+        experiments = list(
+            example_set.experiments.filter(kind=Experiment.Kind.EXAMPLES).select_related(
+                "agent", "started_by"
+            )[: trend.MAX_POINTS]
+        )
+        context = {
+            **self._context(request, example_set, "overview"),
+            "experiments": experiments[:MAX_LISTED],
+            "trend": trend.build(experiments),
+        }
+        return render(request, f"{DIR}/overview.html", context)
+
+    def _context(self, request: HttpRequest, row: ExampleSet, tab: str) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "title": row.name,
+            "opts": self.opts,
+            "example_set": row,
+            "tab": tab,
+            "example_count": row.examples.count(),
+            "may_run": request.user.has_perm(ADD_PERMISSION),
+            "may_change": self.has_change_permission(request),
+            "may_add_examples": request.user.has_perm("review.add_example"),
+        }
+
+    async def run_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        view = require_http_methods(["GET", "HEAD", "POST"])(self._run_set)
+        return await run_admin_view(self.admin_site, view, request, pk)
+
+    def _run_set(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Display the form with the estimated cost, or start the experiment."""
+        example_set = self._get_set(request, pk)
+        if not request.user.has_perm(ADD_PERMISSION):
+            raise PermissionDenied
+        given = request.POST or request.GET
+        chosen = _chosen_agent(given.get("agent_name", ""), example_set)
+        has_judge = _has_judge(example_set)
+        form = RunSetForm(given or None, chosen=chosen, has_judge=has_judge)
+        context = {**self._context(request, example_set, "run"), "form": form}
+        if request.method == "POST" and form.is_valid():
+            try:
+                started = self._start(request, example_set, form, context)
+            except ExperimentRejected as reason:
+                form.add_error(None, str(reason))
+            else:
+                if started is not None:
+                    return started
+        if chosen is not None:
+            context["estimate"] = _estimate(example_set, chosen, request)
+        template = f"{DIR}/run.html"
+        if request.headers.get("HX-Request"):
+            template = f"{DIR}/_run_form.html"
+        if not request.POST and given:
+            form.errors.clear()  # the form was only filled in
+        return render(request, template, context)
+
+    def _start(
+        self, request: HttpRequest, row: ExampleSet, form: RunSetForm, context: dict[str, Any]
+    ) -> HttpResponse | None:
+        """Start it; None if it would run tools with side effects and wasn't confirmed."""
+        spec, target, version = form.tested()
+        options = form.options
+        writing = service.writing_tools(spec) if options["is_live"] else []
+        if writing and not request.POST.get("confirmed"):
+            context["writing_tools"] = writing
+            return None
+        agent = form.agent
+        if agent is None:
+            raise ExperimentRejected(str(_("Choose an agent.")))
+        chosen = service.Options(target=target, version=version, **options)
+        user = signed_in_user(request)
+        return ExperimentStarted(service.start_examples(row, agent, spec, user, chosen))
+
+    def import_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Add examples from a file, with a result per row."""
+        example_set = self._get_set(request, pk)
+        if not request.user.has_perm("review.add_example"):
+            raise PermissionDenied
+        context = self._context(request, example_set, "import")
+        if request.method == "POST":
+            upload = request.FILES.get("file")
+            if upload is None:
+                context["problem"] = _("Choose a CSV or JSONL file.")
+            else:
+                self._import(request, example_set, upload, context)
+        return render(request, f"{DIR}/import.html", context)
+
+    def _import(
+        self, request: HttpRequest, row: ExampleSet, upload: Any, context: dict[str, Any]
+    ) -> None:
+        try:
+            if upload.size > set_files.MAX_BYTES:
+                most = {"most": set_files.MAX_BYTES // 10**6}
+                raise set_files.InvalidFile(_("The file is larger than %(most)d MB.") % most)
+            user = signed_in_user(request)
+            result = set_files.import_file(row, upload.name, upload.read(), user)
+        except set_files.InvalidFile as problem:
+            context["problem"] = str(problem)
+            return
+        audit.record(user, audit.CHANGED, row, added=result.added)
+        context |= {"result": result, "example_count": row.examples.count()}
+
+    def export_view(self, request: HttpRequest, pk: int, form: str) -> HttpResponse:
+        """Return the set as a file; recorded questions are masked without permission."""
+        example_set = self._get_set(request, pk)
+        if form not in {"csv", "jsonl"}:
+            raise Http404
+        is_unmasked = request.user.has_perm(masking.UNMASK_PERMISSION)
+        rows = example_set.examples.order_by("pk")
+        text = set_files.export(rows, form, is_unmasked=is_unmasked)
+        kinds = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+        answer = HttpResponse(text, content_type=kinds[form])
+        answer["Content-Disposition"] = f'attachment; filename="examples-{pk}.{form}"'
+        return answer
+
+
+def _chosen_agent(text: str, example_set: ExampleSet) -> Agent | None:
+    enabled = Agent.objects.filter(enabled=True)
+    if text.isascii() and text.isdigit() and len(text) < 18:
+        return enabled.filter(pk=int(text)).first()
+    if example_set.agent is not None and example_set.agent.enabled:
+        return example_set.agent
+    used = example_set.examples.exclude(agent=None).values_list("agent", flat=True)
+    return enabled.filter(pk__in=used).first() or enabled.filter(is_default=True).first()
+
+
+def _has_judge(example_set: ExampleSet) -> bool:
+    rows: QuerySet[Example] = example_set.examples.exclude(checks=[])
+    return any(one["kind"] == checks.JUDGE for row in rows for one in row.checks)
+
+
+def _estimate(row: ExampleSet, agent: Agent, request: HttpRequest) -> estimate.Estimate:
+    questions = sources.load(row, agent, signed_in_user(request)).found
+    return estimate.estimate(questions, agent, agent)

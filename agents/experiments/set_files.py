@@ -1,0 +1,204 @@
+"""Example sets as files: CSV and JSON Lines, in and out."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+
+from agents.access import masking
+from agents.review.models import Example, ExampleSet
+
+from . import checks
+
+MAX_BYTES = 5_000_000
+MAX_ROWS = 500
+MAX_QUESTION_CHARS = 20_000
+MAX_NAME_CHARS = 120
+COLUMNS = ("name", "question", "expected", "checks", "tags")
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+
+
+class InvalidFile(ValueError):
+    """Raised for a file that can't be read at all; the user sees the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowResult:
+    """What happened to a row of the file; `problem` is empty if it was added."""
+
+    number: int
+    name: str
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class ImportResult:
+    rows: list[RowResult] = field(default_factory=list)
+
+    @property
+    def added(self) -> int:
+        return sum(not row.problem for row in self.rows)
+
+    @property
+    def problems(self) -> list[RowResult]:
+        return [row for row in self.rows if row.problem]
+
+
+def import_file(example_set: ExampleSet, name: str, data: bytes, user: User) -> ImportResult:
+    """Add the file's rows; each one is added or has a problem. Raise InvalidFile."""
+    if len(data) > MAX_BYTES:
+        raise InvalidFile(
+            _("The file is larger than %(most)d MB.") % {"most": MAX_BYTES // 10**6}
+        )
+    try:
+        text = data.decode("utf-8-sig").replace("\0", "")
+    except UnicodeDecodeError:
+        raise InvalidFile(_("The file isn't UTF-8 text.")) from None
+    is_csv = name.lower().endswith(".csv")
+    rows = list(_csv_rows(text) if is_csv else _json_rows(text))
+    if not rows:
+        raise InvalidFile(_("The file has no rows."))
+    if len(rows) > MAX_ROWS:
+        raise InvalidFile(
+            _("The file has %(count)d rows; up to %(most)d can be imported at once.")
+            % {"count": len(rows), "most": MAX_ROWS}
+        )
+    result = ImportResult()
+    for number, row in rows:
+        result.rows.append(_import_row(example_set, number, row, user))
+    return result
+
+
+def _csv_rows(text: str) -> Iterator[tuple[int, Any]]:
+    reader = csv.DictReader(io.StringIO(text))
+    if "question" not in (reader.fieldnames or ()):
+        raise InvalidFile(_("The first line needs a column named “question”."))
+    for row in reader:
+        yield reader.line_num, {key: _unescape(value) for key, value in row.items() if key}
+
+
+def _json_rows(text: str) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except ValueError:
+                yield number, None
+
+
+def _import_row(example_set: ExampleSet, number: int, row: Any, user: User) -> RowResult:
+    if not isinstance(row, dict):
+        return RowResult(number=number, name="", problem=_("This line isn't a JSON object."))
+    name = str(row.get("name") or "")
+    try:
+        with transaction.atomic():
+            saved = add(example_set, row, user)
+    except ValueError as problem:
+        return RowResult(number=number, name=name[:60], problem=str(problem))
+    return RowResult(number=number, name=saved.name)
+
+
+def add(example_set: ExampleSet, row: dict[str, Any], user: User | None) -> Example:
+    """Add one example; raise ValueError with a reason."""
+    question = clean_text(row.get("question"))
+    if not question:
+        raise ValueError(_("The question is empty."))
+    if (known := find_duplicate(example_set, question)) is not None:
+        raise ValueError(duplicate_message(known))
+    return Example.objects.create(
+        example_set=example_set,
+        name=free_name(str(row.get("name") or "") or question),
+        question=question,
+        expected=clean_text(row.get("expected")),
+        checks=checks.clean(_parse_checks(row.get("checks"))),
+        tags=clean_tags(row.get("tags")),
+        saved_by=user,
+    )
+
+
+def clean_text(value: Any) -> str:
+    text = str(value or "").replace("\r\n", "\n").replace("\0", "").strip()
+    return text[:MAX_QUESTION_CHARS].encode(errors="replace").decode()
+
+
+def clean_tags(value: Any) -> str:
+    found = value if isinstance(value, list) else str(value or "").replace("、", ",").split(",")
+    return ", ".join(dict.fromkeys(t for one in found if (t := str(one).strip())))[:200]
+
+
+def _parse_checks(value: Any) -> list[dict[str, Any]]:
+    if not value:
+        return []
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError(_("The checks aren't valid JSON.")) from None
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise ValueError(_("The checks must be a list of objects."))
+    return found
+
+
+def find_duplicate(
+    example_set: ExampleSet | None, question: str, but: int | None = None
+) -> Example | None:
+    """Return an example of the set with the same question, if any."""
+    if example_set is None:
+        return None
+    same = Example.objects.filter(example_set=example_set, question=question)
+    return (same.exclude(pk=but) if but else same).first()
+
+
+def duplicate_message(known: Example) -> str:
+    return _("The set already has this question: %(name)s.") % {"name": known.name}
+
+
+def free_name(text: str) -> str:
+    """Return an unused name, numbered if needed."""
+    bare = Truncator(" ".join(text.split())).chars(MAX_NAME_CHARS - 8)
+    name, number = bare, 1
+    while Example.objects.filter(name=name).exists():
+        number += 1
+        name = f"{bare} ({number})"
+    return name
+
+
+def export(examples: Iterable[Example], form: str, *, is_unmasked: bool) -> str:
+    """Return examples as CSV or JSON Lines; recorded questions masked for reviewers."""
+    rows = [
+        _export_row(one, is_masked=one.run_id is not None and not is_unmasked)
+        for one in examples
+    ]
+    if form == "jsonl":
+        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    written = io.StringIO()
+    writer = csv.writer(written)
+    writer.writerow(COLUMNS)
+    for row in rows:
+        cells = {**row, "checks": json.dumps(row["checks"], ensure_ascii=False)}
+        writer.writerow([_escape(str(cells[name])) for name in COLUMNS])
+    return written.getvalue()
+
+
+def _export_row(example: Example, *, is_masked: bool) -> dict[str, Any]:
+    row = {name: getattr(example, name) for name in COLUMNS}
+    if not is_masked:
+        return row
+    hidden = {name: masking.mask_text(row[name]) for name in ("name", "question", "expected")}
+    return {**row, **hidden}
+
+
+def _escape(text: str) -> str:
+    """Return a cell that a spreadsheet doesn't run as a formula."""
+    return f"'{text}" if text.startswith(FORMULA_PREFIXES) else text
+
+
+def _unescape(value: Any) -> Any:
+    is_escaped = isinstance(value, str) and value[:1] == "'"
+    return value[1:] if is_escaped and value[1:].startswith(FORMULA_PREFIXES) else value

@@ -1,0 +1,87 @@
+"""The scores of an example set over time, drawn as SVG."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from django.urls import reverse
+from django.utils import formats, timezone
+from django.utils.translation import gettext as _
+
+from .models import Experiment
+
+MAX_POINTS = 40
+WIDTH, HEIGHT, PAD = 640, 140, 12
+COLOURS = ("blue", "green", "violet", "amber", "red")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    x: str
+    y: str
+    href: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendLine:
+    """The scores of one agent."""
+
+    agent: str
+    tone: str
+    points: list[TrendPoint]
+    path: str
+    last: int  # percent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    lines: list[TrendLine]
+    grid: list[tuple[str, str]]
+
+    box: ClassVar[str] = f"0 0 {WIDTH} {HEIGHT}"
+    right: ClassVar[int] = WIDTH - PAD
+
+
+def build(experiments: Sequence[Experiment]) -> Trend | None:
+    """Return a line per agent, oldest first; None without a finished experiment."""
+    done = [one for one in experiments if one.score is not None and not one.is_running]
+    recent = sorted(done, key=lambda one: one.pk)[-MAX_POINTS:]
+    if not recent:
+        return None
+    agents = list(dict.fromkeys(one.agent.name for one in recent))
+    lines = [_line(name, COLOURS[at % len(COLOURS)], recent) for at, name in enumerate(agents)]
+    grid = [(f"{_y(share):.1f}", f"{share:.0%}") for share in (0.0, 0.5, 1.0)]
+    return Trend(lines=lines, grid=grid)
+
+
+def _line(agent: str, tone: str, recent: Sequence[Experiment]) -> TrendLine:
+    """Place an agent's experiments by their number, so that a busy day isn't a blur."""
+    step = (WIDTH - 2 * PAD) / max(1, len(recent) - 1)
+    points = [
+        _point(PAD + at * step if len(recent) > 1 else WIDTH / 2, one)
+        for at, one in enumerate(recent)
+        if one.agent.name == agent
+    ]
+    path = " ".join(f"{point.x},{point.y}" for point in points)
+    own = [one for one in recent if one.agent.name == agent]
+    return TrendLine(
+        agent=agent, tone=tone, points=points, path=path, last=round(100 * (own[-1].score or 0))
+    )
+
+
+def _point(x: float, one: Experiment) -> TrendPoint:
+    when = formats.date_format(timezone.localtime(one.started_at), "SHORT_DATETIME_FORMAT")
+    score = one.score or 0.0
+    words = _("%(when)s, %(agent)s %(target)s: %(score)s") % {
+        "when": when,
+        "agent": one.agent.name,
+        "target": one.target_label,
+        "score": f"{score:.0%}",
+    }
+    href = reverse("admin:experiments_experiment_change", args=[one.pk])
+    return TrendPoint(x=f"{x:.1f}", y=f"{_y(score):.1f}", href=href, words=words)
+
+
+def _y(share: float) -> float:
+    return PAD + (1 - share) * (HEIGHT - 2 * PAD)
