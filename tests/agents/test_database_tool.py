@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from agents.engine.tool import Tool, specification
 from agents.tools.database import sql_guard, sql_worker
+from agents.tools.database.dialects import DatabaseKind
+from agents.tools.database.schema import Column, Schema, Table
 from agents.tools.database.tool import DatabaseTool
 from tests.examples import many
 from tests.sampling import one_in
@@ -363,16 +365,79 @@ HOSTILE = [
 async def test_the_worker_rejects_writes_without_the_sql_guard(database, shop, sql):
     before = shop.read_bytes()
 
-    result = await database._ask(sql_guard.GuardedQuery(sql=sql))
+    result = await database.ask(sql_guard.GuardedQuery(sql=sql))
 
     assert result.is_error
     assert result.mendable
     assert shop.read_bytes() == before
 
 
+COLUMNS = {"Orders": ["ID", "total"], "staff": ["name"], "everybody": ["name"], "numbers": None}
+VISIBLE = {
+    "SELECT * FROM orders WHERE id = 1": [[1, 10.5]],
+    "SELECT o.* FROM ORDERS o WHERE o.id = 2": [[2, 20.0]],
+    'SELECT "total" FROM main.orders WHERE orders.id = 1': [[10.5]],
+    "SELECT count(*) FROM orders NATURAL JOIN numbers": [[2000]],
+    "SELECT name FROM everybody": [["Dee"]],
+    "SELECT * FROM everybody": [["Dee"]],
+    "SELECT sum(total) FROM orders o JOIN orders p USING (id, total)": [[42.75]],
+    "WITH big AS (SELECT * FROM orders WHERE total > 8) SELECT count(*) FROM big": [[2]],
+    "SELECT (SELECT max(total) FROM orders), name FROM staff": [[20.0, "Dee"]],
+}
+HIDDEN = [
+    "SELECT status FROM orders",
+    "SELECT o.status FROM orders AS o",
+    "SELECT rowid FROM staff",
+    "SELECT _rowid_, oid FROM staff",
+    "SELECT salary FROM staff",
+    'SELECT "SALARY" FROM staff',
+    "SELECT name FROM staff ORDER BY salary",
+    "SELECT count(*) FROM staff WHERE salary > 10",
+    "SELECT name FROM staff GROUP BY name HAVING max(salary) > 1",
+    "SELECT 1 FROM staff a JOIN staff b USING (salary)",
+    "SELECT (SELECT salary) FROM staff",
+    "SELECT a.salary FROM (SELECT * FROM staff) a",
+    "WITH a AS (SELECT * FROM staff) SELECT salary FROM a",
+    "SELECT id FROM everybody",
+    "SELECT sum(salary) OVER () FROM staff",
+]
+
+
+@pytest.fixture(scope="module")
+def narrow(shop):
+    return DatabaseTool(f"sqlite:///{shop}", tables=COLUMNS)
+
+
+@pytest.mark.parametrize(("sql", "rows"), one_in(4, VISIBLE.items()))
+async def test_a_star_has_the_allowed_columns_only(narrow, sql, rows):
+    assert (await answer(narrow, sql))["rows"] == rows
+
+
+@pytest.mark.parametrize("sql", one_in(4, HIDDEN))
+async def test_a_hidden_column_is_unknown(narrow, sql):
+    result = await narrow.execute({"sql": sql})
+
+    assert "no such column" in result.error
+    assert result.mendable
+
+
+@pytest.mark.parametrize("sql", one_in(4, [*HIDDEN, "SELECT * FROM staff"]))
+async def test_the_worker_hides_columns_without_the_sql_guard(narrow, sql):
+    result = await narrow.ask(sql_guard.GuardedQuery(sql=sql))
+
+    assert result.is_error
+    assert result.mendable
+
+
+def test_hidden_columns_are_not_described(narrow):
+    assert "orders(id INTEGER, total REAL)" in narrow.description
+    assert "salary" not in narrow.description
+    assert "status" not in narrow.description
+
+
 async def test_hidden_and_missing_tables_have_the_same_error(database):
-    hidden = await database._ask(sql_guard.GuardedQuery(sql="SELECT salary FROM staff"))
-    missing = await database._ask(sql_guard.GuardedQuery(sql="SELECT salary FROM nowhere"))
+    hidden = await database.ask(sql_guard.GuardedQuery(sql="SELECT salary FROM staff"))
+    missing = await database.ask(sql_guard.GuardedQuery(sql="SELECT salary FROM nowhere"))
 
     assert hidden == missing
 
@@ -589,9 +654,16 @@ def test_any_text_is_accepted_or_rejected_with_a_message(text):
     assert isinstance(outcome, sql_guard.GuardedQuery) or str(outcome).endswith((".", ")."))
 
 
+SCHEMA = Schema(
+    kind=DatabaseKind.SQLITE,
+    tables=tuple(Table(name=name, columns=(Column(name="id"),)) for name in TABLES),
+    database="main",
+)
+
+
 def is_admitted(sql):
     try:
-        return sql_guard.validate(sql, TABLES)
+        return sql_guard.validate(sql, SCHEMA)
     except sql_guard.QueryRefused as refusal:
         return refusal
 

@@ -29,7 +29,6 @@ from agents.tools.database.tool import DatabaseTool, sql_guard
 from agents.tools.search import Passage, SearchTool
 
 TODAY = date(2026, 11, 15)
-TABLES = ["customers", "products", "orders"]
 
 
 class ShopTool:
@@ -40,10 +39,11 @@ class ShopTool:
 
     def __init__(self, path):
         self.path = path
-        self.description = DatabaseTool(f"sqlite:///{path}").description
+        tool = DatabaseTool(f"sqlite:///{path}")
+        self.description, self.schema = tool.description, tool.schema
 
     async def execute(self, input, /):
-        query = sql_guard.validate(text_argument(input, "sql"), TABLES)
+        query = sql_guard.validate(text_argument(input, "sql"), self.schema)
         with closing(sqlite3.connect(self.path)) as shop:
             found = shop.execute(query.sql)
             columns = [column[0] for column in found.description]

@@ -361,15 +361,19 @@ TOOL_TEMPLATES = (
     ),
     _("%(expression)s is ambiguous. Write either %(first)s or %(second)s."),
     _("The query is %(length)s characters long; the limit is %(limit)s."),
-    _("Invalid SQLite query (line %(line)s, near %(words)s)."),
+    _("Invalid %(kind)s query (line %(line)s, near %(words)s)."),
     _(
         "%(name)s refers to itself. Rename that part of the query. Recursive queries "
         "aren't supported."
     ),
+    _("Invalid %(kind)s query."),
+    _("Only the name of a table is supported here, not %(words)s."),
+    _("%(name)s isn't allowed. If it is a name, put it in quotes."),
+    _("%(sign)s isn't allowed outside of quotes. Variables and parameters aren't supported."),
     _("There is no table %(name)s. Available tables: %(names)s."),
     _("%(name)s is the name of a table. Rename this part of the query."),
     _(
-        "The function %(name)s() isn't allowed. Use SQLite's aggregate, window, text, "
+        "The function %(name)s() isn't allowed. Use %(kind)s's aggregate, window, text, "
         "number, date and JSON functions."
     ),
     _("%(name)s() needs a plain format, e.g. '%%.2f' or '%%05d'."),
@@ -442,7 +446,7 @@ TOOL_TEMPLATES = (
     _("Ask the agent %(agent)s. %(description)s"),
     _("Runs SQL queries, but isn't available now. %(why)s"),
     _(
-        "Reads a database with one SQL SELECT (SQLite dialect; WITH, joins, window and "
+        "Reads a database with one SQL SELECT (%(kind)s dialect; WITH, joins, window and "
         "date functions work; no comments, no recursion) and returns JSON: columns, rows, "
         "truncated. Returns up to %(limit)s rows: let SQL count, sum and sort. If the "
         "format of a value matters, check it with SELECT DISTINCT first. Tables:\n%(tables)s"
@@ -748,8 +752,13 @@ TOOL_SENTENCES = (
     _("Only one statement is allowed. Send the first one by itself."),
     _("Only SELECT (or WITH … SELECT) is allowed. This tool is read-only."),
     _("The query is nested too deeply. Simplify it."),
-    _("Invalid SQLite query."),
     _("This tool is read-only. Remove what changes data."),
+    _("Write text in plain single quotes, without E, N, U& or X before."),
+    _(
+        "Double quotes aren't allowed, because MySQL reads them as text. Put text in single "
+        "quotes and names in backticks."
+    ),
+    _("Write a quote inside of text as two single quotes ('')."),
     _("Parameters aren't supported. Write the values into the query."),
     _("Use parentheses: IN (SELECT column FROM table)."),
     _("Functions can't be used as tables. Select from a table."),

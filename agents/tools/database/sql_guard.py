@@ -1,44 +1,37 @@
 """The first layer of the SQL sandbox: checks a query before anything runs it.
 
-It helps the model too: a rejection says what would be right. A query that gets past it by a
-parser difference meets `sql_worker`.
+It helps the model too: a rejection says what would be right. Tables are written out with their
+full names, and those with hidden columns as a subquery of the others, so that a server finds
+nothing else by name. A query that gets past it by a parser difference meets the worker.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType
 
 from agents.engine.errors import ToolError
 
+from .dialects import GRAMMAR_WORDS, DatabaseKind, Dialect
+from .schema import Name, Schema, Table
 from .sql_worker import fold_case
 
 MAX_QUERY_CHARS = 20_000
-
-FUNCTION_NAMES = """
-    -> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat
-    concat_ws cos cosh count cume_dist current_date current_time current_timestamp date
-    datetime degrees dense_rank exp first_value floor format glob group_concat hex if ifnull
-    iif instr json json_array json_array_length json_extract json_group_array
-    json_group_object json_object json_quote json_type json_valid julianday lag last_value
-    lead length like likelihood likely ln log log10 log2 lower ltrim max min mod nth_value
-    ntile nullif octet_length percent_rank pi pow power printf quote radians random rank
-    replace round row_number rtrim sign sin sinh soundex sqrt strftime string_agg substr
-    substring sum tan tanh time timediff total trim trunc typeof unicode unixepoch unlikely
-    upper
-"""
-FUNCTIONS = frozenset(FUNCTION_NAMES.split())
-
-# The closing quote may be missing, so that no text causes repeated scans.
-QUOTED_TOKEN = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?""")
 COMMENT = re.compile(r"--|/\*")
 SELECT_START = re.compile(r"[\s(]*(?:select|with|values)\b", re.IGNORECASE)
 INVALID_CHARS = re.compile("[\x00\ud800-\udfff]")
+PREFIXED_TEXT = re.compile(r"[\w&]''")
 WIDE_FORMAT = re.compile(r"\*|\d{3}")
+TEXT_TOKENS = (TokenType.STRING, TokenType.IDENTIFIER)
+# Calls that return rows, so that a query can select from them.
+ROW_FUNCTIONS = (exp.Unnest, exp.GenerateSeries, exp.ExplodingGenerateSeries)
+SUBQUERY_TEMPLATE = "(SELECT {columns} FROM {name})"
+PLAIN_TABLE_PARTS = {"this", "alias", "db", "joins", "laterals"}
 
 
 class QueryRefused(ToolError):
@@ -52,16 +45,20 @@ class GuardedQuery:
     sql: str
 
 
-def validate(sql: str, tables: Collection[str]) -> GuardedQuery:
+def validate(sql: str, schema: Schema) -> GuardedQuery:
     """Return the query if it is one SELECT over these tables; raise QueryRefused."""
+    dialect = schema.dialect
     sql = _strip_fence(sql)
-    _check_text(sql)
-    sql = QUOTED_TOKEN.sub(_quote_identifier, sql)
-    tree = _parse(sql)
-    known = {fold_case(name) for name in tables}
+    _check_text(sql, dialect)
+    if dialect.kind == DatabaseKind.SQLITE:
+        sql = dialect.quoted.sub(_quote_identifier, sql)
+    tree = _parse(sql, dialect)
+    check = _Check(sql, schema)
     for node in tree.walk():
-        _check_node(node, sql, known)
-    return GuardedQuery(sql=sql)
+        check.node(node)
+    if dialect.is_server:
+        _check_tokens(sql, tree, dialect)
+    return GuardedQuery(sql=check.with_full_names())
 
 
 def _quote_identifier(quoted: re.Match[str]) -> str:
@@ -81,11 +78,11 @@ def _strip_fence(sql: str) -> str:
     """Remove the fence and the semicolon that models add."""
     sql = sql.strip()
     if sql.startswith("```"):
-        sql = sql.strip("`").removeprefix("sql").removeprefix("ite")
+        sql = re.sub(r"\A(?:sql(?:ite)?|mysql|postgres(?:ql)?)\b", "", sql.strip("`"))
     return sql.strip().rstrip("; \t\r\n")
 
 
-def _check_text(sql: str) -> None:
+def _check_text(sql: str, dialect: Dialect) -> None:
     if not sql:
         raise QueryRefused("Enter a SELECT statement.")
     if len(sql) > MAX_QUERY_CHARS:
@@ -94,8 +91,8 @@ def _check_text(sql: str) -> None:
         )
     if INVALID_CHARS.search(sql):
         raise QueryRefused("The query contains an invalid character.")
-    outside = QUOTED_TOKEN.sub("''", sql)
-    if COMMENT.search(outside):
+    outside = dialect.quoted.sub("''", sql)
+    if COMMENT.search(outside) or ("#" in outside and "#" in dialect.forbidden_chars):
         raise QueryRefused(
             "Comments aren't allowed. Remove -- and /* */ (and write a - -1, not a--1)."
         )
@@ -103,13 +100,33 @@ def _check_text(sql: str) -> None:
         raise QueryRefused("Only one statement is allowed. Send the first one by itself.")
     if not SELECT_START.match(outside):
         raise QueryRefused("Only SELECT (or WITH … SELECT) is allowed. This tool is read-only.")
+    if dialect.is_server:
+        _check_server_text(sql, outside, dialect)
 
 
-def _parse(sql: str) -> exp.Expression:
+def _check_server_text(sql: str, outside: str, dialect: Dialect) -> None:
+    """Reject text that a server could read in another way than the parser."""
+    for character in dialect.forbidden_chars:
+        if character in outside:
+            raise QueryRefused(
+                f"{character} isn't allowed outside of quotes. Variables and parameters aren't "
+                "supported."
+            )
+    if PREFIXED_TEXT.search(outside):
+        raise QueryRefused("Write text in plain single quotes, without E, N, U& or X before.")
+    is_mysql = dialect.kind == DatabaseKind.MYSQL
+    if is_mysql and any(found[0][0] == '"' for found in dialect.quoted.finditer(sql)):
+        raise QueryRefused(
+            "Double quotes aren't allowed, because MySQL reads them as text. Put text in "
+            "single quotes and names in backticks."
+        )
+
+
+def _parse(sql: str, dialect: Dialect) -> exp.Expression:
     try:
-        tree = sqlglot.parse_one(sql, read="sqlite")
+        tree = sqlglot.parse_one(sql, read=dialect.parser)
     except SqlglotError as error:
-        raise QueryRefused(_syntax_message(error)) from error
+        raise QueryRefused(_syntax_message(error, dialect)) from error
     except RecursionError:
         raise QueryRefused("The query is nested too deeply. Simplify it.") from None
     if not isinstance(tree, exp.Query | exp.Values):
@@ -117,53 +134,103 @@ def _parse(sql: str) -> exp.Expression:
     return tree
 
 
-def _syntax_message(error: SqlglotError) -> str:
+def _syntax_message(error: SqlglotError, dialect: Dialect) -> str:
     for first in getattr(error, "errors", ()):
-        return f"Invalid SQLite query (line {first['line']}, near {first['highlight']!r})."
-    return "Invalid SQLite query."
+        line, near = first["line"], first["highlight"]
+        return f"Invalid {dialect.label} query (line {line}, near {near!r})."
+    return f"Invalid {dialect.label} query."
 
 
-def _check_node(node: exp.Expression, sql: str, tables: Collection[str]) -> None:
-    match node:
-        case exp.DML() | exp.DDL() | exp.Into() | exp.Command() | exp.Pragma():
-            raise QueryRefused("This tool is read-only. Remove what changes data.")
-        case exp.Placeholder() | exp.Parameter():
-            raise QueryRefused("Parameters aren't supported. Write the values into the query.")
-        case exp.Table():
-            _check_table(node, tables)
-            _check_alias(node, tables)
-        case exp.CTE() | exp.Subquery():
-            _check_alias(node, tables)
-        case exp.In() if node.args.get("field"):
-            raise QueryRefused("Use parentheses: IN (SELECT column FROM table).")
-        case exp.Func():
-            _check_function(node, sql)
+class _Check:
+    """Checks the nodes of one query, and collects its tables."""
 
+    def __init__(self, sql: str, schema: Schema) -> None:
+        self.sql, self.schema = sql, schema
+        self.names = {fold_case(table.name) for table in schema.tables}
+        self.found: list[tuple[exp.Table, Table]] = []
 
-def _check_table(table: exp.Table, tables: Collection[str]) -> None:
-    name = fold_case(table.name)
-    if not isinstance(table.this, exp.Identifier):
-        raise QueryRefused("Functions can't be used as tables. Select from a table.")
-    if not table.db and any(fold_case(cte.alias) == name for cte in _visible_ctes(table)):
-        if any(fold_case(cte.alias) == name for cte in _ancestors(table, exp.CTE)):
+    def node(self, node: exp.Expression) -> None:
+        match node:
+            case exp.DML() | exp.DDL() | exp.Into() | exp.Command() | exp.Pragma() | exp.Lock():
+                raise QueryRefused("This tool is read-only. Remove what changes data.")
+            case exp.Placeholder() | exp.Parameter() | exp.SessionParameter():
+                raise QueryRefused(
+                    "Parameters aren't supported. Write the values into the query."
+                )
+            case exp.Table():
+                self._table(node)
+                self._alias(node)
+            case exp.CTE() | exp.Subquery():
+                self._alias(node)
+            case exp.In() if node.args.get("field"):
+                raise QueryRefused("Use parentheses: IN (SELECT column FROM table).")
+            case exp.Func():
+                _check_function(node, self.sql, self.schema.dialect)
+
+    def _table(self, table: exp.Table) -> None:
+        if not isinstance(table.this, exp.Identifier):
+            if self.schema.dialect.is_server and isinstance(table.this, ROW_FUNCTIONS):
+                return
+            raise QueryRefused("Functions can't be used as tables. Select from a table.")
+        name = fold_case(table.name)
+        if not table.db and any(fold_case(cte.alias) == name for cte in _visible_ctes(table)):
+            if any(fold_case(cte.alias) == name for cte in _ancestors(table, exp.CTE)):
+                raise QueryRefused(
+                    f"{table.name!r} refers to itself. Rename that part of the query. "
+                    "Recursive queries aren't supported."
+                )
+            return
+        if not table.db and name == "dual" and self.schema.kind == DatabaseKind.MYSQL:
+            return
+        row = None if table.catalog else self.schema.find(*_written_names(table))
+        if row is None:
+            listed = shorten(", ".join(sorted(self.schema.names())), 500, placeholder=" …")
+            raise QueryRefused(f"There is no table {table.name!r}. Available tables: {listed}.")
+        if others := {key for key, value in table.args.items() if value} - PLAIN_TABLE_PARTS:
             raise QueryRefused(
-                f"{table.name!r} refers to itself. Rename that part of the query. "
-                "Recursive queries aren't supported."
+                f"Only the name of a table is supported here, not {min(others)!r}."
             )
-        return
-    if table.catalog or fold_case(table.db) not in ("", "main") or name not in tables:
-        listed = shorten(", ".join(sorted(tables)), 500, placeholder=" …")
-        raise QueryRefused(f"There is no table {table.name!r}. Available tables: {listed}.")
+        self.found.append((table, row))
+
+    def _alias(self, named: exp.Expression) -> None:
+        """Reject an alias that is a table's name, so that it can't be mistaken for it."""
+        alias = fold_case(named.alias)
+        is_own = isinstance(named, exp.Table) and fold_case(named.name) == alias
+        if alias in self.names and not is_own:
+            raise QueryRefused(
+                f"{named.alias!r} is the name of a table. Rename this part of the query."
+            )
+
+    def with_full_names(self) -> str:
+        """Return the query with each table's full name, or the subquery that stands for it."""
+        sql, dialect = self.sql, self.schema.dialect
+        for node, table in sorted(self.found, key=lambda pair: -_start(pair[0])):
+            if not table.hides and not dialect.is_server:
+                continue
+            begin, end = _start(node), node.this.meta["end"] + 1
+            alias = "" if node.alias else f" AS {sql[node.this.meta['start'] : end]}"
+            sql = sql[:begin] + _source(self.schema, table) + alias + sql[end:]
+        return sql
 
 
-def _check_alias(named: exp.Expression, tables: Collection[str]) -> None:
-    """Reject an alias that is a table's name, so that it can't be mistaken for the table."""
-    alias = fold_case(named.alias)
-    is_own = isinstance(named, exp.Table) and fold_case(named.name) == alias
-    if alias in tables and not is_own:
-        raise QueryRefused(
-            f"{named.alias!r} is the name of a table. Rename this part of the query."
-        )
+def _source(schema: Schema, table: Table) -> str:
+    """Return what stands for a table: its full name, or its allowed columns."""
+    name = schema.full_name(table)
+    if not table.hides:
+        return name
+    columns = ", ".join(schema.dialect.quote(column.name) for column in table.columns)
+    return SUBQUERY_TEMPLATE.format(columns=columns, name=name)
+
+
+def _start(table: exp.Table) -> int:
+    first = table.args.get("db") or table.this
+    return int(first.meta["start"])
+
+
+def _written_names(table: exp.Table) -> tuple[Name, Name | None]:
+    place = table.args.get("db")
+    name = Name(table.name, bool(table.this.quoted))
+    return name, Name(place.name, bool(place.quoted)) if place else None
 
 
 def _visible_ctes(node: exp.Expression) -> Iterator[exp.CTE]:
@@ -178,15 +245,20 @@ def _ancestors(node: exp.Expression, kind: type) -> Iterator[exp.Expression]:
             yield node
 
 
-def _check_function(call: exp.Func, sql: str) -> None:
+def _check_function(call: exp.Func, sql: str, dialect: Dialect) -> None:
     name = _function_name(call, sql)
-    if name not in FUNCTIONS:
-        raise QueryRefused(
-            f"The function {name}() isn't allowed. Use SQLite's aggregate, window, text, "
-            "number, date and JSON functions."
-        )
-    if name in ("printf", "format") and not _has_simple_format(call):
+    if name != "->" and name not in dialect.functions:
+        raise QueryRefused(_not_allowed(name, dialect))
+    is_mysql = dialect.kind == DatabaseKind.MYSQL  # whose FORMAT() is for numbers
+    if name in ("printf", "format") and not is_mysql and not _has_simple_format(call):
         raise QueryRefused(f"{name}() needs a plain format, e.g. '%.2f' or '%05d'.")
+
+
+def _not_allowed(name: str, dialect: Dialect) -> str:
+    return (
+        f"The function {name}() isn't allowed. Use {dialect.label}'s aggregate, window, text, "
+        "number, date and JSON functions."
+    )
 
 
 def _function_name(call: exp.Func, sql: str) -> str:
@@ -201,3 +273,30 @@ def _function_name(call: exp.Func, sql: str) -> str:
 def _has_simple_format(call: exp.Func) -> bool:
     form = call.expressions[0] if isinstance(call, exp.Anonymous) else call.this
     return isinstance(form, exp.Literal) and not WIDE_FORMAT.search(form.name)
+
+
+def _check_tokens(sql: str, tree: exp.Expression, dialect: Dialect) -> None:
+    """Check a query for a server once more, word by word, without trusting the tree."""
+    tokens = sqlglot.tokenize(sql, read=dialect.parser)
+    quotes = {(found.start(), found.end() - 1) for found in dialect.quoted.finditer(sql)}
+    text = {(t.start, t.end) for t in tokens if sql[t.start] in "'\"`"}
+    if text != quotes:
+        raise QueryRefused("Write a quote inside of text as two single quotes ('').")
+    # With a list of columns: WITH a(x) AS …
+    aliases = {one.this.meta.get("start") for one in tree.find_all(exp.TableAlias) if one.this}
+    for before, token, after in _neighbours(tokens):
+        word = fold_case(token.text).rpartition(" ")[2]
+        is_name = token.token_type in TEXT_TOKENS
+        if word in dialect.forbidden_words and not is_name and before != ".":
+            raise QueryRefused(f"{word!r} isn't allowed. If it is a name, put it in quotes.")
+        is_call = after == "(" and (word[:1].isalpha() or is_name) and sql[token.start] != "'"
+        if is_call and token.start not in aliases:
+            known = dialect.functions if is_name else dialect.functions | GRAMMAR_WORDS
+            if before == "." or word not in known:
+                raise QueryRefused(_not_allowed(word, dialect))
+
+
+def _neighbours(tokens: Sequence[Token]) -> Iterator[tuple[str, Token, str]]:
+    words = ["", *(token.text for token in tokens), ""]
+    for at, token in enumerate(tokens):
+        yield words[at], token, words[at + 2]

@@ -138,12 +138,19 @@ class _Authorizer:
         self, connection: sqlite3.Connection, request: dict[str, Any], is_apart: bool
     ) -> None:
         self.tables = {fold_case(name) for name in request["tables"]}
+        # Tables of which only some columns can be read.
+        self.columns = {
+            fold_case(name): {fold_case(column) for column in columns}
+            for name, columns in request.get("columns", {}).items()
+        }
         self.functions = set(request["functions"])
         self.existing = set(_readable_names(connection))
         views = _views(connection)
         self.hidden = {fold_case(name) for name in views} - self.tables
         listed = {name: sql for name, sql in views.items() if fold_case(name) in self.tables}
-        self.views = frozenset(_shadow_views(connection, listed, is_apart))
+        self.views = frozenset(
+            _shadow_views(connection, listed, request.get("columns", {}), is_apart)
+        )
 
     def __call__(
         self, action: int, what: str | None, of: str | None, _: str | None, within: str | None
@@ -163,8 +170,11 @@ class _Authorizer:
     def _may_read(self, table: str, column: str | None, within: str | None) -> bool:
         # A view may show what its tables hide. SQLite also reports a CTE's name as "within",
         # which the query chooses: only a name that no query can know is a view's.
-        if table in self.tables or within in self.views or table in self.views:
+        if within in self.views or table in self.views:
             return True
+        if table in self.tables:
+            only = self.columns.get(table)
+            return only is None or not column or fold_case(column) in only
         # A part of the query appears by its name if none of its columns is used.
         return not column and not self._exists(table)
 
@@ -189,7 +199,10 @@ def _views(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def _shadow_views(
-    connection: sqlite3.Connection, views: Mapping[str, str], is_apart: bool
+    connection: sqlite3.Connection,
+    views: Mapping[str, str],
+    columns: Mapping[str, list[str]],
+    is_apart: bool,
 ) -> Iterator[str]:
     """Give each view a random name, and create a view of that under its own name.
 
@@ -200,12 +213,16 @@ def _shadow_views(
         if not (beginning := CREATE_VIEW.match(sql or "")):
             continue  # unusual syntax, so it can't be read
         secret = f"view_{secrets.token_hex(16)}"
-        own = name.replace('"', '""')
         connection.execute(f"CREATE TEMP VIEW {secret} {sql[beginning.end() :]}")
-        apart = f"WITH apart AS MATERIALIZED (SELECT * FROM {secret}) SELECT * FROM apart"
-        whole = apart if is_apart else f"SELECT * FROM {secret}"
-        connection.execute(f'CREATE TEMP VIEW "{own}" AS {whole}')
+        seen = ", ".join(map(_quote, columns[name])) if name in columns else "*"
+        apart = f"WITH apart AS MATERIALIZED (SELECT {seen} FROM {secret}) SELECT * FROM apart"
+        whole = apart if is_apart else f"SELECT {seen} FROM {secret}"
+        connection.execute(f"CREATE TEMP VIEW {_quote(name)} AS {whole}")
         yield secret
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _fetch_rows(cursor: sqlite3.Cursor, count: int) -> tuple[list[list[Any]], bool]:

@@ -1,0 +1,185 @@
+"""The tables that a tool can read, how a query names them, and how a model learns of them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from textwrap import shorten
+from typing import Any, Self
+
+from .dialects import DIALECTS, DatabaseKind, Dialect
+from .sql_worker import fold_case
+
+MAX_TABLES_DESCRIBED = 40
+# Each request to a model contains it, and names of an uploaded table's columns can be anything.
+MAX_DESCRIPTION_CHARS = 12_000
+DEFAULT_SCHEMA = "public"
+
+# Allowed tables by key; None allows all columns of a table.
+Allowed = Mapping[str, Sequence[str] | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    name: str
+    type: str = ""
+    references: tuple[str, str] | None = None  # the table's key, and its column ("" if unknown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table or view; `hides` means that it has more columns than these."""
+
+    name: str
+    columns: tuple[Column, ...]
+    schema: str = ""
+    estimate: int | None = None  # of its rows
+    is_view: bool = False
+    hides: bool = False
+
+    @property
+    def key(self) -> str:
+        """Its name in a list of allowed tables."""
+        is_default = self.schema in ("", DEFAULT_SCHEMA)
+        return self.name if is_default else f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name as a query writes it."""
+
+    text: str
+    is_quoted: bool = False
+
+    @property
+    def stored(self) -> str:
+        """The name that PostgreSQL looks up."""
+        return self.text if self.is_quoted else fold_case(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The readable tables of a database."""
+
+    kind: DatabaseKind
+    tables: tuple[Table, ...]
+    database: str = ""  # the name of the only one a query can write; PostgreSQL has schemas
+    # MySQL only: whether names of tables are compared as written.
+    is_case_sensitive: bool = False
+
+    @property
+    def dialect(self) -> Dialect:
+        return DIALECTS[self.kind]
+
+    def limited_to(self, allowed: Allowed | None) -> Self:
+        """Return the tables and columns of a list; None means all."""
+        if allowed is None:
+            return self
+        folded = {self.fold(key): columns for key, columns in allowed.items()}
+        tables = (
+            self._with_columns(table, folded[self.fold(table.key)])
+            for table in self.tables
+            if self.fold(table.key) in folded
+        )
+        return replace(self, tables=tuple(table for table in tables if table.columns))
+
+    def fold(self, name: str) -> str:
+        """Fold a name as the database compares it when it is written without quotes."""
+        if self.kind == DatabaseKind.POSTGRESQL:
+            return name  # the list has names as they are stored
+        return name if self.is_case_sensitive else fold_case(name)
+
+    def find(self, name: Name, place: Name | None = None) -> Table | None:
+        """Return the table that a query names, with the schema or database it writes."""
+        if self.kind != DatabaseKind.POSTGRESQL:
+            if place is not None and self.fold(place.text) != self.fold(self.database):
+                return None
+            found = [one for one in self.tables if self.fold(one.name) == self.fold(name.text)]
+            return found[0] if found else None
+        found = [one for one in self.tables if one.name == name.stored]
+        if place is not None:
+            found = [one for one in found if one.schema == place.stored]
+        elif len(found) > 1:
+            found = [one for one in found if one.schema == DEFAULT_SCHEMA]
+        return found[0] if len(found) == 1 else None
+
+    def full_name(self, table: Table) -> str:
+        """Return a name that leads to this table whatever the connection's defaults are."""
+        if self.kind == DatabaseKind.SQLITE:
+            return self.dialect.quote(table.name)  # a listed view is shadowed by its name
+        place = table.schema or self.database
+        return f"{self.dialect.quote(place)}.{self.dialect.quote(table.name)}"
+
+    def _with_columns(self, table: Table, names: Iterable[str] | None) -> Table:
+        if names is None:
+            return table
+        fold = str if self.kind == DatabaseKind.POSTGRESQL else fold_case
+        wanted = set(map(fold, names))
+        kept = tuple(column for column in table.columns if fold(column.name) in wanted)
+        return replace(table, columns=kept, hides=len(kept) < len(table.columns))
+
+    def names(self) -> list[str]:
+        return [table.key for table in self.tables]
+
+    def describe(self) -> list[str]:
+        return list(_describe_tables(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        tables = tuple(_read_table(each) for each in values["tables"])
+        return cls(
+            kind=DatabaseKind(values["kind"]),
+            tables=tables,
+            database=values.get("database", ""),
+            is_case_sensitive=bool(values.get("is_case_sensitive")),
+        )
+
+
+def _read_table(values: Mapping[str, Any]) -> Table:
+    columns = tuple(_read_column(each) for each in values["columns"])
+    return Table(**{**values, "columns": columns})
+
+
+def _read_column(values: Mapping[str, Any]) -> Column:
+    to = values.get("references")
+    return Column(**{**values, "references": (to[0], to[1]) if to else None})
+
+
+def _describe_tables(schema: Schema) -> Iterator[str]:
+    keys = {table.key for table in schema.tables}
+    room, described = MAX_DESCRIPTION_CHARS, 0
+    for table in schema.tables[:MAX_TABLES_DESCRIBED]:
+        parts = (_describe_column(schema, column, keys) for column in table.columns)
+        columns = shorten(", ".join(parts), max(room, 200), placeholder=" …")
+        line = f"{table_name(schema, table)}({columns})"
+        room, described = room - len(line), described + 1
+        yield line
+        if room < 0:
+            break
+    if rest := schema.tables[described:]:
+        listed = ", ".join(table_name(schema, table) for table in rest)
+        yield f"And: {shorten(listed, 2_000, placeholder=' …')}"
+
+
+def table_name(schema: Schema, table: Table) -> str:
+    """Return a table's name as a query would write it."""
+    place = table.schema if table.key != table.name else ""
+    return ".".join(quote_name(schema, part) for part in (place, table.name) if part)
+
+
+def _describe_column(schema: Schema, column: Column, keys: Iterable[str]) -> str:
+    text = f"{quote_name(schema, column.name)} {column.type}".rstrip()
+    to, key = column.references or ("", "")
+    if to not in keys:
+        return text
+    return f"{text} → {quote_name(schema, to)}" + (f".{quote_name(schema, key)}" if key else "")
+
+
+def quote_name(schema: Schema, name: str) -> str:
+    """Quote a name where the database needs it; SQLite's in double quotes, as models do."""
+    folds = schema.kind != DatabaseKind.POSTGRESQL or name == fold_case(name)
+    if name.isidentifier() and folds:
+        return name
+    mark = "`" if schema.kind == DatabaseKind.MYSQL else '"'
+    return mark + name.replace(mark, mark * 2) + mark
