@@ -68,6 +68,7 @@ class Environment(BaseSettings):
     debug: bool = False
     secret_key: SecretStr | None = None
     database_url: SecretStr | None = None
+    database_files: Path | None = None
     redis_url: SecretStr | None = None
     workers: bool = False
     worker_runs: int = Field(default=50, ge=1, le=1000)

@@ -114,6 +114,8 @@ IMPORT_MB = ENVIRONMENT.import_mb
 # Whether the share dialog suggests other users while typing.
 SUGGEST_PEOPLE = ENVIRONMENT.suggest_people
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
+# SQLite files that administrators can connect.
+DATABASE_FILES = ENVIRONMENT.database_files or DATA_DIR / "databases"
 
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},  # not used

@@ -1,4 +1,4 @@
-"""Real services for tests: PostgreSQL and Redis on sockets, terminated with their owner.
+"""Real services for tests: PostgreSQL, MariaDB and Redis on sockets, ended with their owner.
 
 They are searched on the machine first, then in the environment's packages.
 """
@@ -54,6 +54,39 @@ class PostgreSQL:
     def _answers(self) -> bool:
         ask = [self.programs / "pg_isready", "-q", "-h", self.folder]
         return subprocess.run(ask, check=False, timeout=TIMEOUT_SECONDS).returncode == 0
+
+
+class MariaDB:
+    """An empty server on a socket; its administrator is root, without a password."""
+
+    def __init__(self, folder: Path) -> None:
+        self.program, install = shutil.which("mariadbd"), shutil.which("mariadb-install-db")
+        if not self.program or not install:
+            raise NotThere("MariaDB was not found. Debian: apt-get install mariadb-server")
+        self.folder = _own_folder(folder)
+        self.process: subprocess.Popen | None = None
+        options = [
+            "--no-defaults",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+        ]
+        _run([install, *options, f"--datadir={self.folder / 'data'}"])
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "s"
+
+    def start(self) -> None:
+        place = [f"--datadir={self.folder / 'data'}", f"--socket={self.socket}"]
+        fast = ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=16M"]
+        own = ["--skip-networking", f"--pid-file={self.folder / 'pid'}", "--skip-log-bin"]
+        self.process = _start_process(
+            [self.program, "--no-defaults", *place, *fast, *own], self.folder
+        )
+        _wait(lambda: self.socket.exists() and stat.S_ISSOCK(self.socket.stat().st_mode), self)
+
+    def stop(self, sign: int = signal.SIGTERM) -> None:
+        _stop_process(self.process, sign)
 
 
 class Redis:
@@ -176,7 +209,7 @@ def _stop_process(process: subprocess.Popen | None, sign: int) -> None:
         process.wait(TIMEOUT_SECONDS)
 
 
-def _wait(is_there: Callable[[], bool], service: "PostgreSQL | Redis") -> None:
+def _wait(is_there: Callable[[], bool], service: "PostgreSQL | MariaDB | Redis") -> None:
     end = time.monotonic() + TIMEOUT_SECONDS
     while not is_there():
         if service.process.poll() is not None or time.monotonic() > end:

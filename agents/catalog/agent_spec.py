@@ -16,7 +16,7 @@ EXCLUDED_FIELDS = {"id", "version"}
 # An old version doesn't decide whether the agent is used now.
 PRESERVED_FIELDS = ("enabled", "is_default")
 # Including relations, which can't be loaded later.
-TOOL_ROWS = ToolRegistration.objects.select_related("server", "fallback")
+TOOL_ROWS = ToolRegistration.objects.select_related("server", "fallback", "connection")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

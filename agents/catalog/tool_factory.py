@@ -25,7 +25,7 @@ from agents.tools.images import DescribeImageTool, GenerateImageTool
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
-from . import mcp_servers, reranking
+from . import databases, mcp_servers, reranking
 from .search_library import ScopedLibrary
 
 BUILT_IN_TOOLS: dict[str, Callable[[], Tool]] = {
@@ -55,6 +55,7 @@ async def build_registry(
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
     tools: list[Any] = [*own, *await mcp_servers.load_tools(remote)]
     _set_fallbacks(tools, rows)
+    _set_retries(tools, rows)
     for tool in tools if asks_before_writing else ():
         tool.needs_approval = getattr(tool, "needs_approval", False) or effect(tool) != "read"
     others = {tool.name: tool for tool in more}  # handoffs take precedence over tools
@@ -109,6 +110,18 @@ def http_tool(row: ToolRegistration) -> HttpTool:
     )
 
 
+def database_tool(row: ToolRegistration) -> Tool | None:
+    """Build the tool of a database; None if it is off or its row can't be used."""
+    if row.connection is None or not row.connection.enabled:
+        return None
+    try:
+        tool = databases.build_tool(row.connection)
+    except (ValueError, UnreadableSecret):
+        return None
+    tool.name = row.name
+    return cast(Tool, tool)
+
+
 def _load_module(name: str) -> ModuleType:
     try:
         return import_module(name)
@@ -121,7 +134,7 @@ def _build_tool(row: ToolRegistration) -> Tool | None:
     tool = _create_tool(row)
     if tool is None:
         return None
-    if row.description:
+    if row.description and row.connection is None:
         tool.description = row.description
     if row.effect:
         tool.effect = row.effect
@@ -136,6 +149,8 @@ def _create_tool(row: ToolRegistration) -> Any:
             return http_tool(row)
         except (ValueError, UnreadableSecret):
             return None
+    if row.connection is not None:
+        return database_tool(row)
     if row.name in BUILT_IN_TOOLS:
         tool: Any = BUILT_IN_TOOLS[row.name]()
     elif row.name in code_tools():
@@ -148,6 +163,13 @@ def _create_tool(row: ToolRegistration) -> Any:
         tool.min_certainty = row.min_certainty
         tool.reranker = reranking.from_row(row)
     return tool
+
+
+def _set_retries(tools: Iterable[Any], rows: Iterable[ToolRegistration]) -> None:
+    own = {row.name: row.max_retries for row in rows if row.max_retries is not None}
+    for tool in tools:
+        if tool.name in own:
+            tool.max_retries = own[tool.name]
 
 
 def _set_fallbacks(tools: Iterable[Any], rows: Iterable[ToolRegistration]) -> None:

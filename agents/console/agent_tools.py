@@ -93,7 +93,7 @@ def rows(
 ) -> list[ToolRow]:
     """Return rows for all tools, or those submitted; the agent's own come first."""
     links_by_tool = {link.tool.pk: link for link in links}
-    tools = ToolRegistration.objects.select_related("server")
+    tools = ToolRegistration.objects.select_related("server", "connection")
     sent = {name.split("-")[1] for name in data or () if name.startswith("tool-")}
     selected = [tool for tool in tools if data is None or str(tool.pk) in sent]
     found = [ToolRow(tool, data, links_by_tool.get(tool.pk)) for tool in selected]

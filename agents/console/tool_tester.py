@@ -40,7 +40,9 @@ class ToolRunResult:
 
 
 def page(request: HttpRequest, pk: int, console: admin.ModelAdmin) -> HttpResponse:
-    row = get_object_or_404(ToolRegistration.objects.select_related("server"), pk=pk)
+    row = get_object_or_404(
+        ToolRegistration.objects.select_related("server", "connection"), pk=pk
+    )
     if not may_run(console, request, row):
         raise PermissionDenied
     why_not = refusal_reason(row)

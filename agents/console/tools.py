@@ -43,7 +43,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     list_display += ["comes_from", "asks_first", "what_it_does"]
     list_editable = ["enabled"]
     list_filter = ["source", "server", "enabled"]
-    list_select_related = ["server"]
+    list_select_related = ["server", "connection"]
     search_fields = ["name", "description", "endpoint"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
 

@@ -5,6 +5,7 @@ from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent, AgentTool
 from .collections import Collection, CollectionShare
+from .databases import DatabaseConnection
 from .documents import Document, DocumentPart
 from .drafts import AgentDraft
 from .events import RunEvent
@@ -41,6 +42,7 @@ __all__ = [
     "ChunkVector",
     "Collection",
     "CollectionShare",
+    "DatabaseConnection",
     "DeletedUsage",
     "Document",
     "DocumentPart",

@@ -4,6 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from .databases import DatabaseConnection
 from .rights import Restricted
 from .secret import EncryptedJSONField
 from .servers import McpServer
@@ -16,6 +17,7 @@ class ToolRegistration(Restricted):
         OWN = "own", _("Built-in")
         HTTP = "http", _("HTTP endpoint")
         MCP = "mcp", _("MCP server")
+        DATABASE = "database", _("Database")
 
     class ApprovalMode(models.TextChoices):
         TOOL = "tool", _("as declared by the tool")
@@ -57,6 +59,27 @@ class ToolRegistration(Restricted):
         default=30,
         validators=[MinValueValidator(1), MaxValueValidator(600)],
         help_text=_("Time limit for each call, 1–600 seconds."),
+    )
+    max_retries = models.PositiveSmallIntegerField(
+        _("max retries"),
+        null=True,
+        blank=True,
+        validators=[MaxValueValidator(10)],
+        help_text=_(
+            "How often a failed call is tried again, 0–10. Empty: 2. Calls that must not be "
+            "repeated are never tried again."
+        ),
+    )
+    collections = models.ManyToManyField(
+        "agents.Collection",
+        verbose_name=_("collections"),
+        blank=True,
+        related_name="+",
+        limit_choices_to={"owner": None, "topic": ""},
+        help_text=_(
+            "What this tool searches, as far as the agent and the user can open it. If none is "
+            "selected, it searches everything they can open."
+        ),
     )
     approval = models.CharField(
         _("requires approval"),
@@ -154,6 +177,15 @@ class ToolRegistration(Restricted):
     server = models.ForeignKey(
         McpServer,
         verbose_name=_("MCP server"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="tools",
+    )
+    connection = models.ForeignKey(
+        DatabaseConnection,
+        verbose_name=_("database"),
         on_delete=models.CASCADE,
         null=True,
         blank=True,

@@ -74,7 +74,7 @@ def _sub_agents(agent: int) -> QuerySet[Agent]:
 
 def enabled_tools() -> QuerySet[ToolRegistration]:
     tools = ToolRegistration.objects.filter(enabled=True)
-    return tools.select_related("server", "fallback")
+    return tools.select_related("server", "fallback", "connection")
 
 
 @compiled_query

@@ -65,7 +65,7 @@ class ToolKind(ResourceKind):
     only_first = ("source", "server")
 
     def rows(self) -> models.QuerySet[Any]:
-        return super().rows().select_related("server", "fallback")
+        return super().rows().select_related("server", "fallback", "connection")
 
     def complete(self, row: Any, values: ResourceValues) -> ResourceValues:
         return {"source": row.source, **values} if row else values

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents.catalog import sample_data, sample_questions, tool_factory
+from agents.catalog import databases, sample_data, sample_questions, tool_factory
 from agents.engine.loop import AskPersonTool
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
@@ -118,6 +118,7 @@ def make_agents() -> None:
 def make_tools() -> None:
     rows = [ToolRegistration(name=name) for name in tool_factory.installed_names()]
     ToolRegistration.objects.bulk_create(rows, ignore_conflicts=True)
+    databases.add_sample()
 
 
 def make_helper() -> Agent:

@@ -118,7 +118,7 @@ class QueryTool:
     async def ask(self, query: sql_guard.GuardedQuery) -> ToolResult:
         """Run a query in its worker."""
         try:
-            reply = await run_worker(self.command(), self.request(query), self.seconds)
+            reply = await run_worker(self.command(), await self.request(query), self.seconds)
         except WorkerFailed:
             ended = "The query was stopped before it finished. Select less data."
             return ToolResult(error=ended, mendable=True)
@@ -129,5 +129,5 @@ class QueryTool:
     def command(self) -> Sequence[str]:
         raise NotImplementedError
 
-    def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:
+    async def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:
         raise NotImplementedError

@@ -54,7 +54,7 @@ class DatabaseTool(QueryTool):
     def command(self) -> Sequence[str]:
         return sys.executable, "-I", "-S", sql_worker.__file__
 
-    def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:
+    async def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:
         limited = [table for table in self.schema.tables if table.hides]
         return {
             "uri": self.uri,

@@ -1,0 +1,180 @@
+"""Queries one configured PostgreSQL or MySQL server, in a child process of its own."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import ip_address
+from typing import Any
+
+from agents.engine.tool import ToolResult
+from agents.tools.addresses import IPAddress, is_host
+from agents.tools.egress.policy import resolve_host
+from agents.tools.mcp import confine
+
+from . import server_worker, sql_guard
+from .dialects import DatabaseKind
+from .query_tool import QueryTool, WorkerFailed, run_worker
+from .schema import Allowed, Schema
+
+SYSTEM_PATHS = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/nix/store", "/etc/ld.so.cache")
+DEVICES = ("/dev/null", "/dev/urandom")
+PORTS = {DatabaseKind.POSTGRESQL: 5432, DatabaseKind.MYSQL: 3306}
+CHECK_SECONDS = 10.0
+# Where clouds give their machines keys; nobody's database is there.
+CLOUD_METADATA = frozenset(
+    map(ip_address, ("168.63.129.16", "192.0.0.192", "100.100.100.200", "fd00:ec2::254"))
+)
+
+
+class ConnectionFailed(Exception):
+    """Raised when a server can't be reached, with a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddress:
+    """Where a server is, and who signs in."""
+
+    kind: DatabaseKind
+    host: str
+    database: str
+    user: str
+    password: str = ""
+    port: int | None = None
+    tls: str = "require"
+    ca: str = ""
+
+    async def request(self) -> dict[str, Any]:
+        """Return the connection's part of a request, with a checked address."""
+        port = self.port or PORTS[self.kind]
+        return {
+            "host": self.host,
+            "address": "" if self.host.startswith("/") else await self._resolve(port),
+            "port": port,
+            "database": self.database,
+            "user": self.user,
+            "password": self.password,
+            "tls": "off" if self.host.startswith("/") else self.tls,
+            "ca": self.ca,
+        }
+
+    async def _resolve(self, port: int) -> str:
+        """Return the address to use. An administrator named it, so it can be a private one."""
+        if not is_host(self.host):
+            raise ConnectionFailed(f"{self.host!r} isn't a valid host name.")
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                found = await resolve_host(self.host, port)
+        except (OSError, TimeoutError, UnicodeError) as error:
+            raise ConnectionFailed(f"The host {self.host!r} wasn't found.") from error
+        for address in found:
+            if _is_forbidden(ip_address(address)):
+                raise ConnectionFailed(
+                    f"{self.host} is blocked: no database is at the address {address}."
+                )
+        return found[0]
+
+
+def _is_forbidden(address: IPAddress) -> bool:
+    inner = getattr(address, "ipv4_mapped", None) or address
+    is_odd = inner.is_link_local or inner.is_multicast or inner.is_unspecified
+    return is_odd or inner in CLOUD_METADATA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerReport:
+    """What a server says about itself and its tables."""
+
+    schema: Schema
+    version: str
+    powers: tuple[str, ...]  # what the user could do besides reading
+
+
+async def inspect(address: ServerAddress, seconds: float = CHECK_SECONDS) -> ServerReport:
+    """Connect, and return the tables that the user can read; raise ConnectionFailed."""
+    request = {"task": "inspect", "kind": address.kind, "seconds": seconds}
+    try:
+        place = await address.request()
+        reply = await run_worker(_command(), {**request, "server": place}, seconds + 2)
+    except TimeoutError as error:
+        raise ConnectionFailed(f"The server didn't answer within {seconds:g} s.") from error
+    except WorkerFailed as error:
+        raise ConnectionFailed("The connection ended before the server answered.") from error
+    if "error" in reply:
+        raise ConnectionFailed(reply["error"])
+    return ServerReport(
+        schema=Schema.from_dict(reply["schema"]),
+        version=reply["version"],
+        powers=tuple(reply["powers"]),
+    )
+
+
+class ServerDatabaseTool(QueryTool):
+    """Read-only SQL over the allowed tables of a server.
+
+    The schema is the one that was saved; `load_schema` reads it again if it is old.
+    """
+
+    def __init__(
+        self,
+        address: ServerAddress,
+        schema: Schema,
+        allowed: Allowed | None = None,
+        *,
+        max_rows: int = 100,
+        timeout: float = 5,
+        about: str = "",
+        load_schema: Callable[[], Awaitable[Schema]] | None = None,
+    ) -> None:
+        super().__init__(max_rows=max_rows, timeout=timeout, about=about)
+        self.timeout = timeout + CHECK_SECONDS + 2  # the schema may have to be read first
+        self.address, self.load_schema = address, load_schema
+        self._allowed = allowed
+        self.schema = schema.limited_to(allowed)
+        self.description = self.describe()
+
+    async def refresh(self) -> None:
+        if self.load_schema is None:
+            return
+        load, self.load_schema = self.load_schema, None
+        try:
+            self.schema = (await load()).limited_to(self._allowed)
+        except ConnectionFailed as error:
+            self.trouble = str(error)
+
+    async def ask(self, query: sql_guard.GuardedQuery) -> ToolResult:
+        try:
+            return await super().ask(query)
+        except ConnectionFailed as error:
+            return ToolResult(error=str(error))
+
+    def command(self) -> Sequence[str]:
+        return _command()
+
+    async def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:
+        return {
+            "task": "query",
+            "kind": self.address.kind,
+            "server": await self.address.request(),
+            "sql": query.sql,
+            "max_rows": self.max_rows,
+            "seconds": self.seconds,
+        }
+
+
+@cache
+def _command() -> tuple[str, ...]:
+    """Return the worker's command: it can read its code, and write nothing."""
+    worker = server_worker.__file__
+    python = (sys.executable, "-I", worker)
+    if confine.landlock_abi() <= 0:
+        return python
+    code = [sys.prefix, sys.base_prefix, worker, *SYSTEM_PATHS]
+    policy = {
+        "read": [name for each in code for name in (each, os.path.realpath(each))],
+        "write": list(DEVICES),
+    }
+    return (sys.executable, "-I", "-S", confine.__file__, json.dumps(policy), *python)
