@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,12 @@ class Check:
 
 
 def build_tool(row: DatabaseConnection) -> QueryTool:
-    """Build a database's tool; raise ValueError or UnreadableSecret if the row can't be used."""
-    limits = {"max_rows": row.max_rows, "timeout": row.timeout, "about": row.description}
+    """Build a database's tool; raise ValueError or UnreadableSecret for a wrong row."""
+    limits: dict[str, Any] = {
+        "max_rows": row.max_rows,
+        "timeout": row.timeout,
+        "about": row.description,
+    }
     if row.kind == Kind.SQLITE:
         tool: QueryTool = DatabaseTool(f"sqlite:///{file_path(row)}", row.tables, **limits)
     else:
@@ -172,7 +177,7 @@ def files() -> list[str]:
     """Return the SQLite files that can be connected."""
     folder = Path(settings.DATABASE_FILES)
     found = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-    return sorted(str(path.relative_to(folder)) for path, _n in zip(found, range(MAX_FILES)))
+    return sorted(str(path.relative_to(folder)) for path in islice(found, MAX_FILES))
 
 
 def add_sample() -> None:

@@ -123,10 +123,6 @@ class DatabaseConnection(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    @property
-    def tool_name(self) -> str:
-        return SAMPLE_TOOL if self.is_sample else f"query_{self.name}".replace("-", "_")
-
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save the row; a new one gets its tool."""
         is_new = self._state.adding
@@ -146,6 +142,10 @@ class DatabaseConnection(models.Model):
             wrong["tables"] = problem
         if wrong:
             raise ValidationError(wrong)
+
+    @property
+    def tool_name(self) -> str:
+        return SAMPLE_TOOL if self.is_sample else f"query_{self.name}".replace("-", "_")
 
 
 def _tables_problem(tables: Any) -> LazyText:

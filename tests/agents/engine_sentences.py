@@ -34,7 +34,8 @@ NOT_FOR_PEOPLE = re.compile(
 # Calls whose text users don't read (they log, search a text, or read a list of options), and
 # what is marked for the translators where it is.
 NOT_SAYING = re.compile(
-    r"(?:logger|re2?)\..+|_flags|gettext_noop|(?:.+\.)?(?:startswith|endswith|removeprefix)"
+    r"(?:logger|re2?)\..+|_flags|gettext_noop|"
+    r"(?:.+\.)?(?:startswith|endswith|removeprefix|execute|_execute)"
 )
 # Text that only a model, a program or a developer reads.
 NOT_SAID = {

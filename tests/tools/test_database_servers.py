@@ -56,7 +56,8 @@ GRANT USAGE ON SCHEMA archive TO reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA public, archive TO reader;
 """
 MYSQL_SHOP = f"""
-CREATE DATABASE shop CHARACTER SET utf8mb4; CREATE DATABASE other; CREATE TABLE other.secrets (token text);
+CREATE DATABASE shop CHARACTER SET utf8mb4; CREATE DATABASE other;
+CREATE TABLE other.secrets (token text);
 INSERT INTO other.secrets VALUES ('hidden');
 USE shop;
 CREATE TABLE customers (id int PRIMARY KEY, name varchar(50), city varchar(50));

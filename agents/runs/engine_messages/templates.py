@@ -377,6 +377,7 @@ TOOL_TEMPLATES = (
         "number, date and JSON functions."
     ),
     _("%(name)s() needs a plain format, e.g. '%%.2f' or '%%05d'."),
+    _("SQLite error: %(words)s."),
     _("%(kind)s error: %(words)s."),
     _("Can't connect to %(kind)s: %(words)s."),
     _("there is no database %(name)s that this user can read"),

@@ -167,8 +167,7 @@ class PostgreSQL(_Server):
     def query(self, sql: str, max_rows: int) -> dict[str, Any]:
         try:
             # The extended protocol runs one statement; a cursor sends only what is read.
-            declared = f"DECLARE result NO SCROLL CURSOR FOR {sql}"
-            self.connection.execute(declared, prepare=True)
+            self.connection.execute(f"DECLARE result NO SCROLL CURSOR FOR {sql}", prepare=True)
             cursor = self.connection.execute(f"FETCH FORWARD {max_rows + 1} FROM result")
             columns = [column.name for column in cursor.description or ()]
             return _reply(columns, cursor, max_rows)
@@ -268,19 +267,17 @@ class MySQL(_Server):
 
     def _restrict(self) -> None:
         is_mariadb = "mariadb" in self.version().lower()
-        limit = (
-            f"max_statement_time = {self.seconds:g}"
-            if is_mariadb
-            else f"max_execution_time = {math.ceil(self.seconds * 1000)}"
-        )
-        wait = max(1, math.ceil(self.seconds))
-        self._run(f"SET SESSION sql_mode = '{self.SQL_MODE}'")
-        for setting in (limit, f"lock_wait_timeout = {wait}"):
-            self._run(f"SET SESSION {setting}")
-        self._run("SET SESSION TRANSACTION READ ONLY")
-        self._run("START TRANSACTION READ ONLY")
+        seconds = max(1, math.ceil(self.seconds))
+        if is_mariadb:
+            self._execute("SET SESSION max_statement_time = %s", [self.seconds])
+        else:
+            self._execute("SET SESSION max_execution_time = %s", [seconds * 1000])
+        self._execute("SET SESSION lock_wait_timeout = %s", [seconds])
+        self._execute("SET SESSION sql_mode = %s", [self.SQL_MODE])
+        self._execute("SET SESSION TRANSACTION READ ONLY")
+        self._execute("START TRANSACTION READ ONLY")
 
-    def _run(self, sql: str, values: list[Any] | None = None) -> list[Any]:
+    def _execute(self, sql: str, values: list[Any] | None = None) -> list[Any]:
         with self.connection.cursor() as cursor:
             cursor.execute(sql, values)
             return list(cursor.fetchall())
@@ -312,11 +309,11 @@ class MySQL(_Server):
     def schema(self) -> dict[str, Any]:
         database = self.server["database"]
         try:
-            if not self._run(MYSQL_DATABASE_TEMPLATE, [database]):
+            if not self._execute(MYSQL_DATABASE_TEMPLATE, [database]):
                 why = f"there is no database {database!r} that this user can read"
                 raise self.failed_to_connect(ValueError(why))
-            rows = self._run(MYSQL_COLUMNS_TEMPLATE, [database, MAX_COLUMNS])
-            ((folding,),) = self._run("SELECT @@lower_case_table_names")
+            rows = self._execute(MYSQL_COLUMNS_TEMPLATE, [database, MAX_COLUMNS])
+            ((folding,),) = self._execute("SELECT @@lower_case_table_names")
         except self.errors as error:
             raise self._query_error(error) from error
         return {
@@ -327,13 +324,12 @@ class MySQL(_Server):
         }
 
     def powers(self) -> list[str]:
-        harmless = {"select", "usage", "show view", "show databases", "references", "process"}
         found: list[str] = []
-        for (grant,) in self._run("SHOW GRANTS"):
+        for (grant,) in self._execute("SHOW GRANTS"):
             words, _on, rest = str(grant).removeprefix("GRANT ").partition(" ON ")
             place = rest.partition(" TO ")[0]
             for power in words.split(", ") if place else []:
-                if power.partition(" (")[0].lower() not in harmless:
+                if power.partition(" (")[0].lower() not in HARMLESS_ACTIONS:
                     found.append(f"{power} ON {place}")
         return found[:20]
 
@@ -460,6 +456,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'f') AND n.nspname <> 'information_schema'
     AND n.nspname NOT LIKE 'pg\\_%'
     AND pg_catalog.has_table_privilege(c.oid, p.name) ORDER BY 1 LIMIT 20)
 """
+HARMLESS_ACTIONS = ("select", "usage", "show view", "show databases", "references", "process")
 MYSQL_DATABASE_TEMPLATE = "SELECT 1 FROM information_schema.schemata WHERE schema_name = %s"
 MYSQL_COLUMNS_TEMPLATE = """
 SELECT '', t.table_name, IF(t.table_type LIKE '%%VIEW', 'view', 'table'), t.table_rows,
