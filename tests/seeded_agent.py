@@ -3,12 +3,17 @@
 from django.db import connection, transaction
 
 from agents.management.commands import seed_demo
-from agents.models import Agent, AgentTool, GuardrailPattern, ToolRegistration
+from agents.models import (
+    Agent,
+    AgentTool,
+    DatabaseConnection,
+    GuardrailPattern,
+    ToolRegistration,
+)
 
 # In the order in which they refer to each other.
-TABLES = [
-    model._meta.db_table for model in (ToolRegistration, Agent, AgentTool, GuardrailPattern)
-]
+MODELS = (DatabaseConnection, ToolRegistration, Agent, AgentTool, GuardrailPattern)
+TABLES = [model._meta.db_table for model in MODELS]
 IS_FILLED = " OR ".join(f"EXISTS (SELECT 1 FROM {table})" for table in TABLES)
 TOOLS = ("calculator", "database", "search")  # that tests call
 _rows: dict[str, list[tuple]] = {}

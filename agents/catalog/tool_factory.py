@@ -55,7 +55,6 @@ async def build_registry(
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
     tools: list[Any] = [*own, *await mcp_servers.load_tools(remote)]
     _set_fallbacks(tools, rows)
-    _set_retries(tools, rows)
     for tool in tools if asks_before_writing else ():
         tool.needs_approval = getattr(tool, "needs_approval", False) or effect(tool) != "read"
     others = {tool.name: tool for tool in more}  # handoffs take precedence over tools
@@ -165,13 +164,6 @@ def _create_tool(row: ToolRegistration) -> Any:
     return tool
 
 
-def _set_retries(tools: Iterable[Any], rows: Iterable[ToolRegistration]) -> None:
-    own = {row.name: row.max_retries for row in rows if row.max_retries is not None}
-    for tool in tools:
-        if tool.name in own:
-            tool.max_retries = own[tool.name]
-
-
 def _set_fallbacks(tools: Iterable[Any], rows: Iterable[ToolRegistration]) -> None:
     """Set what happens when a call fails: the fallback tool, and how often it is repeated."""
     rows_by_name = {row.name: row for row in rows}
@@ -179,3 +171,5 @@ def _set_fallbacks(tools: Iterable[Any], rows: Iterable[ToolRegistration]) -> No
         row = rows_by_name.get(tool.name)
         tool.fallback_tool = row.fallback.name if row and row.fallback else None
         tool.max_retries = getattr(row, "retries", None)  # of the agent, see configured_tool
+        if row and tool.max_retries is None:
+            tool.max_retries = row.max_retries

@@ -4,6 +4,7 @@ from . import (
     access,
     agents,
     audit,
+    databases,
     guardrails,
     knowledge,
     mcp_servers,
@@ -17,6 +18,7 @@ from . import (
 __all__ = [
     "access",
     "audit",
+    "databases",
     "agents",
     "guardrails",
     "knowledge",

@@ -57,6 +57,7 @@ MENU = (
             "agents.Agent": _("Instructions, model, tools and limits of each agent."),
             "agents.LanguageModel": _("API key, prices and limits of each model."),
             "agents.ToolRegistration": _("What agents can use, and what requires approval."),
+            "agents.DatabaseConnection": _("Databases that agents can query with SQL."),
             "agents.McpServer": _("Connect more tools over MCP."),
             "agents.Workflow": _("Plans with fixed steps that run the same way every time."),
             "agents.Schedule": _("When workflows start automatically."),

@@ -218,7 +218,11 @@ async def test_readers_cannot_change_anything_over_the_socket(kind, fresh):
 
 CONSOLE = sorted(admin.site._registry, key=lambda model: model._meta.label)
 OUTSIDERS = sorted(ACCOUNTS - {"staff", "root"})
-OWN_PAGES = {"agents.McpServer": ["import/"], "agents.ToolRegistration": ["openapi/"]}
+OWN_PAGES = {
+    "agents.DatabaseConnection": ["try/", "query/", "1/try/", "1/query/", "1/test/"],
+    "agents.McpServer": ["import/"],
+    "agents.ToolRegistration": ["openapi/"],
+}
 
 
 def pages(model) -> list[str]:

@@ -406,6 +406,9 @@ NO_WORDS = {
         "ServerProcess.mcp_instances",
         "Sitemap.known",
         *("AgentDraft.marks", "AgentTool.description"),
+        *("DatabaseConnection.ca_certificate", "DatabaseConnection.description"),
+        *("DatabaseConnection.tables", "DatabaseConnection.schema"),
+        *("DatabaseConnection.powers", "DatabaseConnection.last_error"),
     },
     "people": {"Passkey.public_key"},
     # Names of files and products, which only their user sees.

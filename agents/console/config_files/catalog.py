@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from agents.catalog import agent_spec, agent_versions, mcp_servers, tool_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.db.fast_writes import concrete_field
-from agents.models import AgentTool, McpServer, ToolRegistration
+from agents.models import AgentTool, DatabaseConnection, McpServer, ToolRegistration
 from agents.models.catalog import TOOL_SETTINGS
 from agents.tools.mcp.definition import ToolDefinition, tool_name
 
@@ -59,10 +59,20 @@ def _permission_issues(row: Any, user: ConfigUser) -> list[ValidationIssue]:
     return [ValidationIssue(("transport",), no)]
 
 
+class DatabaseKind(ResourceKind):
+    """Databases; each has a tool, which is made with it."""
+
+    def rows(self) -> models.QuerySet[Any]:
+        return super().rows().filter(is_sample=False)
+
+    def after_save(self, row: Any) -> None:
+        transaction.on_commit(partial(CIRCUITS.close, f"tool:{row.tool_name}"))
+
+
 class ToolKind(ResourceKind):
     """Tools; their fields depend on the source."""
 
-    only_first = ("source", "server")
+    only_first = ("source", "server", "connection")
 
     def rows(self) -> models.QuerySet[Any]:
         return super().rows().select_related("server", "fallback", "connection")
@@ -77,7 +87,7 @@ class ToolKind(ResourceKind):
     def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         yield from super().mismatches(values)
         if values.get("source", Source.HTTP) not in Source.values:
-            yield ValidationIssue(("source",), _("Must be own, http or mcp."))
+            yield ValidationIssue(("source",), _("Must be own, http, mcp or database."))
         is_of_server = _source(values) == Source.MCP and "definition" in values
         if is_of_server and not _is_definition(values["definition"]):
             yield ValidationIssue(("definition",), _("This isn't a valid MCP tool definition."))
@@ -87,11 +97,17 @@ class ToolKind(ResourceKind):
         source = _source(values)
         if source == Source.OWN and name not in tool_factory.installed_names():
             raise ValidationError(_("There's no built-in tool with this name."))
+        if source == Source.DATABASE:
+            return _database_tool(name, values)
         more = _server_fields(name, values) if source == Source.MCP else {}
         return ToolRegistration.objects.create(name=name, source=source, **more)
 
     def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
-        fixed = {"source": row.source, "server": row.server and row.server.name}
+        fixed = {
+            "source": row.source,
+            "server": row.server and row.server.name,
+            "connection": row.connection and row.connection.name,
+        }
         for name, value in fixed.items():
             if values.get(name, value) != value:
                 return [ValidationIssue((name,), _("A tool's source can't be changed."))]
@@ -112,9 +128,13 @@ class ToolKind(ResourceKind):
 
 
 EXCLUDED_COLUMNS = {
-    Source.OWN: ["server", "definition", "endpoint", "method", "headers"],
-    Source.MCP: ["endpoint", "method", "headers"],
-    Source.HTTP: ["server"],
+    Source.OWN: ["server", "connection", "definition", "endpoint", "method", "headers"],
+    Source.MCP: ["connection", "endpoint", "method", "headers"],
+    Source.HTTP: ["server", "connection"],
+    Source.DATABASE: [
+        *("server", "definition", "endpoint", "method", "headers"),
+        *("description", "timeout"),
+    ],
 }
 
 
@@ -217,6 +237,18 @@ def _server_fields(name: str, values: ResourceValues) -> ResourceValues:
             _("The tool name doesn't match its server and definition. Use server__tool.")
         )
     return {"server": server, "definition": definition.as_dict()}
+
+
+def _database_tool(name: str, values: ResourceValues) -> ToolRegistration:
+    """Return the tool of a database, which exists since its database does."""
+    row = DatabaseConnection.objects.filter(name=values.get("connection") or "").first()
+    if row is None:
+        kind = DatabaseConnection._meta.verbose_name
+        raise ValidationError(not_found_message(kind, str(values.get("connection"))))
+    if row.tool_name != name:
+        raise ValidationError(_("The tool name doesn't match its database. Use query_name."))
+    tool, _is_new = row.tools.get_or_create(name=name, defaults={"source": Source.DATABASE})
+    return tool
 
 
 def _pin_definition(row: Any, definition: ResourceValues) -> None:

@@ -4,6 +4,7 @@ from django.contrib.auth.models import Group
 
 from agents.models import (
     Agent,
+    DatabaseConnection,
     GuardrailPattern,
     InstallationSetting,
     LanguageModel,
@@ -12,7 +13,7 @@ from agents.models import (
     Workflow,
 )
 
-from .catalog import AgentKind, ModelKind, ServerKind, ToolKind
+from .catalog import AgentKind, DatabaseKind, ModelKind, ServerKind, ToolKind
 from .import_plan import WorkflowKind
 from .installation import GroupKind, SettingKind
 from .kind import ResourceKind
@@ -24,6 +25,7 @@ KINDS: dict[str, ResourceKind] = {
         GroupKind("groups", Group),
         ModelKind("models", LanguageModel),
         ServerKind("servers", McpServer),
+        DatabaseKind("databases", DatabaseConnection),
         ToolKind("tools", ToolRegistration),
         AgentKind("agents", Agent),
         ResourceKind("patterns", GuardrailPattern),

@@ -74,6 +74,7 @@ class QueryTool:
     is_untrusted = True
 
     schema: Schema
+    description: str
     trouble = NO_TABLE
 
     def __init__(self, *, max_rows: int, timeout: float, about: str = "") -> None:

@@ -100,7 +100,7 @@ async def inspect(address: ServerAddress, seconds: float = CHECK_SECONDS) -> Ser
         place = await address.request()
         reply = await run_worker(_command(), {**request, "server": place}, seconds + 2)
     except TimeoutError as error:
-        raise ConnectionFailed(f"The server didn't answer within {seconds:g} s.") from error
+        raise ConnectionFailed(f"The server sent no answer within {seconds:g} s.") from error
     except WorkerFailed as error:
         raise ConnectionFailed("The connection ended before the server answered.") from error
     if "error" in reply:

@@ -104,7 +104,7 @@ class _Server:
 
     def failed(self, text: str, *, mendable: bool, hint: str = "") -> ServerError:
         text = " ".join(text.split()).rstrip(".")
-        sentence = f"{self.label} error: {text}."
+        sentence = f"{self.label} rejected the query: {text}."
         return ServerError(f"{sentence} {hint}".rstrip(), mendable=mendable)
 
 
