@@ -133,7 +133,7 @@ def _build_tool(row: ToolRegistration) -> Tool | None:
     tool = _create_tool(row)
     if tool is None:
         return None
-    if row.description and row.connection is None:
+    if row.description and row.source != ToolRegistration.Source.DATABASE:
         tool.description = row.description
     if row.effect:
         tool.effect = row.effect

@@ -7,6 +7,8 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms.models import construct_instance
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import databases
@@ -28,6 +30,9 @@ class TablesWidget(forms.Widget):
 
     template_name = "admin/agents/databaseconnection/_tables.html"
     schema: Schema | None = None
+
+    def _render(self, template_name: str, context: Any, renderer: Any = None) -> SafeString:
+        return render_to_string(template_name, context)
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
         if f"{name}-{MODE}" not in data:

@@ -12,15 +12,13 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
-from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_POST
 
 from agents.access import audit
 from agents.catalog import databases
@@ -206,19 +204,20 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
         ]
         return [*own, *super().get_urls()]
 
-    @method_decorator(require_POST)
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Connect with the saved values, read the tables, and report the result."""
-        row = get_object_or_404(DatabaseConnection, pk=pk)
-        if not self.has_change_permission(request, row):
+        if not self.has_change_permission(request):
             raise PermissionDenied
+        row = get_object_or_404(DatabaseConnection, pk=pk)
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
         self._test(request, row)
         return redirect(reverse("admin:agents_databaseconnection_change", args=[pk]))
 
-    @method_decorator(require_POST)
     def try_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
         """Connect with the values in the form, without saving them."""
-        form = self._posted_form(request, pk)
+        if (form := self._posted_form(request, pk)) is None:
+            return HttpResponseNotAllowed(["POST"])
         found = None
         if form.is_valid():
             row = form.wanted()
@@ -231,10 +230,10 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
         context["grant"] = GRANTS.get(Kind(form.instance.kind)) if found else ""
         return self._render(request, form, _("Test connection"), context)
 
-    @method_decorator(require_POST)
     def query_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
         """Run a query with the values in the form, through both layers like an agent's."""
-        form = self._posted_form(request, pk)
+        if (form := self._posted_form(request, pk)) is None:
+            return HttpResponseNotAllowed(["POST"])
         result, sql = None, request.POST.get("sql", "").strip()
         if form.is_valid():
             row = form.wanted()
@@ -243,7 +242,9 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
             result = run_query(row, sql)
         return self._render(request, form, _("Test query"), {"result": result, "sql": sql})
 
-    def _posted_form(self, request: HttpRequest, pk: int | None) -> DatabaseForm:
+    def _posted_form(self, request: HttpRequest, pk: int | None) -> DatabaseForm | None:
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
         row = get_object_or_404(DatabaseConnection, pk=pk) if pk else None
         may = (
             self.has_change_permission(request, row)
@@ -252,6 +253,8 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
         )
         if not may:
             raise PermissionDenied
+        if request.method != "POST":
+            return None
         form: DatabaseForm = self.get_form(request, row, change=row is not None)(
             request.POST, instance=row
         )

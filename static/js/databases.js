@@ -1,5 +1,7 @@
 // The form of a database: fields by kind, and the checklist of its tables.
 
+import { isComposing } from "./keys.js";
+
 const FIELDS = {
   file: ["sqlite"],
   host: ["postgresql", "mysql"],
@@ -28,7 +30,7 @@ function showFields() {
     const row = form.querySelector(`.form-row.field-${name}`);
     if (!row) continue;
     const isOn = kinds.includes(kind.value) && (name !== "ca_certificate" || isChecked);
-    row.toggleAttribute("data-off", !isOn);
+    row.hidden = !isOn;
   }
 }
 
@@ -89,7 +91,7 @@ function search(list, text) {
 
 function submitByKeys(event) {
   const isEnter = event.key === "Enter" && (event.ctrlKey || event.metaKey);
-  if (!isEnter || event.isComposing || event.keyCode === 229) return;
+  if (!isEnter || isComposing(event)) return;
   event.preventDefault();
   event.target.form.requestSubmit();
 }

@@ -41,8 +41,8 @@ def test_a_file_has_the_whole_configuration_and_no_secret(installation):
     told = yaml.safe_load(text)
 
     assert [*told] == [
-        *("ashiato", "settings", "groups", "models", "servers", "tools", "agents"),
-        *("patterns", "workflows"),
+        *("ashiato", "settings", "groups", "models", "servers", "databases", "tools"),
+        *("agents", "patterns", "workflows"),
     ]
     assert told["models"]["fast"]["has_key"] is True
     assert told["tools"]["weather"]["headers"] == ["Authorization"]

@@ -91,7 +91,7 @@ def test_invalid_agent_settings_are_rejected_at_their_line(agent, said, words):
         ("models", f"{'a' * 65}: {{model: gpt}}", "at most 64 characters"),
         ("tools", "a: {endpoint: 'https://a.example', headers: {K: sk-1}}", "Secrets can't be"),
         ("tools", "a: {source: own}", "no built-in tool with this name"),
-        ("tools", "a: {source: elsewhere}", "own, http or mcp"),
+        ("tools", "a: {source: elsewhere}", "own, http, mcp or database"),
         ("tools", "a: {source: mcp, server: x, definition: {name: a}}", "no MCP server"),
         ("tools", "a: {source: mcp, definition: 7}", "a valid MCP tool definition"),
         ("servers", "a: {url: 'http://a.example', headers: {K: sk-1}}", "Secrets can't be"),

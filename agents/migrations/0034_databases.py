@@ -9,7 +9,7 @@ import agents.models.secret
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0031_model_checks"),
+        ("agents", "0033_settings_and_quotas"),
     ]
 
     operations = [
