@@ -23,6 +23,9 @@ REENTER_PASSWORD = _("The address changed. Enter the password again.")
 NAME_TAKEN = _("There is already a tool named %(name)s. Choose another name.")
 MODE, TABLE, COLUMN = "mode", "table", "column"
 MAX_TABLES_LISTED = 1_000
+TABLES_HELP = _(
+    "Open a table to choose its columns. What isn't selected doesn't exist for agents."
+)
 
 
 class TablesWidget(forms.Widget):
@@ -143,6 +146,7 @@ class DatabaseForm(forms.ModelForm):
         field_classes = {"tables": TablesField}
         widgets = {
             "description": forms.Textarea(attrs={"class": "vLargeTextField", "rows": 3}),
+            "password": forms.PasswordInput(attrs={"autocomplete": "new-password"}),
             "ca_certificate": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 4, "spellcheck": "false"}
             ),
@@ -159,6 +163,7 @@ class DatabaseForm(forms.ModelForm):
             hint = _("Leave empty to keep the saved one.")
             self.fields["password"].help_text = hint
         if "tables" in self.fields:
+            self.fields["tables"].help_text = TABLES_HELP
             widget = self.fields["tables"].widget
             widget.schema = self.known_schema() if isinstance(widget, TablesWidget) else None
 

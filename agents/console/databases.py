@@ -71,19 +71,20 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
 
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def condition(self, row: DatabaseConnection) -> SafeString:
-        tone = TONES[State(row.state)]
-        state = format_html(
-            '<span class="badge" data-tone="{}">{}</span>', tone, row.get_state_display()
+        state, error = _current_state(row)
+        badge = format_html(
+            '<span class="badge" data-tone="{}">{}</span>', TONES[state], state.label
         )
-        if row.state != State.FAILED:
-            return state
-        return format_html('{}<div class="help">{}</div>', state, translate(row.last_error))
+        if not error:
+            return badge
+        return format_html('{}<div class="help">{}</div>', badge, translate(error))
 
     @admin.display(description=gettext_lazy("tables"))
     def table_count(self, row: DatabaseConnection) -> str:
-        total = len((row.schema or {}).get("tables", ()))
+        found = databases.check(row).schema if row.kind == Kind.SQLITE else None
+        total = len(found.tables if found else (row.schema or {}).get("tables", ()))
         if row.tables is None:
-            return str(total) if row.schema else "—"
+            return str(total) if total else "—"
         return _("%(count)s of %(total)s") % {"count": len(row.tables), "total": total or "?"}
 
     @admin.display(description=gettext_lazy("used by agents"))
@@ -316,6 +317,14 @@ def _description(row: DatabaseConnection) -> str:
         return databases.build_tool(row).description
     except (ValueError, UnreadableSecret) as error:
         return str(error)
+
+
+def _current_state(row: DatabaseConnection) -> tuple[DatabaseConnection.State, str]:
+    """Return a database's state and error; a file is looked at, because that is quick."""
+    if row.kind != Kind.SQLITE:
+        return State(row.state), row.last_error if row.state == State.FAILED else ""
+    error = databases.check(row).error
+    return (State.FAILED if error else State.READY), error
 
 
 def _subject(row: DatabaseConnection) -> Any:

@@ -9,7 +9,7 @@ import agents.models.secret
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0033_settings_and_quotas"),
+        ("agents", "0034_finished_runs"),
     ]
 
     operations = [
