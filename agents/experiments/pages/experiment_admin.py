@@ -127,7 +127,7 @@ class ExperimentAdmin(ReadOnlyAdmin):
             raise Http404
         user = signed_in_user(request)
         given = request.POST or request.GET
-        form = BacktestForm(given or {}, agent=agent, user=user)
+        form = BacktestForm(given or None, agent=agent, user=user)
         context: dict[str, Any] = {"form": form, "agent": agent}
         if form.is_valid():
             try:

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.models import User
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import planner_factory
@@ -17,6 +17,7 @@ from agents.models import Agent
 from agents.review.models import ExampleSet
 
 MAX_VERSIONS = 20
+DEFAULT_SOURCE = "runs-20"
 Target = Experiment.Target
 
 
@@ -36,7 +37,11 @@ class TargetForm(forms.Form):
         """Return the settings to test; raise ExperimentRejected."""
         if self.agent is None:
             raise ExperimentRejected(gettext("Choose an agent."))
-        chosen = self.cleaned_data.get("target") or Target.PUBLISHED
+        offered = cast(forms.ChoiceField, self.fields["target"]).choices
+        first = next(iter(cast(list[tuple[str, str]], offered)))[
+            0
+        ]  # the draft, if there is one
+        chosen = self.cleaned_data.get("target") or first
         if chosen == Target.DRAFT:
             return targets.draft(self.agent), Target.DRAFT, None
         if chosen != Target.PUBLISHED:
@@ -64,7 +69,6 @@ class RunSetForm(TargetForm):
     agent_name = forms.ModelChoiceField(Agent.objects.none(), label=_("Agent"))
     mode = forms.ChoiceField(
         label=_("Tools"),
-        initial="recorded",
         widget=forms.RadioSelect,
         choices=[
             ("recorded", _("Recorded results: nothing is executed")),
@@ -81,8 +85,21 @@ class RunSetForm(TargetForm):
 
     field_order = ["agent_name", "target", "mode", "judge_model", "deadline"]
 
-    def __init__(self, data: Any, *, chosen: Agent | None, has_judge: bool) -> None:
-        super().__init__(data, initial={"agent_name": chosen}, label_suffix="")
+    def __init__(
+        self, data: Any, *, chosen: Agent | None, has_judge: bool, unrecorded: int, count: int
+    ) -> None:
+        mode = "live" if unrecorded == count else "recorded"
+        initial = {"agent_name": chosen, "mode": mode}
+        super().__init__(data, initial=initial, label_suffix="")
+        if unrecorded:
+            sentence = ngettext(
+                "%(count)d example has no recorded results: on recorded results it stops at "
+                "its first tool call.",
+                "%(count)d examples have no recorded results: on recorded results they stop at "
+                "their first tool call.",
+                unrecorded,
+            )
+            self.fields["mode"].help_text = sentence % {"count": unrecorded}
         agents = Agent.objects.filter(enabled=True).order_by("name")
         cast(forms.ModelChoiceField, self.fields["agent_name"]).queryset = agents
         self._offer_targets(chosen)
@@ -127,7 +144,8 @@ class BacktestForm(TargetForm):
     field_order = ["target", "source", "status", "rating"]
 
     def __init__(self, data: Any, *, agent: Agent, user: User) -> None:
-        super().__init__(data, label_suffix="")
+        # Bound from the start, because the page says what it would cost.
+        super().__init__(data or {"source": DEFAULT_SOURCE}, label_suffix="")
         self._offer_targets(agent)
         counts = [
             (f"runs-{count}", gettext("Last %(count)d runs") % {"count": count})
@@ -138,11 +156,10 @@ class BacktestForm(TargetForm):
         named = [(key, gettext("Set: %(name)s") % {"name": r}) for key, r in self.sets.items()]
         field = cast(forms.ChoiceField, self.fields["source"])
         field.choices = [*counts, *named]
-        field.initial = "runs-20"
 
     def chosen_source(self) -> Source:
         values = self.cleaned_data
-        chosen = values.get("source") or "runs-20"
+        chosen = values.get("source") or DEFAULT_SOURCE
         if chosen in self.sets:
             return self.sets[chosen]
         count = int(chosen.partition("-")[2])

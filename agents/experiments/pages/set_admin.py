@@ -166,8 +166,13 @@ class ExampleSetAdmin(ConsoleAdmin):
             raise PermissionDenied
         given = request.POST or request.GET
         chosen = _chosen_agent(given.get("agent_name", ""), example_set)
-        has_judge = _has_judge(example_set)
-        form = RunSetForm(given or None, chosen=chosen, has_judge=has_judge)
+        form = RunSetForm(
+            given or None,
+            chosen=chosen,
+            has_judge=_has_judge(example_set),
+            unrecorded=example_set.examples.filter(observations=[]).count(),
+            count=example_set.examples.count(),
+        )
         context = {**self._context(request, example_set, "run"), "form": form}
         if request.method == "POST" and form.is_valid():
             try:
