@@ -178,6 +178,11 @@ class McpServerAdmin(ConsoleAdmin):
         more = {str(_("files of this server")): files} if files else {}
         return labels, {**counts, **more}, lacking, protected
 
+    def can_undo(self, rows: list[Any]) -> bool:
+        """Deleted files don't come back."""
+        files = any(mcp_servers.measure_files(server).files for server in rows)
+        return not files and super().can_undo(rows)
+
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         pk = obj.pk
         super().delete_model(request, obj)

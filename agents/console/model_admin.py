@@ -1,6 +1,7 @@
 """Common base of all console pages: prevents overwriting concurrent changes."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -20,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.models.rights import group_label
 from agents.models.secret import EncryptedValue, UnreadableSecret
 
+from . import undo
 from .audited import AuditedMixin
 
 SEEN_FIELD = "_seen"
@@ -72,9 +74,31 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
             raise PermissionDenied
         return super().history_view(request, object_id, extra_context)
 
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        self._remember(request, [obj])
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
+        self._remember(request, queryset)
+        super().delete_queryset(request, queryset)
+
+    def message_user(self, request: HttpRequest, message: Any, *args: Any, **more: Any) -> None:
+        """Offer to undo a deletion in the message about it."""
+        super().message_user(request, message, *args, **undo.message_with_undo(request, more))
+
+    def can_undo(self, rows: list[models.Model]) -> bool:
+        """Whether deleting these rows can be undone; overridden if more than rows is lost."""
+        return bool(rows) and undo.is_possible(rows)
+
+    def _remember(self, request: HttpRequest, rows: Iterable[models.Model]) -> None:
+        rows = list(rows)
+        if rows and self.can_undo(rows):
+            vars(request)["undo_url"] = undo.remember(request.user, rows)
+
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Leave out rows that only link two others: they have no name to display."""
         rows, counts, missing, protected = super().get_deleted_objects(objs, request)
+        vars(request)["can_undo"] = self.can_undo(list(objs))
         links = [
             model._meta
             for model in apps.get_models(include_auto_created=True)

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from . import circuit_breakers, configuration, health, settings_page
+from . import circuit_breakers, configuration, health, settings_page, undo
 
 Entry = dict[str, Any]  # in the format of Django's templates
 
@@ -177,6 +177,7 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
     raw = path("raw-data/", site.admin_view(_raw_data_view(site)), name="raw_data")
     return [
         raw,
+        path("undo/<int:pk>/", site.admin_view(undo.undo_view), name="undo"),
         *health.urls(site),
         *circuit_breakers.urls(site),
         *configuration.urls(site),

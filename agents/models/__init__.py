@@ -23,6 +23,7 @@ from .runs import Run
 from .servers import McpServer, ServerSample
 from .steps import AgentStep
 from .tools import ToolRegistration
+from .undo import Deletion
 from .usage import DeletedUsage, ReadingUsage
 from .versions import AgentVersion
 from .workflows import Schedule, Workflow, WorkflowVersion
@@ -44,6 +45,7 @@ __all__ = [
     "CollectionShare",
     "DatabaseConnection",
     "DeletedUsage",
+    "Deletion",
     "Document",
     "DocumentPart",
     "EmbeddingIndex",

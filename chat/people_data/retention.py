@@ -19,7 +19,15 @@ from agents.experiments import service as experiments
 from agents.files import store as file_store
 from agents.installation import configured
 from agents.memory import store as memory_store
-from agents.models import AuditEntry, AuditPerson, DeletedUsage, ReadingUsage, Run, Upkeep
+from agents.models import (
+    AuditEntry,
+    AuditPerson,
+    DeletedUsage,
+    Deletion,
+    ReadingUsage,
+    Run,
+    Upkeep,
+)
 from agents.review.models import Example, Review
 from chat.attachments import uploads
 from chat.imports import jobs
@@ -75,6 +83,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         uploads.delete_unsent()
         file_tables.delete_unused()
         file_store.sweep()
+        Deletion.objects.filter(created_at__lt=now - timedelta(days=1)).delete()
         DeletedUsage.objects.filter(day__lt=now - timedelta(days=USAGE_DAYS)).delete()
         unpaid = now - timedelta(days=UNPAID_DAYS)
         ReadingUsage.objects.filter(created_at__lt=unpaid).delete()
