@@ -30,7 +30,7 @@ LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 # What several processes must share to work together.
 WORKER_SETTINGS = ("secret_key", "database_url", "redis_url")
 SECRET_NAMES = {
-    *("ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"),
+    *("ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL", "ASHIATO_EMAIL_URL"),
     *(
         "ASHIATO_OTLP_HEADERS",
         "ASHIATO_METRICS_TOKEN",
@@ -88,6 +88,8 @@ class Environment(BaseSettings):
     oidc_reviewers: str = "reviewer"
     oidc_create: bool = True
     oidc_acr: str = ""
+    email_url: SecretStr | None = None
+    email_from: str = ""
     language: Literal["en", "ja"] = "en"
     time_zone: str = "UTC"
     admin_name: str = "demo"
@@ -176,6 +178,12 @@ class Environment(BaseSettings):
     @classmethod
     def _check_redis_url(cls, value: SecretStr | None) -> SecretStr | None:
         return _check_url(value, "redis://host:6379/0", "redis", "rediss", "unix")
+
+    @field_validator("email_url")
+    @classmethod
+    def _check_email_url(cls, value: SecretStr | None) -> SecretStr | None:
+        example = "smtp://user:password@mail.example.org:587"
+        return _check_url(value, example, "smtp", "smtps")
 
     @field_validator("workers")
     @classmethod

@@ -2,6 +2,7 @@
 
 import sys
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from project.environment import Environment
 
@@ -103,4 +104,19 @@ def _postgresql(address: str) -> dict[str, Any]:
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **parts},
+    }
+
+
+def email(url: str) -> dict[str, Any]:
+    """Return Django's settings for a mail server: STARTTLS with smtp, TLS with smtps."""
+    parts = urlsplit(url)
+    is_tls = parts.scheme == "smtps"
+    return {
+        "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "EMAIL_HOST": parts.hostname or "localhost",
+        "EMAIL_PORT": parts.port or (465 if is_tls else 587),
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": is_tls,
+        "EMAIL_USE_TLS": not is_tls and parts.hostname not in {"localhost", "127.0.0.1"},
     }

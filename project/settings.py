@@ -117,6 +117,13 @@ SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 # SQLite files that administrators can connect.
 DATABASE_FILES = ENVIRONMENT.database_files or DATA_DIR / "databases"
 
+# Whether invitations can be sent by email.
+SENDS_EMAIL = ENVIRONMENT.email_url is not None
+EMAIL_TIMEOUT = 10
+if ENVIRONMENT.email_url is not None:
+    globals().update(services.email(ENVIRONMENT.email_url.get_secret_value()))
+DEFAULT_FROM_EMAIL = ENVIRONMENT.email_from or "Ashiato <ashiato@localhost>"
+
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},  # not used
     # Uploaded files, by their digest.

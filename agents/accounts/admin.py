@@ -33,7 +33,7 @@ from agents.console.model_admin import ConsoleAdmin
 from agents.models.rights import Role, exclusive_to, group_label
 from agents.models.types import LazyText
 
-from . import factors, roles, sessions
+from . import factors, invitation_admin, roles, sessions
 from .forms import PersonForm, can_edit_user, grantable_groups
 from .models import Visit
 from .sign_in import sso_name
@@ -329,6 +329,8 @@ class GroupAdmin(ConsoleAdmin):
 def _is_role(group: Group) -> bool:
     return group.name in Role.values
 
+
+__all__ = ["GroupAdmin", "PersonAdmin", "invitation_admin"]
 
 admin.site.unregister([User, Group])
 admin.site.register(User, PersonAdmin)

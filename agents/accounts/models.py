@@ -3,11 +3,13 @@
 from typing import Self
 
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from agents.models.rights import Role
 from agents.models.secret import EncryptedTextField
 
 
@@ -189,6 +191,65 @@ class Identity(models.Model):
 
     def __str__(self) -> str:
         return f"{self.issuer} {self.subject}"
+
+
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def open(self) -> Self:
+        """Return invitations that can still be accepted."""
+        left = models.Q(uses__lt=models.F("max_uses"), revoked_at=None)
+        return self.filter(left, expires_at__gt=models.functions.Now())
+
+
+class Invitation(models.Model):
+    """A link that creates accounts with a role and groups; only its digest is saved."""
+
+    class State(models.TextChoices):
+        OPEN = "open", _("open")
+        USED = "used", _("accepted")
+        EXPIRED = "expired", _("expired")
+        REVOKED = "revoked", _("revoked")
+
+    digest = models.CharField(_("digest"), max_length=64, unique=True)
+    email = models.EmailField(
+        _("email address"),
+        blank=True,
+        help_text=_("The account gets this address. Removed once it is accepted."),
+    )
+    role = models.CharField(_("role"), max_length=20, choices=Role.choices, default=Role.PERSON)
+    groups = models.ManyToManyField(
+        Group, verbose_name=_("groups"), blank=True, related_name="+"
+    )
+    invited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("invited by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+    )
+    max_uses = models.PositiveIntegerField(_("max uses"), default=1)
+    uses = models.PositiveIntegerField(_("uses"), default=0)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    expires_at = models.DateTimeField(_("expires"))
+    sent_at = models.DateTimeField(_("sent"), null=True, blank=True)
+    revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("invitation")
+        verbose_name_plural = _("invitations")
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.email or str(self.pk)
+
+    @property
+    def state(self) -> "Invitation.State":
+        if self.revoked_at is not None:
+            return self.State.REVOKED
+        if self.uses >= self.max_uses:
+            return self.State.USED
+        return self.State.EXPIRED if self.expires_at <= timezone.now() else self.State.OPEN
 
 
 class Attempts(models.Model):

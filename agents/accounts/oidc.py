@@ -33,6 +33,7 @@ from agents.models.rights import Role
 from . import (
     confusable_names,
     factors,
+    invitations,
     oidc_claims,
     oidc_client,
     oidc_cookies,
@@ -41,7 +42,7 @@ from . import (
     roles,
     sessions,
 )
-from .models import Identity, Profile
+from .models import Identity, Invitation, Profile
 
 logger = logging.getLogger(__name__)
 
@@ -204,8 +205,11 @@ def _accepted_acr() -> list[str]:
 
 
 @transaction.atomic
-def get_or_create_user(found: dict[str, Any]) -> Any:
-    """Return the account: known, found by a verified address, or new."""
+def get_or_create_user(found: dict[str, Any], invitation: Invitation | None = None) -> Any:
+    """Return the account: known, found by a verified address, or new.
+
+    An invitation gives a new account its role and groups; it isn't used by a known one.
+    """
     subject = found["sub"]
     is_one = isinstance(subject, str) and subject.strip() and subject == sanitize_text(subject)
     if not is_one or len(subject) > MAX_SUBJECT_CHARS:
@@ -215,7 +219,7 @@ def get_or_create_user(found: dict[str, Any]) -> Any:
         )
     about = {"issuer": settings.ENVIRONMENT.oidc_issuer, "subject": subject}
     known = Identity.objects.filter(**about).select_related("user").first()
-    user = known.user if known else _find_by_email(found) or _create_user(found)
+    user = known.user if known else _find_by_email(found) or _create_user(found, invitation)
     if not user.is_active:
         raise OidcError(_("This account is disabled."))
     _fill_in_profile(user, found)
@@ -251,14 +255,28 @@ def _is_privileged(user: User) -> bool:
     return is_more or bool(user.get_all_permissions())
 
 
-def _create_user(found: dict[str, Any]) -> Any:
-    if not configured.CREATE_SSO_ACCOUNTS.value:
+def _create_user(found: dict[str, Any], invitation: Invitation | None) -> Any:
+    if invitation is None and not configured.CREATE_SSO_ACCOUNTS.value:
         raise OidcError(_no_account_message(found))
     people = get_user_model()._default_manager
+    if invitation is not None:
+        _check_invited_address(found, invitation.email)
+        invitations.consume(invitation)
+        user = people.create_user(_unique_username(found))
+        invitations.apply_terms(user, invitation, by="oidc")
+        return user
     user = people.create_user(_unique_username(found))
     roles.set_role(user, Role.PERSON)
     audit.record(user, audit.PERSON_ADDED, factors.audit_subject(user), by="oidc")
     return user
+
+
+def _check_invited_address(found: dict[str, Any], email: str) -> None:
+    if email and _verified_address(found).lower() != email.lower():
+        raise OidcError(
+            _("This invitation is for another address than the one at %(service)s.")
+            % {"service": provider_name()}
+        )
 
 
 def _no_account_message(found: dict[str, Any]) -> str:

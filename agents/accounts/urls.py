@@ -5,7 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from .views import account, memory, profile, sign_in
+from .views import account, invitation, memory, profile, sign_in
 
 app_name = "people"
 
@@ -38,6 +38,12 @@ urlpatterns = [
         name="oidc_signed_out",
     ),
     path("welcome/<str:uid>/<str:token>/", login_not_required(sign_in.welcome), name="welcome"),
+    path("invite/<str:token>/", login_not_required(invitation.accept), name="invitation"),
+    path(
+        "invite/<str:token>/sso/",
+        login_not_required(invitation.accept_with_sso),
+        name="invitation_sso",
+    ),
     path("account/profile/", profile.profile_page, name="profile"),
     path("account/setup-guide/", profile.switch_setup_guide, name="setup_guide"),
     path("account/memory/", memory.memory_page, name="memory"),

@@ -107,6 +107,7 @@ MENU = (
         icon="people",
         rows={
             "auth.User": _("Who can sign in, and what they can do."),
+            "people.Invitation": _("Links that create accounts with a role and groups."),
             "auth.Group": _("Users with the same permissions or role."),
             "agents.ReviewScope": _("Which runs each reviewer can see."),
         },

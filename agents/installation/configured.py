@@ -70,6 +70,23 @@ COST_PER_MONTH = _limit(
     "quota_cost_month", _("Cost per month (USD)"), kind=Kind.MONEY, maximum=10**15
 )
 
+INVITATION_DAYS: Setting[int] = Setting(
+    key="invitation_days",
+    section=Section.PEOPLE,
+    label=_("Invitations expire after"),
+    unit=DAYS,
+    default=7,
+    minimum=1,
+    maximum=365,
+)
+MAX_INVITATION_USES: Setting[int] = Setting(
+    key="invitation_uses",
+    section=Section.PEOPLE,
+    label=_("Max uses of an invitation link"),
+    default=50,
+    minimum=1,
+    maximum=10_000,
+)
 CREATE_SSO_ACCOUNTS = _switch(
     "oidc_create",
     Section.PEOPLE,

@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from agents.access import audit
+from agents.accounts import invitations
 from agents.catalog import file_tables
 from agents.db import database
 from agents.experiments import service as experiments
@@ -89,6 +90,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         ReadingUsage.objects.filter(created_at__lt=unpaid).delete()
         public_links.delete_expired()
         memory_store.purge_deleted()
+        invitations.delete_old()
         jobs.delete_old(now)
         if old:
             experiments.delete_old(old)

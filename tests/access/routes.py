@@ -225,6 +225,8 @@ ROUTES = {
     "login/oidc/back/": read(EVERYBODY),
     "login/oidc/signed-out/": read(EVERYBODY),
     "welcome/<str:uid>/<str:token>/": read(EVERYBODY),
+    "invite/<str:token>/": read(EVERYBODY),
+    "invite/<str:token>/sso/": change(EVERYBODY),  # back to the page without single sign-on
     "account/": read(ACCOUNTS),
     "account/confirm/": read(ACCOUNTS),
     "account/confirm/passkey/": change(ACCOUNTS),

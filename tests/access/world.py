@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Group, Permission, User
 from django.contrib.auth.tokens import default_token_generator
 from django.test import AsyncClient
 from django.utils import timezone
 from django.utils.http import urlsafe_base64_encode
 
 from agents import files, runs
+from agents.accounts import invitations
 from agents.accounts.models import Passkey, Visit
 from agents.models import (
     Agent,
@@ -34,6 +35,7 @@ from agents.models import (
     Workflow,
     WorkflowVersion,
 )
+from agents.models.rights import Role
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import token_digest
 from chat.models import (
@@ -113,8 +115,15 @@ def _of_people(owner: Any, invited: Any) -> dict:
         "account/sessions/<int:pk>": visit.pk,
         "account/passkeys/<int:pk>": key.pk,
         "uid": urlsafe_base64_encode(str(invited.pk).encode()),
+        "invite/<str:token>": _invitation(),
         "welcome/<str:uid>/<str:token>": default_token_generator.make_token(invited),
     }
+
+
+def _invitation() -> str:
+    """Return the token of a new invitation."""
+    inviter = User.objects.get(username="root")
+    return invitations.create(inviter, invitations.Terms(role=Role.PERSON))[1]
 
 
 def _client(user: Any) -> AsyncClient:

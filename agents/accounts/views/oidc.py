@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from agents.accounts import oidc, sign_in
+from agents.accounts import invitations, oidc, sign_in
 
 from .sign_in import after_first_factor, render_sign_in
 
@@ -48,8 +48,8 @@ def back(request: HttpRequest) -> HttpResponse:
 def _complete(request: HttpRequest, login_state: oidc.LoginState) -> HttpResponse:
     try:
         account = oidc.fetch_account(request, login_state)
-        user = oidc.get_or_create_user(account.claims)
-    except oidc.OidcError as reason:
+        user = oidc.get_or_create_user(account.claims, invitations.pending(request))
+    except (oidc.OidcError, invitations.InvitationRejected) as reason:
         return render_sign_in(request, problem=str(reason), next=login_state.onward)
     provider_session = account.session.dump()
     if not oidc.is_multi_factor(account.claims):
