@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.db import database
+from agents.installation import configured
 from agents.models import DatabaseConnection
 from agents.models.databases import SAMPLE_NAME, SAMPLE_TOOL
 from agents.models.secret import UnreadableSecret
@@ -56,8 +57,8 @@ class Check:
 def build_tool(row: DatabaseConnection) -> QueryTool:
     """Build a database's tool; raise ValueError or UnreadableSecret for a wrong row."""
     limits: dict[str, Any] = {
-        "max_rows": row.max_rows,
-        "timeout": row.timeout,
+        "max_rows": row.max_rows or configured.DATABASE_ROWS.value,
+        "timeout": row.timeout or configured.DATABASE_SECONDS.value,
         "about": row.description,
     }
     if row.kind == Kind.SQLITE:

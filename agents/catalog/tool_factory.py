@@ -10,7 +10,9 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import QuerySet
 
+from agents.db.compiled_queries import compiled_query
 from agents.engine.loop import AskPersonTool, FunctionTool, effect
 from agents.engine.tool import Effect, Tool, ToolRegistry
 from agents.installation import configured
@@ -160,8 +162,16 @@ def _create_tool(row: ToolRegistration) -> Any:
     if isinstance(tool, SearchTool):
         tool.top_k, tool.min_score = row.top_k, row.min_score
         tool.min_certainty = row.min_certainty
+        tool.collections = frozenset(_chosen_collections(row.pk)) if row.pk else frozenset()
         tool.reranker = reranking.from_row(row)
     return tool
+
+
+@compiled_query
+def _chosen_collections(tool: int) -> QuerySet[Any, int]:
+    """Return what a search tool is limited to; nothing means no limit."""
+    chosen = ToolRegistration.collections.through._default_manager.filter(toolregistration=tool)
+    return chosen.order_by().values_list("collection_id", flat=True)
 
 
 def _set_fallbacks(tools: Iterable[Any], rows: Iterable[ToolRegistration]) -> None:

@@ -58,12 +58,15 @@ class CircuitView:
         )
 
 
+HEALTHY = _("healthy")
+
+
 def tool_state(name: str) -> LazyText:
     """Return a tool's recent state as text."""
     key = f"tool:{name}"
     state = next((state for state in CIRCUITS.state() if state.key == key), None)
     if state is None or state.state == "closed":
-        return _("healthy")
+        return HEALTHY
     if state.state == "half_open":
         return _("failing, retries on next use")
     return _("failing, retries in %(seconds)d s") % {"seconds": ceil(state.retry_in)}

@@ -1,19 +1,22 @@
 """Tools: settings of existing ones, and creation of HTTP tools."""
 
+from collections import Counter
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db import models
+from django.db import models, transaction
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from agents.catalog import mcp_servers
-from agents.models import McpServer, ToolRegistration
+from agents.models import DatabaseConnection, McpServer, ToolRegistration
 from agents.models.types import LazyText
 from agents.tools.mcp.definition import escape_invisible
 from agents.tools.search import SearchTool
@@ -39,19 +42,23 @@ class _SwitchForm(forms.BaseModelForm):
 @admin.register(ToolRegistration)
 class ToolRegistrationAdmin(ConsoleAdmin):
     form = ToolForm
-    list_display = ["name", "state", "enabled", "last_used", "calls", "median"]
-    list_display += ["comes_from", "asks_first", "what_it_does"]
+    list_display = ["name", "comes_from", "condition", "enabled", "what_it_does", "asks_first"]
+    list_display += ["agent_count", "calls", "median", "last_used"]
     list_editable = ["enabled"]
-    list_filter = ["source", "server", "enabled"]
+    list_filter = ["source", "server", "enabled", "approval"]
+    ordering = ["source", "name"]
+    actions = ["enable_selected", "disable_selected"]
     list_select_related = ["server", "connection"]
     search_fields = ["name", "description", "endpoint"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
 
     @admin.display(description=_("provided by"), ordering="source")
     def comes_from(self, row: ToolRegistration) -> str:
-        if row.server is None:
-            return row.get_source_display()
-        return _("MCP server %(name)s") % {"name": row.server.name}
+        if row.server is not None:
+            return _("MCP server %(name)s") % {"name": row.server.name}
+        if row.connection is not None:
+            return _("Database %(name)s") % {"name": row.connection.name}
+        return row.get_source_display()
 
     @admin.display(description=_("approval"))
     def asks_first(self, row: ToolRegistration) -> LazyText:
@@ -63,6 +70,19 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         return known.label if known else "—"
 
     @admin.display(description=_("state"))
+    def condition(self, row: ToolRegistration) -> SafeString:
+        """Return the state with a dot, so that a list shows what needs attention."""
+        words = self.state(row)
+        tone = "green" if str(words) == str(circuit_breakers.HEALTHY) else "red"
+        if not row.enabled:
+            tone, words = "", _("disabled")
+        return format_html('<span class="dot" data-tone="{}"></span> {}', tone, words)
+
+    @admin.display(description=_("agents"), ordering="agent_total")
+    def agent_count(self, row: Any) -> int:
+        return int(row.agent_total)
+
+    @admin.display(description=_("state"))
     def state(self, row: ToolRegistration) -> LazyText:
         if row.is_gone:
             return _("removed from server")
@@ -70,6 +90,10 @@ class ToolRegistrationAdmin(ConsoleAdmin):
             return _("blocked (definition changed)")
         if row.server and not row.server.enabled:
             return _("server disabled")
+        if row.connection and not row.connection.enabled:
+            return _("database disabled")
+        if row.connection and row.connection.state == DatabaseConnection.State.FAILED:
+            return _("database failing")
         if row.server and row.server.state == McpServer.State.FAILED:
             return _("server failing")
         return circuit_breakers.tool_state(row.name) if load_tool(row) else _("unavailable")
@@ -99,12 +123,15 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         about = (None, {"fields": ["source", *BASIC_FIELDS]})
         if obj.source == Source.HTTP:
             return [about, *HTTP_FIELDSETS, ARGUMENTS_FIELDSET, USE_FIELDSET, USAGE_FIELDSET]
+        if obj.connection is not None:
+            return [(None, {"fields": DATABASE_FIELDS}), DATABASE_USE_FIELDSET, USAGE_FIELDSET]
         search = [SEARCH_FIELDSET] if obj.name == SearchTool.name else []
         more = [SERVER_FIELDSET] if obj.source == Source.MCP else []
         return [about, *search, ARGUMENTS_FIELDSET, USE_FIELDSET, *more, USAGE_FIELDSET]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        fixed = ["source", "server", "accepted_definition", "held_back", "takes"]
+        fixed = ["source", "server", "database_page", "accepted_definition", "held_back"]
+        fixed += ["takes", "model_sees"]
         fixed += ["state", "last_used", "calls", "median", "used_by"]
         return fixed if obj is None or obj.source == Source.HTTP else ["name", *fixed]
 
@@ -119,6 +146,23 @@ class ToolRegistrationAdmin(ConsoleAdmin):
             "schema": escape_invisible(format_json(schema)),
         }
         return render_to_string("admin/agents/toolregistration/_parameters.html", context)
+
+    @admin.display(description=_("database"))
+    def database_page(self, row: ToolRegistration) -> SafeString | str:
+        if row.connection is None:
+            return "—"
+        page = reverse("admin:agents_databaseconnection_change", args=[row.connection_id])
+        return format_html(
+            '<a href="{}">{}</a><div class="help">{}</div>',
+            *(page, row.connection.name, DATABASE_HELP),
+        )
+
+    @admin.display(description=_("what the model is told"))
+    def model_sees(self, row: ToolRegistration) -> SafeString | str:
+        tool = load_tool(row)
+        if tool is None:
+            return "—"
+        return format_html('<pre class="definition">{}</pre>', tool.description)
 
     @admin.display(description=_("used by agents"))
     def used_by(self, row: ToolRegistration) -> SafeString | LazyText:
@@ -140,6 +184,35 @@ class ToolRegistrationAdmin(ConsoleAdmin):
             return "—"
         page = reverse("admin:agents_mcpserver_change", args=[row.server_id])
         return format_html('<a href="{}#tool-{}">{}</a>', page, row.pk, PENDING_CHANGE)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).annotate(agent_total=Count("agents"))
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Add the sources as tabs, with how many tools each has."""
+        counts = Counter(ToolRegistration.objects.values_list("source", flat=True))
+        chosen = request.GET.get("source__exact", "")
+        tabs = [("", _("All"), sum(counts.values()), not chosen)]
+        tabs += [(s.value, TABS[s], counts[s.value], chosen == s.value) for s in TABS]
+        return super().changelist_view(request, {"sources": tabs} | (extra_context or {}))
+
+    @admin.action(description=_("Enable"), permissions=["change"])
+    def enable_selected(self, request: HttpRequest, rows: Any) -> None:
+        self._switch(request, rows, is_on=True)
+
+    @admin.action(description=_("Disable"), permissions=["change"])
+    def disable_selected(self, request: HttpRequest, rows: Any) -> None:
+        self._switch(request, rows, is_on=False)
+
+    def _switch(self, request: HttpRequest, rows: Any, *, is_on: bool) -> None:
+        names = [row.name for row in rows.exclude(enabled=is_on)]
+        with transaction.atomic():
+            for row in ToolRegistration.objects.filter(name__in=names):
+                row.enabled = is_on
+                row.save(update_fields=["enabled"])
+                self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
+        done = ngettext("%(count)d tool changed.", "%(count)d tools changed.", len(names))
+        messages.success(request, done % {"count": len(names)})
 
     def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
         row = super().get_changelist_form(request, **options)
@@ -166,8 +239,8 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         return super().render_change_form(request, context, *args, **about)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Built-in tools can't be deleted, because they return at the next start."""
-        is_own = obj is not None and obj.source == Source.OWN
+        """Built-in tools return at the next start; a database's tool goes with it."""
+        is_own = obj is not None and obj.source in (Source.OWN, Source.DATABASE)
         return super().has_delete_permission(request, obj) and not is_own
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
@@ -193,17 +266,34 @@ PENDING_CHANGE = _(
 BASIC_FIELDS = ["name", "description", "enabled"]
 USE_FIELDSET = (
     _("Execution & access"),
-    {"fields": ["approval", "always_allow", "effect", "timeout", "fallback", "groups"]},
+    {
+        "fields": [
+            *("approval", "always_allow", "effect", "timeout", "max_retries", "fallback"),
+            "groups",
+        ]
+    },
 )
 SEARCH_FIELDSET = (
     _("Search"),
     {
         "fields": [
-            *("top_k", "min_score", "min_certainty"),
+            *("collections", "top_k", "min_score", "min_certainty"),
             *("rerank_model", "rerank_count", "rerank_seconds"),
         ]
     },
 )
+DATABASE_FIELDS = ["source", "name", "database_page", "enabled", "model_sees"]
+DATABASE_USE_FIELDSET = (
+    _("Execution & access"),
+    {"fields": ["approval", "always_allow", "max_retries", "fallback", "groups"]},
+)
+DATABASE_HELP = _("Address, tables, row limit, timeout and description are set there.")
+TABS = {
+    Source.OWN: _("Built-in"),
+    Source.DATABASE: _("Databases"),
+    Source.HTTP: _("HTTP"),
+    Source.MCP: _("MCP servers"),
+}
 ARGUMENTS_FIELDSET = (_("Arguments"), {"fields": ["takes"]})
 USAGE_FIELDSET = (
     _("Recent usage"),

@@ -93,15 +93,19 @@ class DatabaseConnection(models.Model):
     )
     max_rows = models.PositiveIntegerField(
         _("max rows"),
-        default=100,
+        null=True,
+        blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(1_000)],
-        help_text=_("Rows a query returns at most, 1–1,000."),
+        help_text=_("Rows a query returns at most, 1–1,000. Empty: as in Settings."),
     )
     timeout = models.PositiveIntegerField(
         _("query timeout (seconds)"),
-        default=5,
+        null=True,
+        blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(120)],
-        help_text=_("A query is stopped after this time, 1–120 seconds."),
+        help_text=_(
+            "A query is stopped after this time, 1–120 seconds. Empty: as in Settings."
+        ),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
     is_sample = models.BooleanField(default=False, editable=False)

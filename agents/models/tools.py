@@ -66,8 +66,8 @@ class ToolRegistration(Restricted):
         blank=True,
         validators=[MaxValueValidator(10)],
         help_text=_(
-            "How often a failed call is tried again, 0–10. Empty: 2. Calls that must not be "
-            "repeated are never tried again."
+            "How often a failed call is tried again, 0–10. Empty: as in Settings. Calls that "
+            "must not be repeated are never tried again."
         ),
     )
     collections = models.ManyToManyField(

@@ -189,6 +189,7 @@ class SearchTool:
         self.min_score = min_score
         self.min_certainty = min_certainty
         self.reranker = reranker
+        self.collections: frozenset[int] = frozenset()  # that it is limited to, if any
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         query = text_argument(input, "query").strip()

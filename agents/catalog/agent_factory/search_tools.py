@@ -38,6 +38,8 @@ def bind(run: Run, agent: Agent, tools: Sequence[Tool]) -> tuple[list[Tool], str
     scope: Callable[[], Scope] = partial(search_scope, run, agent, _project_topics(run))
     if not has_search:
         scope = partial(_own_files, run)
+    elif limit := _limit(tools):
+        scope = partial(_limited, scope, limit, own_files)
     library = ScopedLibrary(scope)
     found = list(tools)
     if not has_search:
@@ -53,6 +55,17 @@ def bind(run: Run, agent: Agent, tools: Sequence[Tool]) -> tuple[list[Tool], str
     if own_files or run.is_draft_run:
         return found, announcement(scope())
     return found, _announced(run, agent, scope)
+
+
+def _limit(tools: Sequence[Tool]) -> frozenset[int]:
+    """Return the collections that an administrator chose for the search tool, if any."""
+    chosen = (tool.collections for tool in tools if isinstance(tool, SearchTool))
+    return frozenset().union(*chosen)
+
+
+def _limited(scope: Callable[[], Scope], limit: frozenset[int], own: Scope) -> Scope:
+    """Return the part of a scope that was chosen, and the files of the chat and project."""
+    return scope().limited_to(limit | own.collections)
 
 
 def _announced(run: Run, agent: Agent, scope: Callable[[], Scope]) -> str:
