@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0035_databases"),
+        ("agents", "0036_deletions"),
     ]
 
     operations = [
