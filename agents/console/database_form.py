@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import databases
+from agents.installation import configured
 from agents.models import DatabaseConnection, ToolRegistration
 from agents.tools.addresses import is_host
 from agents.tools.database.schema import Schema
@@ -21,6 +22,10 @@ Kind = DatabaseConnection.Kind
 ADDRESS_FIELDS = ("kind", "host", "port", "tls")
 REENTER_PASSWORD = _("The address changed. Enter the password again.")
 NAME_TAKEN = _("There is already a tool named %(name)s. Choose another name.")
+DEFAULTS: dict[str, Any] = {
+    "max_rows": configured.DATABASE_ROWS,
+    "timeout": configured.DATABASE_SECONDS,
+}
 MODE, TABLE, COLUMN = "mode", "table", "column"
 MAX_TABLES_LISTED = 1_000
 TABLES_HELP = _(
@@ -159,6 +164,9 @@ class DatabaseForm(forms.ModelForm):
             self.fields["file"].widget = forms.Select(
                 choices=[("", "—"), *((name, name) for name in choices)]
             )
+        for name, setting in DEFAULTS.items():
+            if name in self.fields:
+                self.fields[name].widget.attrs["placeholder"] = f"{setting.value:g}"
         if "password" in self.fields and self.instance.password:
             hint = _("Leave empty to keep the saved one.")
             self.fields["password"].help_text = hint

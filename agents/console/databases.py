@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
@@ -144,7 +143,8 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
         self, request: HttpRequest, context: Any, *args: Any, **about: Any
     ) -> HttpResponse:
         row = about.get("obj")
-        context["folder"] = settings.DATABASE_FILES
+        if row:
+            row.state, row.last_error = _current_state(row)
         context["powers"] = row.powers if row else []
         context["grant"] = GRANTS.get(Kind(row.kind)) if row else ""
         context["model_sees"] = _description(row) if row else ""

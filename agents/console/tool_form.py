@@ -9,6 +9,7 @@ from django.forms.models import construct_instance
 from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import planner_factory, tool_factory
+from agents.installation import configured
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
 from agents.models.types import LazyText
@@ -130,6 +131,9 @@ class ToolForm(forms.ModelForm):
             cast(forms.ModelChoiceField, self.fields["fallback"]).queryset = others
             for link in ("add", "change", "delete", "view"):
                 setattr(self.fields["fallback"].widget, f"can_{link}_related", False)
+        if "max_retries" in self.fields:
+            default = f"{configured.TOOL_RETRIES.value:g}"
+            self.fields["max_retries"].widget.attrs["placeholder"] = default
         self._set_help_texts()
 
     def clean_rerank_model(self) -> str:

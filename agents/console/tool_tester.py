@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
@@ -61,6 +62,60 @@ def page(request: HttpRequest, pk: int, console: admin.ModelAdmin) -> HttpRespon
     return render(request, "admin/agents/toolregistration/run.html", context)
 
 
+def try_page(
+    request: HttpRequest, console: admin.ModelAdmin, pk: int | None = None
+) -> HttpResponse:
+    """Call the HTTP tool in the form once, without saving it."""
+    if not console.has_view_or_change_permission(request):
+        raise PermissionDenied
+    row = get_object_or_404(ToolRegistration, pk=pk, source=Source.HTTP) if pk else None
+    may = (
+        console.has_change_permission(request, row)
+        if row
+        else console.has_add_permission(request)
+    )
+    if not may:
+        raise PermissionDenied
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    form = console.get_form(request, row, change=row is not None)(request.POST, instance=row)
+    with transaction.atomic():  # the form may lock rows
+        problems = [] if form.is_valid() else list(_form_problems(form))
+    arguments, problem = _read_arguments(request.POST.get("arguments", ""))
+    problems += [problem] if problem else []
+    if (
+        not problems
+        and effect(form.instance) != Effect.READ
+        and "confirmed" not in request.POST
+    ):
+        problems.append(_("Confirm that the call is made for real."))
+    context = {
+        **console.admin_site.each_context(request),
+        "title": _("Test call"),
+        "opts": console.opts,
+        "problems": problems,
+        "outcome": None if problems else run_tool(form.instance, arguments, request.user),
+    }
+    return render(request, "admin/agents/toolregistration/try.html", context)
+
+
+def _read_arguments(text: str) -> tuple[dict[str, Any], str]:
+    """Return the arguments, or why they can't be used."""
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        found = None
+    if isinstance(found, dict):
+        return found, ""
+    return {}, _("Arguments must be a JSON object: {…}.")
+
+
+def _form_problems(form: Any) -> Iterator[str]:
+    for name, errors in form.errors.items():
+        label = f"{form.fields[name].label}: " if name in form.fields else ""
+        yield from (f"{label}{error}" for error in errors)
+
+
 def may_run(console: admin.ModelAdmin, request: HttpRequest, row: ToolRegistration) -> bool:
     """Whether the user can change it and, for a program, start one."""
     is_program = row.server is not None and row.server.transport == McpServer.Transport.STDIO
@@ -85,7 +140,8 @@ def refusal_reason(row: ToolRegistration) -> str:
 
 def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: AnyUser) -> ToolRunResult:
     """Record the user and argument names, then run the tool once."""
-    audit.record(user, audit.TOOL_RUN, row, name=row.name, arguments=sorted(arguments))
+    subject = row if row.pk else "toolregistration"
+    audit.record(user, audit.TOOL_RUN, subject, name=row.name, arguments=sorted(arguments))
     began = time.perf_counter()
     try:
         result = async_to_sync(_call_tool)(row, arguments, user)

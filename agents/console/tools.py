@@ -43,7 +43,7 @@ class _SwitchForm(forms.BaseModelForm):
 class ToolRegistrationAdmin(ConsoleAdmin):
     form = ToolForm
     list_display = ["name", "comes_from", "condition", "enabled", "what_it_does", "asks_first"]
-    list_display += ["agent_count", "calls", "median", "last_used"]
+    list_display += ["agent_count", "calls", "median", "latest"]
     list_editable = ["enabled"]
     list_filter = ["source", "server", "enabled", "approval"]
     ordering = ["source", "name"]
@@ -76,7 +76,8 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         tone = "green" if str(words) == str(circuit_breakers.HEALTHY) else "red"
         if not row.enabled:
             tone, words = "", _("disabled")
-        return format_html('<span class="dot" data-tone="{}"></span> {}', tone, words)
+        dot = '<span class="tool-state"><span class="dot" data-tone="{}"></span>{}</span>'
+        return format_html(dot, tone, words)
 
     @admin.display(description=_("agents"), ordering="agent_total")
     def agent_count(self, row: Any) -> int:
@@ -102,6 +103,11 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     def last_used(self, row: ToolRegistration) -> LazyText:
         used = usage.usage_cache().get(row.name)
         return figures.ago(used.last) if used else _("not in the last 7 days")
+
+    @admin.display(description=_("last used"))
+    def latest(self, row: ToolRegistration) -> LazyText:
+        used = usage.usage_cache().get(row.name)
+        return figures.ago(used.last) if used else "—"
 
     @admin.display(description=_("calls (7 days)"))
     def calls(self, row: ToolRegistration) -> str:
@@ -185,6 +191,11 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         page = reverse("admin:agents_mcpserver_change", args=[row.server_id])
         return format_html('<a href="{}#tool-{}">{}</a>', page, row.pk, PENDING_CHANGE)
 
+    def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
+        if db_field.name == "collections":
+            options |= {"widget": forms.CheckboxSelectMultiple}
+        return super().formfield_for_manytomany(db_field, request, **options)
+
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).annotate(agent_total=Count("agents"))
 
@@ -227,6 +238,8 @@ class ToolRegistrationAdmin(ConsoleAdmin):
 
         own = [
             page("<int:pk>/run/", tool_tester.page, "run"),
+            page("try/", tool_tester.try_page, "try"),
+            page("<int:pk>/try/", tool_tester.try_page, "try"),
             page("openapi/", openapi_import.page, "openapi"),
         ]
         return [*own, *super().get_urls()]
@@ -235,6 +248,8 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         self, request: HttpRequest, context: Any, *args: Any, **about: Any
     ) -> HttpResponse:
         row = about.get("obj")
+        is_http = row is None or row.source == Source.HTTP
+        context["is_http"] = is_http and self.has_change_permission(request, row)
         context["may_run"] = row is not None and tool_tester.may_run(self, request, row)
         return super().render_change_form(request, context, *args, **about)
 

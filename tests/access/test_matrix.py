@@ -221,7 +221,7 @@ OUTSIDERS = sorted(ACCOUNTS - {"staff", "root"})
 OWN_PAGES = {
     "agents.DatabaseConnection": ["try/", "query/", "1/try/", "1/query/", "1/test/"],
     "agents.McpServer": ["import/"],
-    "agents.ToolRegistration": ["openapi/"],
+    "agents.ToolRegistration": ["openapi/", "try/", "1/try/"],
 }
 
 

@@ -16,7 +16,9 @@ from agents.catalog import mcp_servers
 from agents.catalog.agent_factory import CIRCUITS
 from agents.console import schema_summary, usage
 from agents.console.arguments_form import ArgumentsForm
+from agents.engine.tool import ToolResult
 from agents.models import AgentStep, AuditEntry, McpServer, Run, ToolRegistration
+from agents.tools.http import HttpTool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -150,9 +152,9 @@ def test_a_tool_that_was_used_this_minute_says_just_now(root):
 
 
 def test_an_unused_tool_says_so(root):
-    tool("calculator")
+    row = tool("calculator")
 
-    assert "not in the last 7 days" in root.get(page("changelist")).content.decode()
+    assert "not in the last 7 days" in root.get(page("change", row.pk)).content.decode()
 
 
 def test_usage_counts_a_limited_number_of_runs(monkeypatch):
@@ -441,3 +443,34 @@ def test_the_ask_person_tool_cannot_be_run_here(root, agent):
     row = ToolRegistration.objects.get(name="ask_person")
 
     assert "run it here" in root.get(page("run", row.pk)).content.decode()
+
+
+def test_an_http_tool_is_called_without_saving_it(client, administrator, monkeypatch):
+    calls = []
+
+    async def answer(self, input):
+        calls.append((self.name, input))
+        return ToolResult("sunny")
+
+    monkeypatch.setattr(HttpTool, "execute", answer)
+    client.force_login(administrator)
+    tool = {"name": "weather", "description": "The weather.", "timeout": 5, "method": "GET"}
+    tool |= {"endpoint": "https://example.com/w", "approval": "tool", "always_allow": "never"}
+
+    page = client.post(
+        "/admin/agents/toolregistration/try/", {**tool, "arguments": '{"city": "Oslo"}'}
+    ).text
+
+    assert "sunny" in page
+    assert calls == [("weather", {"city": "Oslo"})]
+    assert not ToolRegistration.objects.filter(name="weather").exists()
+
+
+def test_a_test_call_with_side_effects_is_confirmed_first(client, administrator):
+    client.force_login(administrator)
+    tool = {"name": "send", "description": "Sends.", "timeout": 5, "method": "POST"}
+    tool |= {"endpoint": "https://example.com/w", "approval": "tool", "always_allow": "never"}
+
+    page = client.post("/admin/agents/toolregistration/try/", tool).text
+
+    assert "Confirm that the call is made for real." in page
