@@ -19,23 +19,32 @@ from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
 from django.utils.encoding import force_bytes
 from django.utils.formats import date_format
+from django.utils.html import format_html
 from django.utils.http import urlsafe_base64_encode
-from django.utils.text import capfirst
 from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from agents.access import audit
+from agents.access import audit, quota_usage, quotas
 from agents.access.requests import signed_in_user
 from agents.console import health_checks
 from agents.console.model_admin import ConsoleAdmin
-from agents.models.rights import Role, exclusive_to, group_label
+from agents.models.rights import Role
 from agents.models.types import LazyText
 
-from . import factors, invitation_admin, roles, sessions
-from .forms import PersonForm, can_edit_user, grantable_groups
-from .models import Visit
+from . import (
+    access_view,
+    factors,
+    invitation_admin,
+    people_list,
+    quota_view,
+    roles,
+    roles_page,
+    sessions,
+)
+from .forms import PersonForm, can_edit_user
+from .group_admin import GroupAdmin
+from .models import Invitation, Visit
 from .sign_in import sso_name
 from .views.sign_in import sign_out
 
@@ -50,37 +59,33 @@ class LastSeen(TypedDict):
 ListedUser: TypeAlias = "WithAnnotations[User, LastSeen]"
 
 
-@admin.action(description=_("Revoke all sessions"))
-def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet) -> None:
-    theirs = [person for person in people if can_edit_user(signed_in_user(request), person)]
-    count = sessions.end(Visit.objects.filter(user__in=theirs))
-    for person in theirs:
-        audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(person))
-    messages.success(
-        request,
-        ngettext("%(count)d session revoked.", "%(count)d sessions revoked.", count)
-        % {"count": count},
-    )
-
-
-class GroupFilter(admin.RelatedFieldListFilter):
-    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
-        return [(group.pk, group_label(group)) for group in Group.objects.order_by("name")]
-
-
 class PersonAdmin(ConsoleAdmin):
     form = PersonForm
     change_form_template = "admin/people/person.html"
-    list_display = ["username", "full_name", "role", "in_groups", "is_active", "last_seen"]
-    list_filter = ["is_active", ("groups", GroupFilter)]
+    change_list_template = "admin/people/people.html"
+    list_display = [
+        *("username", "full_name", "email", "role", "in_groups", "state", "last_seen", "mfa"),
+        "month",
+    ]
+    list_filter = [
+        people_list.RoleFilter,
+        ("groups", people_list.GroupFilter),
+        people_list.StateFilter,
+    ]
+    list_per_page = 50
+    action_form = people_list.PeopleActionForm
     search_fields = ["username", "first_name", "last_name", "email"]
     ordering = ["username"]
-    actions = [sign_out_everywhere]
+    actions = [
+        people_list.deactivate,
+        people_list.add_to_group,
+        people_list.sign_out_everywhere,
+    ]
     readonly_fields = ["date_joined", "last_seen", "ways"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         people = super().get_queryset(request).prefetch_related("groups")
-        return people.annotate(seen=Max("visits__seen_at"))
+        return people_list.annotate(people.annotate(seen=Max("visits__seen_at")))
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
@@ -117,6 +122,23 @@ class PersonAdmin(ConsoleAdmin):
     def in_groups(self, person: User) -> str:
         names = [group.name for group in person.groups.all() if group.name not in Role.values]
         return ", ".join(names) or "—"
+
+    @admin.display(description=_("state"), ordering="is_active")
+    def state(self, person: Any) -> Any:
+        label, tone = people_list.STATE_LABELS[people_list.state_of(person)]
+        return format_html('<span class="badge" data-tone="{}">{}</span>', tone, label)
+
+    @admin.display(description=_("two-factor"), ordering="has_mfa", boolean=True)
+    def mfa(self, person: Any) -> bool:
+        return bool(person.has_mfa)
+
+    @admin.display(description=_("used this month"), ordering="month_tokens")
+    def month(self, person: Any) -> str:
+        if not person.month_tokens:
+            return "—"
+        tokens = quotas.format_amount("tokens", person.month_tokens)
+        cost = f" · ${person.month_cost:,.2f}" if person.month_cost else ""
+        return f"{tokens}{cost}"
 
     @admin.display(description=_("last active"), ordering="seen")
     def last_seen(self, person: ListedUser) -> str:
@@ -182,11 +204,15 @@ class PersonAdmin(ConsoleAdmin):
             return path(way, guarded, name=f"people_{name}")
 
         own = [
+            page("reactivate/", self.reactivate, "reactivate"),
+            page("<int:pk>/quotas/", self.save_quotas, "user_quotas"),
             page("<int:pk>/link/", self.link, "link"),
             page("<int:pk>/factors/remove/", self.remove_factors, "remove_factors"),
             page("<int:pk>/sessions/end/", self.end_all, "end_all"),
             page("<int:pk>/sessions/<int:visit>/end/", self.end_one, "end_one"),
         ]
+        about_roles = self.admin_site.admin_view(roles_page.page)
+        own.append(path("roles/", about_roles, name="people_roles"))
         return [*own, *super().get_urls()]
 
     def change_view(
@@ -204,7 +230,44 @@ class PersonAdmin(ConsoleAdmin):
             "may_touch": self.has_change_permission(request, person),
             "visits": [(visit, sessions.device_name(visit.device)) for visit in theirs],
             "has_factor": factors.has_second_factor(person),
+            "state": people_list.STATE_LABELS[people_list.state_of(person)],
+            "quotas": quota_view.rows(person),
+            "quota_form": quota_view.QuotaForm(person),
+            "may_limit": request.user.has_perm("agents.change_quota"),
+            "opened": access_view.for_user(person),
+            "unpriced": quota_usage.read(person.pk).unpriced_runs,
         }
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        may = request.user.has_perms(["auth.add_user", "people.add_invitation"])
+        waiting = Invitation.objects.open().count()
+        more = {"may_invite": may, "waiting": waiting}
+        return super().changelist_view(request, more | (extra_context or {}))
+
+    def save_quotas(self, request: HttpRequest, pk: int) -> HttpResponse:
+        person = self._get_person(request, pk)
+        if not request.user.has_perm("agents.change_quota"):
+            raise PermissionDenied
+        form = quota_view.QuotaForm(person, request.POST)
+        if not form.is_valid():
+            messages.error(request, " ".join(form.errors.as_text().split()))
+        elif form.save(signed_in_user(request)):
+            messages.success(request, _("Quotas saved."))
+        return redirect(f"{reverse('admin:auth_user_change', args=[pk])}#quotas")
+
+    def reactivate(self, request: HttpRequest) -> HttpResponse:
+        """Undo a deactivation."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        numbers = [n for n in request.POST.get("people", "").split(",") if n.isdecimal()]
+        asker = signed_in_user(request)
+        for person in User.objects.filter(pk__in=numbers[:1000], is_active=False):
+            if can_edit_user(asker, person):
+                person.is_active = True
+                person.save(update_fields=["is_active"])
+                self._on_active_changed(request, person)
+        messages.success(request, _("The users are active again."))
+        return redirect("admin:auth_user_changelist")
 
     def link(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Display a link to choose a password, once."""
@@ -261,76 +324,7 @@ class PersonAdmin(ConsoleAdmin):
         return redirect("admin:auth_user_change", person.pk)
 
 
-class GroupAdmin(ConsoleAdmin):
-    """Groups control who can use what. Only a superuser grants them other permissions."""
-
-    list_display = ["label", "what", "people"]
-    search_fields = ["name"]
-    filter_horizontal = ["permissions"]
-    readonly_fields = ["label", "may", "people"]
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        if obj is not None and _is_role(obj):
-            return ["label", "may", "people"]
-        fields = ["name", "people"] if obj is not None else ["name"]
-        return [*fields, "permissions"] if request.user.is_superuser else fields
-
-    @admin.display(description=_("name"), ordering="name")
-    def label(self, group: Group) -> LazyText:
-        return group_label(group)
-
-    @admin.display(description=_("type"))
-    def what(self, group: Group) -> LazyText:
-        return _("role") if _is_role(group) else _("group")
-
-    @admin.display(description=_("Permissions"))
-    def may(self, group: Group) -> LazyText:
-        return roles.DESCRIPTIONS[Role(group.name)]
-
-    @admin.display(description=_("users"))
-    def people(self, group: Group) -> str:
-        names = group.user_set.order_by("username").values_list("username", flat=True)
-        return ", ".join(names[:20]) + (" …" if len(names) > 20 else "") or "—"
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Roles can't be edited, because they are the same in every installation."""
-        may = super().has_change_permission(request, obj)
-        return may and (obj is None or (self._can_manage(request, obj) and not _is_role(obj)))
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        may = super().has_delete_permission(request, obj)
-        return may and (obj is None or (self._can_manage(request, obj) and not _is_role(obj)))
-
-    def _can_manage(self, request: HttpRequest, group: Group) -> bool:
-        is_grantable = grantable_groups(signed_in_user(request)).filter(pk=group.pk).exists()
-        return request.user.is_superuser or is_grantable
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Protect rows that would become available to everyone without this group."""
-        objects, count, missing, protected = super().get_deleted_objects(objs, request)
-        rows = exclusive_to([group.pk for group in objs])
-        names = [f"{capfirst(row._meta.verbose_name)}: {row}" for row in rows]
-        return objects, count, missing, [*protected, *names]
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
-        for group in queryset:
-            if not self.has_delete_permission(request, group):
-                raise PermissionDenied
-        super().delete_queryset(request, queryset)
-
-    def save_related(
-        self, request: HttpRequest, form: Any, formsets: Any, change: bool
-    ) -> None:
-        super().save_related(request, form, formsets, change)
-        for person in form.instance.user_set.values_list("pk", flat=True):
-            sessions.recheck_access(person)
-
-
-def _is_role(group: Group) -> bool:
-    return group.name in Role.values
-
-
-__all__ = ["GroupAdmin", "PersonAdmin", "invitation_admin"]
+__all__ = ["PersonAdmin", "invitation_admin"]
 
 admin.site.unregister([User, Group])
 admin.site.register(User, PersonAdmin)

@@ -28,6 +28,25 @@ DESCRIPTIONS = {
 }
 
 
+EVERYONE, REVIEWERS, ADMINISTRATORS = (
+    frozenset(Role),
+    frozenset({Role.REVIEWER, Role.ADMINISTRATOR}),
+    frozenset({Role.ADMINISTRATOR}),
+)
+# What each role can do, as a table.
+ABILITIES = (
+    (_("Chat with the agents that are open to their groups"), EVERYONE),
+    (_("Upload files, share chats and create projects"), EVERYONE),
+    (_("See and rate their own runs"), EVERYONE),
+    (_("Review other users' runs, with personal data masked"), REVIEWERS),
+    (_("Flag, annotate and correct answers"), REVIEWERS),
+    (_("Set up agents, models, tools, guardrails and workflows"), ADMINISTRATORS),
+    (_("Manage the installation's documents"), ADMINISTRATORS),
+    (_("Invite people, change roles, groups and quotas"), ADMINISTRATORS),
+    (_("Change settings, read the audit log and check the system's health"), ADMINISTRATORS),
+)
+
+
 def get_role(user: User) -> Role:
     if user.is_superuser:
         return Role.ADMINISTRATOR

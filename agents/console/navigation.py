@@ -111,6 +111,14 @@ MENU = (
             "auth.Group": _("Users with the same permissions or role."),
             "agents.ReviewScope": _("Which runs each reviewer can see."),
         },
+        pages=(
+            ConsolePage(
+                name=_("Roles"),
+                about=_("What each role can do."),
+                view="admin:people_roles",
+                permission="auth.view_user",
+            ),
+        ),
     ),
     MenuSection(
         key="activity",

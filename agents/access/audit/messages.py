@@ -44,6 +44,7 @@ SENTENCES = {
     audit.INVITATION_REVOKED: gettext_lazy("%(who)s revoked %(what)s."),
     audit.INVITATION_RESTORED: gettext_lazy("%(who)s restored %(what)s."),
     audit.RIGHTS_CHANGED: gettext_lazy("%(who)s changed the permissions of %(what)s."),
+    audit.QUOTA_CHANGED: gettext_lazy("%(who)s changed the quotas of %(what)s."),
     audit.ADDED: gettext_lazy("%(who)s added %(what)s."),
     audit.CHANGED: gettext_lazy("%(who)s changed %(what)s."),
     audit.DELETED: gettext_lazy("%(who)s deleted %(what)s."),

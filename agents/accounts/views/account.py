@@ -23,7 +23,15 @@ from agents.access import audit
 from agents.access.audit import request_context
 from agents.access.authentication import MFA_SESSION_KEY, requires_mfa
 from agents.access.requests import UserRequest
-from agents.accounts import factors, passkeys, sessions, sign_in, throttle, totp
+from agents.accounts import (
+    factors,
+    passkeys,
+    quota_view,
+    sessions,
+    sign_in,
+    throttle,
+    totp,
+)
 from agents.accounts.models import Visit
 
 from . import responses
@@ -74,6 +82,7 @@ def _render_account(request: UserRequest, status: int = 200, **context: Any) -> 
         "visits": [(visit, sessions.device_name(visit.device), visit.pk) for visit in seen],
         "here": next((visit.pk for visit in seen if visit.session_id == here), None),
         "form": _password_form(user),
+        "quotas": [row for row in quota_view.rows(user) if row.is_limited],
         **context,
     }
     return render(request, "people/account.html", about, status=status)

@@ -1,0 +1,164 @@
+"""Quotas on pages: what is in force and used, and the form that changes them."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, cast
+
+from django import forms
+from django.contrib.auth.models import Group, User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents.access import audit, quota_limits, quota_usage, quotas
+from agents.access.quota_limits import DEFAULTS, Key, Limit
+from agents.installation.setting import MICROS
+from agents.models import Quota
+
+from . import factors
+
+Measure, Window = Quota.Measure, Quota.Window
+SEPARATOR = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaRow:
+    """A limit in force on a page."""
+
+    label: str
+    used: str
+    limit: str
+    left: str
+    percent: int
+    source: str
+    resets: str
+    is_limited: bool
+
+
+def rows(user: User) -> list[QuotaRow]:
+    """Return all limits of a user, with what they have used."""
+    usage = quota_usage.read(user.pk)
+    names = dict(Group.objects.filter(pk__in=usage.groups).values_list("pk", "name"))
+    limits = quota_limits.resolve(user.pk, usage.groups)
+    return [_row(limit, usage.amounts[limit.key], names) for limit in limits]
+
+
+def _row(limit: Limit, used: int, names: dict[int, str]) -> QuotaRow:
+    measure, window = limit.key
+    amount = limit.amount
+    return QuotaRow(
+        label=key_label(limit.key),
+        used=quotas.format_amount(measure, used),
+        limit=_("No limit") if amount is None else quotas.format_amount(measure, amount),
+        left="" if amount is None else quotas.format_amount(measure, max(0, amount - used)),
+        percent=0 if not amount else min(100, round(100 * used / amount)),
+        source=_source_label(limit, names),
+        resets=quotas.reset_sentence(window),
+        is_limited=amount is not None,
+    )
+
+
+def _source_label(limit: Limit, names: dict[int, str]) -> str:
+    if limit.source == "user":
+        return _("Own quota")
+    if limit.source == "group":
+        return _("Group %(name)s") % {"name": names.get(limit.group or 0, "")}
+    return _("Default")
+
+
+def key_label(key: Key) -> str:
+    return str(DEFAULTS[key].label)
+
+
+class QuotaForm(forms.Form):
+    """The quotas of a user or a group: a number, no limit, or nothing of their own."""
+
+    CHOICES = [
+        ("inherit", gettext_lazy("Inherited")),
+        ("none", gettext_lazy("No limit")),
+        ("limit", gettext_lazy("Limit to")),
+    ]
+
+    def __init__(self, owner: User | Group, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.owner = owner
+        self.saved = {(q.measure, q.window): q.limit for q in Quota.objects.of(owner)}
+        for key in DEFAULTS:
+            self._add_fields(key)
+
+    def _add_fields(self, key: Key) -> None:
+        name, label = SEPARATOR.join(key), key_label(key)
+        is_set, value = key in self.saved, self.saved.get(key)
+        mode = "inherit" if not is_set else "none" if value is None else "limit"
+        self.fields[f"{name}{SEPARATOR}mode"] = forms.ChoiceField(
+            label=label, choices=self.CHOICES, initial=mode
+        )
+        is_money = key[0] == Measure.COST
+        initial: Any = value
+        if value is not None and is_money:
+            initial = (Decimal(value) / MICROS).quantize(Decimal("0.01"))
+        self.fields[name] = forms.DecimalField(
+            label=label,
+            required=False,
+            min_value=0,
+            max_digits=15,
+            decimal_places=2 if is_money else 0,
+            initial=initial,
+        )
+
+    def field_rows(self) -> list[tuple[str, forms.BoundField, forms.BoundField]]:
+        names = [SEPARATOR.join(key) for key in DEFAULTS]
+        return [
+            (key_label(key), self[f"{name}{SEPARATOR}mode"], self[name])
+            for key, name in zip(DEFAULTS, names, strict=True)
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        for key in DEFAULTS:
+            name = SEPARATOR.join(key)
+            wants = cleaned.get(f"{name}{SEPARATOR}mode") == "limit"
+            if wants and name in cleaned and cleaned[name] is None:
+                self.add_error(name, _("Enter a number."))
+        return cleaned
+
+    def save(self, actor: User) -> bool:
+        """Save the rows and record what changed; return whether anything did."""
+        wanted = self._wanted()
+        if wanted == self.saved:
+            return False
+        owner: dict[str, Any] = {
+            "group" if isinstance(self.owner, Group) else "user": self.owner
+        }
+        for row in Quota.objects.of(self.owner):
+            if (row.measure, row.window) not in wanted:
+                row.delete()
+        for (measure, window), limit in wanted.items():
+            about: dict[str, Any] = {**owner, "measure": measure, "window": window}
+            Quota.objects.update_or_create({"limit": limit}, **about)
+        changed = {k for k in wanted.keys() | self.saved.keys() if self._differs(k, wanted)}
+        facts = {
+            "_".join(k): [self._shown(self.saved, k), self._shown(wanted, k)] for k in changed
+        }
+        group = self.owner if isinstance(self.owner, Group) else None
+        subject = group or factors.audit_subject(cast(User, self.owner))
+        audit.record(actor, audit.QUOTA_CHANGED, subject, changes=facts)
+        return True
+
+    def _wanted(self) -> dict[Key, int | None]:
+        found: dict[Key, int | None] = {}
+        for key in DEFAULTS:
+            name = SEPARATOR.join(key)
+            mode = self.cleaned_data[f"{name}{SEPARATOR}mode"]
+            if mode == "none":
+                found[key] = None
+            elif mode == "limit":
+                scale = MICROS if key[0] == Measure.COST else 1
+                found[key] = round(self.cleaned_data[name] * scale)
+        return found
+
+    def _differs(self, key: Key, wanted: dict[Key, int | None]) -> bool:
+        return self._shown(wanted, key) != self._shown(self.saved, key)
+
+    @staticmethod
+    def _shown(values: dict[Key, int | None], key: Key) -> Any:
+        return values.get(key, "inherited") if key in values else "inherited"
