@@ -29,7 +29,7 @@ MAX_NAME_CHARS = 120
 NEEDS_PERSON = "The run needs approval, and nobody can approve while examples run."
 
 
-def save(user: User, run: Run, name: str, expected: str) -> Example:
+def save(user: User, run: Run, name: str, expected: str, chosen: str = "") -> Example:
     """Save a finished run with its tool results; raise FeedbackRejected."""
     name = " ".join(clean_text(name).split())
     if run.is_live:
@@ -48,7 +48,7 @@ def save(user: User, run: Run, name: str, expected: str) -> Example:
         with transaction.atomic():
             saved = Example.objects.create(
                 name=name,
-                example_set=ExampleSet.objects.default(),
+                example_set=_find_set(chosen),
                 run=run,
                 agent=run.agent,
                 agent_name=run.agent_name,
@@ -63,6 +63,13 @@ def save(user: User, run: Run, name: str, expected: str) -> Example:
             return saved
     except IntegrityError:
         raise FeedbackRejected(_("An example with this name already exists.")) from None
+
+
+def _find_set(chosen: str) -> ExampleSet:
+    """Return the chosen set; the default one if there is none."""
+    is_number = chosen.isascii() and chosen.isdigit() and len(chosen) < 18
+    found = ExampleSet.objects.filter(pk=int(chosen)).first() if is_number else None
+    return found or ExampleSet.objects.default()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

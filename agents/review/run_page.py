@@ -16,13 +16,14 @@ from agents.access.masking import Masker
 from agents.access.requests import UserRequest
 from agents.models import Run
 from agents.models.types import LazyText
-from agents.review.models import Example, Label, Note, Rating, Review
+from agents.review.models import Example, ExampleSet, Label, Note, Rating, Review
 from agents.web.presentation import RunView
 from agents.web.presentation.markdown import render_markdown
 
 from . import feedback
 
 PAGE_SIZE = 30
+MAX_SETS = 100
 REVIEW_USERS = [
     f"review__{who}__profile"
     for who in ("flagged_by", "assignee", "decided_by", "corrected_by")
@@ -138,6 +139,10 @@ class CaseView:
     @property
     def examples(self) -> list[Example]:
         return list(self.run.examples.all())
+
+    @property
+    def example_sets(self) -> list[ExampleSet]:
+        return list(ExampleSet.objects.all()[:MAX_SETS])
 
     @property
     def can_save_example(self) -> bool:

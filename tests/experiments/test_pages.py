@@ -296,3 +296,15 @@ async def test_a_draft_with_errors_is_refused_in_words(live_console, administrat
     )
 
     assert "The draft has errors. Fix them first. Max steps:" in page.text
+
+
+async def test_a_run_is_saved_into_the_chosen_set(live_console, scripted, person, example_set):
+    scripted(SUM, Says(answer="It is 42."))
+    run = await run_question("6 * 7?", user=person)
+    page = await live_console.get(f"/traces/{run.pk}/")
+    assert f'<option value="{example_set.pk}">Sums</option>' in page.text
+
+    await live_console.post(f"/traces/{run.pk}/example/", {"name": "It", "set": example_set.pk})
+
+    saved = await Example.objects.aget()
+    assert (saved.example_set_id, len(saved.observations)) == (example_set.pk, 1)

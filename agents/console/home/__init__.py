@@ -26,7 +26,8 @@ def home_context(request: HttpRequest) -> dict[str, Any]:
     period = period or figures.PERIODS[figures.DEFAULT_PERIOD]
     sees_servers = user.has_perm("agents.view_mcpserver") or user.has_perm(health.PERMISSION)
     servers = list(McpServer.objects.filter(enabled=True)) if sees_servers else []
-    listed = Run.objects.for_user(user).listed() if user.has_perm(REVIEW_PERMISSION) else None
+    runs = Run.objects.for_user(user).listed().without_experiments()
+    listed = runs if user.has_perm(REVIEW_PERMISSION) else None
     context: dict[str, Any] = {
         "period": period,
         "periods": figures.PERIODS.values(),

@@ -170,7 +170,7 @@ def correct(request: UserRequest, run: Run) -> None:
 def save_example(request: UserRequest, run: Run) -> None:
     """Save the run as an example."""
     name, expected = request.POST.get("name", ""), request.POST.get("expected", "")
-    examples.save(request.user, run, name, expected)
+    examples.save(request.user, run, name, expected, request.POST.get("set", ""))
 
 
 @require_POST
