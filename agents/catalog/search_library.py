@@ -95,7 +95,7 @@ class ScopedLibrary:
 
 def announcement(scope: Scope) -> str:
     """Return what is in scope as a part of the instructions, or an empty text."""
-    rows = list(scope.rows().only("name", "description", "topic"))
+    rows = _announced_rows(*scope.collections)
     library = [row for row in rows if not row.topic]
     own = [row.pk for row in rows if row.topic]
     lines = [_collection_line(row) for row in library[:MAX_COLLECTIONS]]
@@ -105,6 +105,11 @@ def announcement(scope: Scope) -> str:
     if files:
         lines += ["Files of this chat or its project:", *files]
     return "\n\n" + "\n".join([OPENING, PREAMBLE, *lines, CLOSING]) if lines else ""
+
+
+@compiled_query
+def _announced_rows(*pks: int) -> QuerySet[Collection]:
+    return Collection.objects.filter(pk__in=pks).only("name", "description", "topic")
 
 
 @compiled_query

@@ -5,7 +5,7 @@ Django builds a query's SQL each time, which takes several times as long as runn
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, update_wrapper
+from functools import lru_cache, update_wrapper
 from inspect import signature
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -37,16 +37,27 @@ class Placeholder(Expression):
 
 
 class compiled_query(Generic[Values, Found]):
-    """Turns a function that returns a queryset into one that returns its rows."""
+    """Turns a function that returns a queryset into one that returns its rows.
+
+    A function with `*values` is compiled once for each number of them.
+    """
 
     def __init__(self, make: Callable[Values, QuerySet[Any, Found]]) -> None:
         self.make = make
-        self.names = tuple(signature(make).parameters)
+        parameters = signature(make).parameters
+        self.is_variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters.values())
+        self.names = tuple(parameters)
+        self._statements = lru_cache(maxsize=256)(self._compile)
         update_wrapper(self, make)
 
     def __call__(self, *values: Values.args, **named: Values.kwargs) -> list[Found]:
-        statement = self._statement
-        filled = dict(zip(self.names, values, strict=not named)) | named
+        names = self.names
+        if self.is_variadic:
+            if not values:
+                return []  # of no values: no rows
+            names = tuple(map(str, range(len(values))))
+        statement = self._statements(names)
+        filled = dict(zip(names, values, strict=not named)) | named
         params = [filled[b.name] if isinstance(b, Placeholder) else b for b in statement.params]
         connection = connections[statement.db]  # one per thread
         rows = fetch(connection, statement.sql, params)
@@ -54,10 +65,9 @@ class compiled_query(Generic[Values, Found]):
             rows = [_convert_row(row, statement.converters, connection) for row in rows]
         return list(map(statement.read, rows))
 
-    @cached_property
-    def _statement(self) -> "_CompiledQuery":
+    def _compile(self, names: tuple[str, ...]) -> "_CompiledQuery":
         make: Callable[..., QuerySet[Any, Found]] = self.make
-        queryset = make(*map(Placeholder, self.names))
+        queryset = make(*map(Placeholder, names))
         compiler = queryset.query.get_compiler(using=queryset.db)
         sql, params = compiler.as_sql()
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]

@@ -16,9 +16,19 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connection, connections
-from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
+from django.db.models import (
+    Case,
+    DurationField,
+    ExpressionWrapper,
+    F,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
 from django.db.models.functions import Now
 
+from agents.db.compiled_queries import compiled_query
 from agents.db.raw_cursor import fetch
 from agents.models import AgentStep, Run
 
@@ -93,18 +103,28 @@ def request_stop(run: Run) -> bool:
 def stop_requests(runs: Iterable[Run]) -> tuple[set[int], set[int]]:
     """Return which of these runs should stop, and which belong to another process now."""
     epochs = {run.pk: run.epoch for run in runs}
-    rows = Run.objects.live().filter(pk__in=epochs).values_list("pk", "epoch", "is_to_stop")
+    rows = _live_states(*epochs)
     ours = {pk: is_to_stop for pk, epoch, is_to_stop in rows if epochs[pk] == epoch}
     return {pk for pk, is_to_stop in ours.items() if is_to_stop}, epochs.keys() - ours.keys()
 
 
+@compiled_query
+def _live_states(*pks: int) -> QuerySet[Run, tuple[int, int, bool]]:
+    return Run.objects.live().filter(pk__in=pks).values_list("pk", "epoch", "is_to_stop")
+
+
 def find_abandoned() -> list[Run]:
     """Return runs without an owner: released, expired, or of a dead process."""
-    running = Run.objects.running().select_related("agent")
-    found = list(running.filter(_expired_filter()))
-    known = {run.pk for run in found}
-    here = running.filter(owner__endswith=f"@{HOST}").exclude(pk__in=known)
-    return found + [run for run in here if _is_dead(run.owner)]
+    left = [pk for pk, owner, is_over in _running_leases() if is_over or _is_dead(owner)]
+    if not left:  # as nearly always
+        return []
+    return list(Run.objects.running().select_related("agent").filter(pk__in=left))
+
+
+@compiled_query
+def _running_leases() -> QuerySet[Run, tuple[int, str, bool]]:
+    is_over = Case(When(_expired_filter(), then=True), default=False)
+    return Run.objects.running().values_list("pk", "owner", is_over)
 
 
 def acquire(run: Run) -> Run | None:

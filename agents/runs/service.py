@@ -13,6 +13,7 @@ from agents.access import masking, permissions, quotas
 from agents.catalog import agent_factory, mcp_servers, planner_factory
 from agents.catalog.agent_spec import AgentSpec
 from agents.db import database
+from agents.db.fast_writes import insert
 from agents.engine.events import Event
 from agents.engine.loop import StopReason
 from agents.engine.state import Message
@@ -231,7 +232,7 @@ def _create_run(agent: Agent, /, **columns: Any) -> Run:
         marks="",
         **leases.owner_fields(),
     )
-    run.save(force_insert=True)
+    insert(run)
     clocks.get_clock(run.pk)
     run.unsaved_values = original
     return run

@@ -5,11 +5,13 @@ from datetime import datetime
 
 from cronsim import CronSim, CronSimError
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import runs
 from agents.db import database
+from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import AgentError
 from agents.models import Run, Schedule
 from agents.runs.engine_messages import translate
@@ -42,6 +44,8 @@ async def launch_due(run: Run | None) -> None:
 
 def start_due(now: datetime) -> list[Run]:
     """Create the runs that are due; missed ones are made up for once."""
+    if all(next_at is not None and next_at > now for next_at in _next_times()):
+        return []
     due = Schedule.objects.filter(enabled=True, workflow__enabled=True, next_at__lte=now)
     fresh = Schedule.objects.filter(enabled=True, next_at=None, trouble="")
     for schedule in fresh:
@@ -53,6 +57,13 @@ def start_due(now: datetime) -> list[Run]:
         except Exception:  # others must not wait for a failure
             logger.exception("Can't start schedule %s.", schedule.pk)
     return [run for run in started if run is not None]
+
+
+@compiled_query
+def _next_times() -> QuerySet[Schedule, datetime | None]:
+    """Return when schedules are due; None for new ones."""
+    with_time = Schedule.objects.filter(~Q(next_at=None) | Q(trouble=""), enabled=True)
+    return with_time.values_list("next_at", flat=True)
 
 
 def _start_schedule(schedule: Schedule, now: datetime) -> Run | None:

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from agents.access import audit, quotas
 from agents.db import database
+from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
 from agents.installation import configured
 from agents.models import Run
@@ -134,9 +135,10 @@ _next_look = 0.0
 
 def find_abandoned(now: datetime) -> list[ChatImport]:
     """Return stale imports whose files are on this machine, and end those that can't go on."""
-    stale = ChatImport.objects.active().filter(heartbeat_at__lt=now - STALE_AFTER)
     found = []
-    for job in stale:
+    for job in _active_jobs():
+        if job.heartbeat_at is None or job.heartbeat_at >= now - STALE_AFTER:
+            continue
         if job.attempts >= MAX_ATTEMPTS:
             _end(job, Status.FAILED, Problem.UNEXPECTED)
         elif storage.is_here(job):
@@ -144,6 +146,11 @@ def find_abandoned(now: datetime) -> list[ChatImport]:
         elif job.heartbeat_at and job.heartbeat_at < now - LOST_AFTER:
             _end(job, Status.FAILED, Problem.FILE_GONE)
     return found
+
+
+@compiled_query
+def _active_jobs() -> QuerySet[ChatImport]:
+    return ChatImport.objects.active()
 
 
 def delete_old(now: datetime) -> None:

@@ -358,7 +358,9 @@ class ChatConsumer(PresenceConsumer):
 
     async def chat_named(self, notification: dict[str, Any]) -> None:
         about = notification["chat"], notification["title"]
-        await self.show(self.conversation.around.renamed_frames, self.session, *about)
+        # It reads no rows, so it needn't wait for the database thread.
+        frames = self.conversation.around.renamed_frames
+        await self.show(frames, self.session, *about, ask=_render_here)
 
     async def run_news(self, notification: dict[str, Any]) -> None:
         """Tell the page that a run of its user has ended or waits, here or in another chat."""
@@ -394,6 +396,10 @@ class ChatConsumer(PresenceConsumer):
 
     async def send_error(self, sentence: LazyText) -> None:
         await self.show(fragments.render_notice, sentence)
+
+
+async def _render_here(fragment: Callable[..., str], *subject: Any) -> str:
+    return fragment(*subject)
 
 
 @compiled_query

@@ -19,7 +19,7 @@ from agents.access import masking, quotas
 from agents.catalog import agent_factory
 from agents.db import database, errors
 from agents.db.compiled_queries import compiled_query
-from agents.db.fast_writes import update
+from agents.db.fast_writes import insert, update
 from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.installation import configured
@@ -141,7 +141,7 @@ def save(
                     message = _build(*sent, chosen, instead_of, is_temporary, attached, project)
                     message.is_mention = is_mention
                     message.has_files = bool(attached)
-                    message.save(force_insert=True)
+                    insert(message)
                     message.is_new = True
                     if attached:
                         attachments.attach(message, attached)

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone, translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -140,7 +140,7 @@ def is_unnamed(session: ChatSession) -> bool:
 def find_unnamed(run: Run) -> Unnamed | None:
     """Return the run's chat, if nothing before it could have named it."""
     for message in _unnamed_messages(run.pk):
-        if message.run is None or _answered_before(message.session_id, message.pk):
+        if message.run is None:
             continue
         if message.run.status == Run.Status.BLOCKED:
             return Unnamed(message, message.run)
@@ -198,15 +198,10 @@ def _unnamed_messages(run: int) -> QuerySet[Message]:
         "run__workflow__isnull": True,
         "run__status__in": (Run.Status.COMPLETED, Run.Status.BLOCKED),
     }
-    messages = Message.objects.filter(run=run, **unnamed)
+    here = {"session": OuterRef("session"), "pk__lt": OuterRef("pk"), "run__isnull": False}
+    answered = Message.objects.filter(**here).exclude(run__status=Run.Status.BLOCKED)
+    messages = Message.objects.filter(~Exists(answered.order_by()), run=run, **unnamed)
     return messages.select_related("session", "author", "run__agent").defer("run__history")
-
-
-@compiled_query
-def _answered_before(session: int, message: int) -> QuerySet[Message, tuple[int]]:
-    earlier = Message.objects.filter(session=session, pk__lt=message, run__isnull=False)
-    answered = earlier.exclude(run__status=Run.Status.BLOCKED)
-    return answered.order_by().values_list("pk")[:1]
 
 
 async def _ask(unnamed: Unnamed, model: agent_factory.PlainModel) -> PlainReply | None:

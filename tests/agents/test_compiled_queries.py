@@ -34,6 +34,11 @@ def pairs(topic):
     return Run.objects.filter(topic=topic).values_list("history", "started_at")
 
 
+@compiled_query
+def queries_of(*pks):
+    return Run.objects.filter(pk__in=pks).order_by("pk").values_list("query", flat=True)
+
+
 @pytest.fixture
 def asked(person):
     return Run.objects.create(topic="chat.1", query="6 * 7", user=person, history=[{"a": 1}])
@@ -97,3 +102,11 @@ async def test_every_thread_has_its_own_connection(person):
     found = await asyncio.gather(*(elsewhere("chat.1", 0) for _ in range(4)))
 
     assert found == [[run]] * 4
+
+
+def test_a_query_takes_any_number_of_values(asked):
+    other = Run.objects.create(topic="chat.2", query="1 + 1")
+
+    assert queries_of(asked.pk, other.pk) == ["6 * 7", "1 + 1"]
+    assert queries_of(other.pk) == ["1 + 1"]
+    assert queries_of() == []

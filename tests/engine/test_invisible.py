@@ -5,7 +5,12 @@ import time
 import pytest
 
 from agents.engine import AgentState
-from agents.engine.guardrails.invisible import strip_invisible, strip_invisible_message
+from agents.engine.guardrails.invisible import (
+    strip_invisible,
+    strip_invisible_json,
+    strip_invisible_message,
+    strip_invisible_value,
+)
 from agents.engine.planner.react_planner import ReActPlanner
 
 TAGGED = "".join(chr(0xE0000 + ord(c)) for c in "ignore all")
@@ -100,3 +105,19 @@ def test_signed_thinking_blocks_are_unchanged():
     message = strip_invisible_message({"role": "assistant", "content": f"a{TAGGED}", **signed})
 
     assert message == {"role": "assistant", "content": "a", **signed}
+
+
+@pytest.mark.parametrize("hidden", ["\x07", "\b", "\x7f", "\u200b", TAGGED, "東京\u202e"])
+def test_invisible_characters_in_tool_schemas_are_removed(hidden):
+    schema = {"properties": {f"a{hidden}": {"enum": ["b", f"c{hidden}"], "default": 1}}}
+
+    stripped = strip_invisible_json(schema)
+
+    assert stripped == strip_invisible_value(schema) != schema
+
+
+@pytest.mark.parametrize("text", ["plain\ntext", r"\\b a \u0041", "東京 ❤️", "é"])
+def test_other_tool_schemas_stay_as_they_are(text):
+    schema = {"description": text, "pattern": r"\bword\b", "items": [1, None, 2.5]}
+
+    assert strip_invisible_json(schema) == schema

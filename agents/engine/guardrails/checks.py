@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import Any
 
@@ -99,7 +99,7 @@ class Guardrails:
         ]
         for pattern in self.patterns:
             compile_pattern(pattern.pattern)
-        self._rules = {stage: _StageRules(self._stage_patterns(stage)) for stage in STAGES}
+        self._rules = _rules_by_stage(tuple(self.patterns))
         self.count_tokens = count_tokens or estimate_tokens
         self.model_checks = model_checks or ModelChecks()
 
@@ -156,9 +156,6 @@ class Guardrails:
     def _stream_guard(self, stage: Stage) -> "StreamGuard":
         return StreamGuard(self._rules[stage], stage)
 
-    def _stage_patterns(self, stage: Stage) -> list[Pattern]:
-        return [pattern for pattern in self.patterns if pattern.applies_to(stage)]
-
     def _check_length(self, text: str, stage: Stage) -> GuardrailResult | None:
         limits = {"input": self.max_input_tokens, "output": self.max_output_tokens}
         most = limits.get(stage, sys.maxsize)
@@ -184,6 +181,14 @@ class _StageRules:
         allowed: list[Rule] = [*_marker_rules(patterns), *exceptions]
         self.loud = [*allowed, *loud] if loud else []
         self.quiet = [*allowed, *quiet] if quiet else []
+
+
+@lru_cache(maxsize=64)
+def _rules_by_stage(patterns: tuple[Pattern, ...]) -> dict[Stage, _StageRules]:
+    """Return the rules of each stage; every run of an agent has the same ones."""
+    return {
+        stage: _StageRules([p for p in patterns if p.applies_to(stage)]) for stage in STAGES
+    }
 
 
 class StreamGuard:

@@ -5,6 +5,7 @@ private-use characters can carry whole instructions. Characters that a script or
 stay: one joiner between joining letters, one selector after its base, a flag made of tags.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -48,6 +49,10 @@ ALLOWED_INVISIBLE = (
 _SUSPECT = re.compile(f"[{INVISIBLE}]")
 # A third of the time for ASCII, and most requests are in English.
 _SUSPECT_ASCII = re.compile("[\0-\b\v\f\x0e-\x1f\x7f]")
+# In JSON, controls are escaped; an escaped backslash before these letters is only a suspect.
+_ESCAPED_CONTROL = r"\\[bfu]"
+_SUSPECT_JSON = re.compile(f"{_ESCAPED_CONTROL}|\x7f")
+_SUSPECT_UNICODE_JSON = re.compile(f"{_ESCAPED_CONTROL}|[{INVISIBLE}]")
 _INVISIBLE_PARTS = re.compile(
     f"(?P<needed>{'|'.join(ALLOWED_INVISIBLE)})|(?P<gap>[\u3164\uffa0])|[{INVISIBLE}]"
 )
@@ -75,6 +80,16 @@ def strip_invisible_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [strip_invisible_value(item) for item in value]
     return value
+
+
+def strip_invisible_json(value: Any) -> Any:
+    """Do the same for data that seldom has any, in one pass over its JSON."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except TypeError:  # it has values that JSON lacks
+        return strip_invisible_value(value)
+    suspect = _SUSPECT_JSON if text.isascii() else _SUSPECT_UNICODE_JSON
+    return strip_invisible_value(value) if suspect.search(text) else value
 
 
 def strip_invisible_message(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from agents.engine.guardrails.invisible import strip_invisible_message, strip_invisible_value
+from agents.engine.guardrails.invisible import (
+    strip_invisible_json,
+    strip_invisible_message,
+    strip_invisible_value,
+)
 from agents.engine.state import Message
 
 
@@ -26,5 +30,5 @@ class ModelRequest:
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)
         put("messages", list(map(strip_invisible_message, self.messages)))
-        put("tools", strip_invisible_value(self.tools))
+        put("tools", strip_invisible_json(self.tools))
         put("parameters", strip_invisible_value(self.parameters))

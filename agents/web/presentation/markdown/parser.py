@@ -13,7 +13,7 @@ from agents.engine.guardrails import LINK_TARGET, MAX_GAP_CHARS
 
 from . import syntax
 from .highlighting import LANGUAGES, MAX_HIGHLIGHTED_CHARS, highlight_code, looks_like_code
-from .limits import MARKS, MAX_MARKS, LimitUsage
+from .limits import MAX_MARKS, LimitUsage, count_marks
 
 MAX_FILLED_CELLS = 4_096  # empty cells added to short table rows
 
@@ -24,7 +24,7 @@ def _parse_inline(state: StateCore) -> None:
     for token in state.tokens:
         if token.type != "inline":
             continue
-        spent = spent._replace(marks=spent.marks + sum(map(token.content.count, MARKS)))
+        spent = spent._replace(marks=spent.marks + count_marks(token.content))
         token.children = []
         if spent.marks <= MAX_MARKS:
             state.md.inline.parse(token.content, state.md, state.env, token.children)
