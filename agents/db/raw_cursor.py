@@ -20,16 +20,16 @@ Values = Sequence[Any]
 
 def fetch(ours: BaseDatabaseWrapper, sql: str, values: Values) -> list[Values]:
     """Return the rows of a statement."""
-    cursor, sql = _open_cursor(ours, sql)
     with ours.wrap_database_errors:
+        cursor, sql = _open_cursor(ours, sql)
         cursor.execute(sql, values)
         return cursor.fetchall()
 
 
 def execute(ours: BaseDatabaseWrapper, sql: str, values: Values) -> int:
     """Execute a statement and return how many rows it changed."""
-    cursor, sql = _open_cursor(ours, sql)
     with ours.wrap_database_errors:
+        cursor, sql = _open_cursor(ours, sql)
         cursor.execute(sql, values)
     count: int = cursor.rowcount
     return count
@@ -37,8 +37,8 @@ def execute(ours: BaseDatabaseWrapper, sql: str, values: Values) -> int:
 
 def execute_many(ours: BaseDatabaseWrapper, sql: str, rows: Sequence[Values]) -> None:
     """Execute a statement for each of these rows."""
-    cursor, sql = _open_cursor(ours, sql)
     with ours.wrap_database_errors:
+        cursor, sql = _open_cursor(ours, sql)
         cursor.executemany(sql, rows)
 
 
@@ -49,8 +49,7 @@ def _open_cursor(ours: BaseDatabaseWrapper, sql: str) -> tuple[Any, str]:
     ours.close_if_health_check_failed()
     ours.ensure_connection()
     ours.validate_no_broken_transaction()
-    with ours.wrap_database_errors:
-        cursor = ours.connection.cursor()
+    cursor = ours.connection.cursor()
     return cursor, _to_qmark(sql) if ours.vendor == "sqlite" else sql
 
 

@@ -298,6 +298,8 @@ class Run(models.Model):
 
     # The original of what was masked before saving: only in this process.
     unsaved_values: Mapping[str, Any] = MappingProxyType({})
+    # The model and guardrails that the engine used: only in the process that drove it.
+    loaded_model: Any = None
 
     def __str__(self) -> str:
         return f"#{self.pk} {self.query[:60]}"

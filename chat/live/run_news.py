@@ -38,7 +38,7 @@ async def announce(run: Run | None) -> None:
     """Tell the pages of those whom the run's new status concerns, and have its chat named."""
     if run is None:
         return
-    news = await database.run(_news, run.pk)
+    news = await database.run(_news, run)
     if news is None:
         return
     for person in news.people:
@@ -59,12 +59,12 @@ class _News:
     unnamed: titles.Unnamed | None
 
 
-def _news(pk: int) -> _News | None:
+def _news(ended: Run) -> _News | None:
     """Return what to tell about a run.
 
     Everybody who can decide is told that a run waits; only its user, that it has ended.
     """
-    message = next(iter(_answered_by(pk)), None)
+    message = next(iter(_answered_by(ended.pk)), None)
     if message is None or message.run is None:
         return None
     chat, run = message.session, message.run
@@ -72,7 +72,7 @@ def _news(pk: int) -> _News | None:
     members = {chat.user_id, *others}
     readers = {user for user, may_write in others.items() if not may_write}
     concerned = members - readers if run.is_waiting else members & {run.user_id}
-    unnamed = titles.find_unnamed(run) if titles.is_unnamed(chat) else None
+    unnamed = titles.find_unnamed(ended) if titles.is_unnamed(chat) else None
     return _News(_entry(message, run), concerned, members - concerned, unnamed)
 
 

@@ -144,7 +144,7 @@ def find_unnamed(run: Run) -> Unnamed | None:
             continue
         if message.run.status == Run.Status.BLOCKED:
             return Unnamed(message, message.run)
-        return _with_model(message, message.run)
+        return _with_model(message, message.run, run.loaded_model)
     return None
 
 
@@ -171,13 +171,15 @@ async def _announce(chat: int, title: str, people: Iterable[int]) -> None:
         await pubsub.publish(pubsub.person_topic(person), "chat.named", chat=chat, title=title)
 
 
-def _with_model(message: Message, run: Run) -> Unnamed | None:
+def _with_model(
+    message: Message, run: Run, loaded: agent_factory.PlainModel | None
+) -> Unnamed | None:
     """Return the chat with what a model is asked, or nothing if none can be."""
     if not configured.GENERATED_TITLES.value or run.model == planner_factory.DEMO:
         return None
     try:
         quotas.check_tokens(message.author)
-        model = agent_factory.load_model(run)
+        model = agent_factory.load_model(run, loaded)
         question = _screened_question(message, model)
         return Unnamed(message, run, question, model) if question else None
     except AgentError as error:

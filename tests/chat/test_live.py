@@ -21,6 +21,7 @@ from agents.web.presentation.live_run import LiveRunView
 from agents.web.presentation.markdown import StreamingMarkdown
 from chat import fragments, messages
 from chat.live.page_state import Conversation
+from chat.messages import submission
 from chat.models import ChatSession, Message
 from chat.sessions import titles
 from tests.conftest import ORIGIN, frames_until, tab
@@ -119,16 +120,16 @@ async def test_a_message_sent_twice_is_saved_once(person):
 
 
 async def test_a_message_passes_at_most_eight_functions_to_its_row(person, monkeypatch):
-    passed, save, loop = [], Message.save, asyncio.get_running_loop()
+    passed, insert, loop = [], submission.insert, asyncio.get_running_loop()
 
-    def noting(message, **options):
+    def noting(message):
         tasks = [_awaited(task.get_coro()) for task in asyncio.all_tasks(loop)]
         ways = [way for way in map(_own, tasks) if way & {"LiveConsumer.receive", "run_urgent"}]
         stack = [frame.f_code for frame, _ in walk_stack(currentframe())]
         passed.append(_own(stack).union(*ways) - PER_CONNECTION)
-        save(message, **options)
+        insert(message)
 
-    monkeypatch.setattr(Message, "save", noting)
+    monkeypatch.setattr(submission, "insert", noting)
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})

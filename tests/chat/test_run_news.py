@@ -23,7 +23,7 @@ def shared(person, stranger, django_user_model, agent):
 
 
 def test_only_the_runs_user_is_told_that_it_ended(shared, person, stranger):
-    news = run_news._news(shared.pk)
+    news = run_news._news(shared)
 
     assert news.people == {stranger.pk}
     assert person.pk in news.others
@@ -33,17 +33,17 @@ def test_only_the_runs_user_is_told_that_it_ended(shared, person, stranger):
 def test_everyone_who_can_approve_is_notified(shared, person, stranger):
     Run.objects.filter(pk=shared.pk).update(status=Run.Status.WAITING)
 
-    assert run_news._news(shared.pk).people == {person.pk, stranger.pk}
+    assert run_news._news(shared).people == {person.pk, stranger.pk}
 
 
 def test_a_run_outside_of_chats_sends_no_notification(person, agent):
     run = Run.objects.create(user=person, query="?", topic="trial.1", agent_name="helper")
 
-    assert run_news._news(run.pk) is None
+    assert run_news._news(run) is None
 
 
 def test_a_frame_cannot_contain_markup(shared):
-    html = run_news.render(run_news._news(shared.pk).entry)
+    html = run_news.render(run_news._news(shared).entry)
 
     assert "&lt;b&gt;Tea" in html
     assert f'data-run="{shared.pk}"' in html

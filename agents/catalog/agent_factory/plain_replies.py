@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from agents.access import permissions
 from agents.engine.guardrails import Guardrails
-from agents.engine.loop import PlainReply, ask_once
+from agents.engine.loop import AgentRuntime, PlainReply, ask_once
 from agents.engine.planner import ReActPlanner
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.state import Message
@@ -31,13 +31,25 @@ class PlainModel:
         )
 
 
-def load_model(run: Run) -> PlainModel:
-    """Return the run's model; raise an AgentError if its user can no longer use it."""
+def keep_model(run: Run, runtime: AgentRuntime) -> None:
+    """Keep what a run uses for one more reply; pseudonyms are valid in a run only."""
+    planners = [runtime.planner, *runtime.fallback_planners]
+    if all(planner.pseudonymizer is None for planner in planners):
+        run.loaded_model = PlainModel(planners, runtime.guardrails.without_model_checks())
+
+
+def load_model(run: Run, loaded: PlainModel | None = None) -> PlainModel:
+    """Return the run's model; raise an AgentError if its user can no longer use it.
+
+    `loaded` is what the run has just used.
+    """
     agent = run.agent
     if agent is None or not agent.enabled:
         raise NoAgentAvailable("The agent of this run was disabled.")
     if permissions.is_agent_forbidden(agent.pk, run.user_id):
         raise AgentForbidden
+    if loaded is not None:
+        return loaded
     pseudonymizer = pseudonymizer_for(run, agent, Pseudonymizer())
     planners = planner_factory.build_planners(agent, run.model, run, pseudonymizer)
     return PlainModel(planners, guardrails_from(agent, active_patterns(run, agent)))

@@ -11,6 +11,7 @@ from agents.models import AgentStep, Run, RunEvent
 
 from .. import attachment_store, file_context, reading_costs
 from .personal_data import apply_redaction
+from .plain_replies import keep_model
 from .runtime import RegistryLoader, build
 
 STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}
@@ -20,6 +21,7 @@ async def start(run: Run) -> Events:
     """Return the events of a new run."""
     original = run.original
     runtime = await build(original)
+    keep_model(run, runtime)
     state = await _load_state(original, runtime)
     if file_context.has_files(run):  # they have been read by now
         runtime.notes += tuple(await database.run(reading_costs.charge, run))
@@ -29,6 +31,7 @@ async def start(run: Run) -> Events:
 async def resume(run: Run) -> Events:
     """Return the events of a paused or abandoned run, from there on."""
     runtime = await build(run)
+    keep_model(run, runtime)
     past_events, recorded = await database.run(_recorded_events, run)
     if recorded and run.origin_id is not None:
         copy = attachment_store.copy_attachments

@@ -179,6 +179,11 @@ class BoundedMarkdown(StreamingMarkdown):
         super().__init__(text, name)
 
     def feed(self, text: str) -> SafeString:
+        room = min(self._room, CHECK_CHARS - self.shown_chars % CHECK_CHARS)
+        if 0 < len(text) <= room:  # as nearly always
+            html = super().feed(text)
+            self._count(len(text), len(html))
+            return html
         ended: list[str] = []
         while text and self._room:
             piece = text[: min(self._room, CHECK_CHARS - self.shown_chars % CHECK_CHARS)]
