@@ -85,17 +85,11 @@ MENU = (
         key="safety",
         name=_("Safety"),
         icon="guardrail",
-        rows={"agents.GuardrailPattern": _("Patterns that warn about, mask or block text.")},
+        rows={"agents.GuardrailPattern": _("Rules that warn about, mask or block text.")},
         pages=(
             ConsolePage(
-                name=_("Prebuilt patterns"),
-                about=_("Pattern sets for personal data, secrets and prompt injection."),
-                view="admin:agents_guardrail_sets",
-                permission="agents.add_guardrailpattern",
-            ),
-            ConsolePage(
                 name=_("Guardrail hits"),
-                about=_("Hits of all patterns, and whether they were correct."),
+                about=_("Hits of all rules, and whether they were correct."),
                 view="admin:agents_guardrail_hits",
                 permission="agents.review_runs",
             ),

@@ -23,6 +23,7 @@ from agents.models import (
     Document,
     GuardrailPattern,
     InstallationSetting,
+    LanguageModel,
     Run,
     RunEvent,
     ToolRegistration,
@@ -249,14 +250,15 @@ def test_saving_again_after_the_conflict_message_overwrites(root, colleague):
 
 def test_a_list_saves_only_the_switches_that_were_changed(root, colleague):
     """The other switch was changed by someone else since the list was rendered."""
-    mine = GuardrailPattern.objects.create(name="a", pattern="a")
-    theirs = GuardrailPattern.objects.create(name="b", pattern="b", enabled=False)
+    LanguageModel.objects.all().delete()
+    mine = LanguageModel.objects.create(label="a", model="openai/a")
+    theirs = LanguageModel.objects.create(label="b", model="openai/b", enabled=False)
     sent = {"_save": "Save", "form-TOTAL_FORMS": 2, "form-INITIAL_FORMS": 2}
     for at, row in enumerate([mine, theirs]):
         sent |= {f"form-{at}-id": row.pk, f"initial-form-{at}-enabled": "True"}
     sent["form-1-enabled"] = "on"
 
-    root.post(page(GuardrailPattern, "changelist"), sent)
+    root.post(page(LanguageModel, "changelist"), sent)
 
     mine.refresh_from_db()
     theirs.refresh_from_db()

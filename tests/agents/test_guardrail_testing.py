@@ -1,5 +1,6 @@
 """Guardrail patterns in the console: sample test, backtest, presets and verdicts."""
 
+import re
 from typing import get_args
 
 import pytest
@@ -8,7 +9,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from agents.console.guardrail_testing import backtest, tester
+from agents.console.guardrail_testing import backtest, rule_order, tester
 from agents.engine.guardrails import STAGES, Pattern, Stage
 from agents.models import (
     Agent,
@@ -29,6 +30,7 @@ pytestmark = [
 ]
 DRAFT = {"name": "Word", "pattern": "(?i)swordfish", "stage": "both", "action": "mask"}
 CHANGE = "change_guardrailpattern"
+LIST = "/admin/agents/guardrailpattern/"
 
 
 def url(name, *args):
@@ -314,7 +316,7 @@ def test_reviewers_rate_hits_and_the_list_counts_them(root, hit):
     )
 
     assert 'value="right" aria-pressed="true"' in row
-    assert "100% (1 of 1)" in text(root.get("/admin/agents/guardrailpattern/"))
+    assert "0% <span" in text(root.get(LIST))
     assert "1 of 1" in text(root.get(url("hits") + f"?pattern={hit.pattern_id}"))
     assert AuditEntry.objects.filter(action="review.hit").exists()
 
@@ -344,15 +346,211 @@ def test_older_hits_are_on_the_next_page(root, hit):
     assert text(root.get(url("hits") + f"?before={older}")).count("<tr id=") == 9
 
 
-# Sets
+# Order, switches and sets
 
 
-def test_a_pattern_set_is_previewed_and_added_with_one_click(root):
-    assert "Ignore all previous instructions" in text(root.get(url("sets")))
+def pks(root):
+    page = text(root.get(LIST))
+    return [int(n) for n in re.findall(r'data-rule="(\d+)"', page)]
 
-    root.post(url("sets"), {"set": "injection"})
-    root.post(url("sets"), {"set": "injection"})
 
-    assert GuardrailPattern.objects.filter(name="指示の無視").count() == 1
-    assert "All patterns in this set are already added." in text(root.get(url("sets")))
+@pytest.fixture
+def no_rules():
+    GuardrailPattern.objects.all().delete()
+
+
+@pytest.fixture
+def three(no_rules):
+    return [
+        GuardrailPattern.objects.create(name=name, pattern=name, action="block", message=name)
+        for name in ("one", "two", "three")
+    ]
+
+
+def test_rules_are_listed_in_their_order_and_moved_by_buttons(root, three):
+    one, two, last = (row.pk for row in three)
+    assert pks(root) == [one, two, last]
+
+    answer = text(root.post(url("order"), {"pk": last, "by": "up"}))
+
+    assert "three is now number 2." in answer
+    assert pks(root) == [one, last, two]
+    assert AuditEntry.objects.filter(action="console.changed").exists()
+
+
+def test_dragging_saves_the_whole_order_and_ignores_unknown_numbers(root, three):
+    one, two, last = (row.pk for row in three)
+
+    root.post(url("order"), {"order": f"{last},99999,x,{one},{one}"})
+
+    assert pks(root) == [last, two, one]
+
+
+async def test_the_first_rule_that_blocks_decides(person):
+    for name in ("lower", "upper"):
+        await rule(name=name, pattern="swordfish", action="block", message=f"{name} says no.")
+    await sync_to_async(rule_order.move)(
+        (await GuardrailPattern.objects.aget(name="upper")).pk, -1
+    )
+
+    run = await run_question("swordfish", user=person)
+
+    assert run.detail == "upper says no."
+
+
+def test_a_rule_is_switched_on_the_page(root, three):
+    pk = three[0].pk
+    assert 'class="off"' in text(root.post(url("switch", pk), {}))
+    root.post(url("switch", pk), {f"enabled-{pk}": "on"})
+
+    three[0].refresh_from_db()
+    assert three[0].enabled
+
+
+def test_bulk_actions_change_the_selected_rules(root, three):
+    chosen = {"action": "observe", "_selected_action": [three[0].pk, three[1].pk]}
+
+    root.post(LIST, chosen)
+
+    assert GuardrailPattern.objects.filter(is_observed=True).count() == 2
+
+
+def test_the_order_needs_permission_to_change_rules(person, three):
+    person.is_staff = True
+    person.save()
+    person.user_permissions.add(Permission.objects.get(codename="view_guardrailpattern"))
+    client = Client()
+    client.force_login(person)
+
+    assert "Move one up" not in text(client.get(LIST))
+    assert client.post(url("order"), {"pk": three[1].pk, "by": "up"}).status_code == 403
+    assert client.post(url("switch", three[0].pk), {}).status_code == 403
+    assert client.post(url("sets"), {"set": "secrets"}).status_code == 403
+
+
+def test_a_set_is_turned_on_and_off(root):
+    assert "Ignore all previous instructions" in text(root.get(LIST))
+
+    root.post(url("sets"), {"set": "injection", "state": "on"})
+    root.post(url("sets"), {"set": "injection", "state": "on"})
+    rules = GuardrailPattern.objects.filter(name="指示の無視")
+    assert [row.enabled for row in rules] == [True]
+
+    root.post(url("sets"), {"set": "injection", "state": "off"})
+    assert [row.enabled for row in rules.all()] == [False]
     assert root.post(url("sets"), {"set": "nothing"}).status_code == 404
+    assert root.get(url("sets")).url.endswith("#sets")
+
+
+def test_a_text_is_tested_with_all_rules_at_every_stage(root, three):
+    GuardrailPattern.objects.create(name="Mail", pattern="[a-z]+@[a-z.]+", action="mask")
+
+    answer = text(root.post(url("check"), {"text": "two ada@example.com"}))
+
+    assert '<mark title="two">two</mark>' in answer
+    assert "The run stops. The user sees: two" in answer
+    masked = text(root.post(url("check"), {"text": "ada@example.com"}))
+    assert "‹Mail›" in masked
+    assert masked.count("No match") == 2  # tool input and output
+
+
+def test_hits_of_a_week_and_a_month_are_drawn(root, hit):
+    page = text(root.get(LIST))
+
+    assert "1 hit in 30 days, 1 in 7 days" in page
+    assert "<b>1</b> / 1" in page
+
+
+def test_hits_are_filtered(root, hit):
+    assert f'id="hit-{hit.pk}"' in text(root.get(url("hits"), {"stage": "input", "days": "7"}))
+    for wrong in ({"stage": "output"}, {"action": "block"}, {"verdict": "right"}):
+        assert "No hits in the runs you can view." in text(root.get(url("hits"), wrong))
+
+
+# Model checks
+
+JUDGE = {
+    "kind": "model",
+    "name": "Fish",
+    "model": "demo",
+    "rubric": 'No "swordfish".',
+    "stage": "input",
+    "action": "block",
+}
+LIMITS = {
+    "threshold": "50",
+    "on_failure": "allow",
+    "max_calls": "5",
+    "max_daily_cost": "",
+    "max_call_tokens": "8000",
+    "timeout": "20",
+    "enabled": "on",
+}
+
+
+def test_a_model_check_is_added_in_the_console(root):
+    assert "Rule for the model" in text(root.get(f"{LIST}add/?kind=model"))
+
+    root.post(f"{LIST}add/?kind=model", {**JUDGE, **LIMITS})
+
+    row = GuardrailPattern.objects.get(name="Fish")
+    assert (row.kind, row.max_calls, row.max_daily_cost) == ("model", 5, None)
+    assert "Model check" in text(root.get(LIST))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"model": ""}, "Choose a model."),
+        ({"rubric": " "}, "Describe what counts as a violation."),
+        ({"action": "mask"}, "Select a valid choice"),
+        ({"stage": "tool_input"}, "Select a valid choice"),
+    ],
+)
+def test_an_incomplete_model_check_is_not_saved(root, no_rules, fields, words):
+    answer = text(root.post(f"{LIST}add/?kind=model", {**JUDGE, **LIMITS, **fields}))
+
+    assert words in answer
+    assert not GuardrailPattern.objects.exists()
+
+
+def test_a_test_of_a_model_check_says_what_it_costs_before_it_asks(root):
+    draft = {**JUDGE, "sample": "A swordfish"}
+
+    asked = text(root.post(url("ask"), draft))
+    assert "This makes 1 call with about" in asked
+    assert "contains" not in asked
+
+    judged = text(root.post(url("ask"), {**draft, "confirmed": "on"}))
+    assert "Violation" in judged
+    assert "contains “swordfish”" in judged
+
+
+def test_a_model_check_is_backtested_on_recent_texts_after_a_confirmation(root, person):
+    create_run(person, query="My swordfish, ada@example.com", answer="?")
+    create_run(person, query="Hello")
+    draft = {**JUDGE, "runs": "10"}
+
+    assert "This makes 2 calls" in text(root.post(url("backtest"), draft))
+    answer = text(root.post(url("backtest"), {**draft, "confirmed": "on"}))
+
+    assert "1 violation" in answer
+    assert "in 2 texts." in answer
+    assert "ada@example.com" not in answer
+
+
+def test_a_tester_needs_a_model_and_a_rule(root):
+    assert "Choose a model first." in text(root.post(url("ask"), {**JUDGE, "model": ""}))
+    assert "Enter a sample text first." in text(root.post(url("ask"), JUDGE))
+
+
+def test_those_who_cannot_change_rules_cannot_spend(person):
+    person.is_staff = True
+    person.save()
+    codes = ("view_guardrailpattern", "review_runs")
+    person.user_permissions.set(Permission.objects.filter(codename__in=codes))
+    client = Client()
+    client.force_login(person)
+
+    assert client.post(url("ask"), {**JUDGE, "sample": "x"}).status_code == 403
+    assert client.post(url("backtest"), {**JUDGE, "runs": "10"}).status_code == 403

@@ -1,4 +1,4 @@
-"""Guardrail patterns in the console: test, backtest, observe and judge."""
+"""Guardrails in the console: order, test, backtest, observe and judge."""
 
 import re
 from contextlib import contextmanager
@@ -38,6 +38,10 @@ def saved_pattern(page: Page, name: str = "Fish"):
         expect(page.locator(".messagelist .success")).to_be_visible()
 
 
+def names(page: Page) -> list[str]:
+    return [name.strip() for name in page.locator("#rules th > a").all_inner_texts()]
+
+
 def test_matches_are_highlighted_while_typing(page: Page):
     draft(page, "sword[a-z]+", "mask", "both")
     page.locator("#sample").press_sequentially("A ｓｗｏｒｄfish.")
@@ -57,8 +61,63 @@ def test_a_pattern_is_tested_on_past_runs_before_it_is_saved(page: Page):
     page.get_by_role("button", name="Run backtest").click()
 
     expect(page.locator("#backtest .calm")).to_contain_text("The pattern would have matched in")
-    page.locator("#backtest .guardrails-examples a").first.click()
-    expect(page).to_have_url(re.compile("/traces/"))
+    with page.expect_popup() as opened:  # so that the draft isn't lost
+        page.locator("#backtest .guardrails-examples a").first.click()
+    expect(opened.value).to_have_url(re.compile("/traces/"))
+
+
+def test_rules_are_ordered_from_the_keyboard_and_by_dragging(page: Page):
+    page.goto(PATTERNS)
+    before = names(page)
+    down = page.locator("#rules tr").first.locator(".down")
+    down.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#rules th > a").first).to_have_text(before[1])
+    expect(page.locator("#order-said")).to_contain_text("is now number 2")
+    focused = page.evaluate(
+        "document.activeElement.closest('tr').querySelector('th > a').textContent"
+    )
+    assert focused == before[0]
+
+    page.locator("#rules tr").nth(1).locator(".handle").drag_to(
+        page.locator("#rules tr").first, target_position={"x": 200, "y": 4}
+    )
+    expect(page.locator("#rules th > a").first).to_have_text(before[0])
+    page.reload()
+    assert names(page) == before
+
+
+def test_a_text_is_tested_with_all_rules_on_the_page(page: Page):
+    page.goto(PATTERNS)
+    page.get_by_label("Text", exact=True).fill("-----BEGIN PRIVATE KEY-----")
+
+    results = page.locator("#rule-test-results")
+    expect(results.locator(".stage-result").first).to_contain_text("Blocked")
+    expect(results.locator("mark").first).to_have_text("-----BEGIN PRIVATE KEY-----")
+
+
+def test_a_model_check_is_tried_after_its_cost_and_its_verdict_is_in_the_trace(page: Page):
+    page.goto(f"{PATTERNS}add/?kind=model")
+    page.locator("[name=name]").fill("Fish")
+    page.locator("[name=model]").fill("demo")
+    page.get_by_role("button", name="Off topic").click()
+    expect(page.locator("[name=rubric]")).to_have_value(re.compile("our shop"))
+    page.locator("[name=rubric]").fill("The text mentions “pikeperch”.")
+    page.locator("[name=stage]").select_option("input")
+    page.locator("#sample").fill("A pikeperch")
+    page.get_by_role("button", name="Test with the model").click()
+    expect(page.locator("#judged")).to_contain_text("This makes 1 call")
+    page.get_by_role("button", name="Ask the model").click()
+    expect(page.locator("#judged .judge-verdict")).to_contain_text("Violation")
+
+    with saved_pattern(page):
+        run = begin(page, "What is a pikeperch?")
+        expect(run).to_have_attribute("data-status", "blocked")
+        step = run.locator(".step[data-kind=guardrail]")
+        step.locator("summary").click()
+        expect(step.locator(".notes")).to_contain_text("demo found a violation")
+        page.reload()
+        expect(page.locator(".run .step[data-kind=guardrail]")).to_have_count(1)
 
 
 @pytest.mark.journey
@@ -85,7 +144,7 @@ def test_an_observe_only_pattern_changes_nothing_and_its_hit_can_be_rated(page: 
         expect(judged.locator("[value=right]")).to_have_attribute("aria-pressed", "true")
 
         page.goto(PATTERNS)
-        expect(page.locator("#result_list tr", has_text="Fish")).to_contain_text("1 of 1")
+        expect(page.locator("#result_list tr", has_text="Fish")).to_contain_text("0 of 1")
 
 
 def test_masked_text_is_masked_live_and_reloaded(page: Page):
@@ -98,33 +157,31 @@ def test_masked_text_is_masked_live_and_reloaded(page: Page):
         expect(page.locator(".run .answer").last).to_contain_text("‹Fish›")
 
 
-def test_a_pattern_set_is_added_with_one_click(page: Page):
+def test_a_set_is_turned_on_and_off_on_the_page(page: Page):
     page.goto(PATTERNS)
-    page.locator("#content").get_by_role("link", name="Prebuilt patterns").click()
-    page.get_by_role("button", name="Add “Personal data (Japanese)”").click()
+    page.get_by_role("button", name="Turn on “Personal data (Japanese)”").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("5 rules added.")
+    expect(page.locator("#set-personal-japanese")).to_contain_text("On")
 
-    expect(page.locator(".messagelist .success")).to_contain_text("5 patterns added.")
-    expect(page.locator("#set-personal-japanese")).to_contain_text(
-        "All patterns in this set are already added."
-    )
-    page.goto(f"{PATTERNS}?q=マイナンバー")
-    page.locator("[name=form-0-enabled]").uncheck()
-    save(page)
+    page.get_by_role("button", name="Turn off “Personal data (Japanese)”").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("5 rules disabled.")
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_the_guardrail_pages_are_accessible(visit, server, watch, reader):
     watch.expect("Applying inline style|preload assets")  # axe reads the admin's own styles
     page = visit(server, **READERS[reader], reduced_motion="reduce")
+    page.goto(f"{PATTERNS}hits/")
+    assert faults(page) == []
+    page.goto(PATTERNS)
+    page.locator("#test-text").fill("-----BEGIN PRIVATE KEY-----")
+    expect(page.locator("#rule-test-results mark").first).to_be_visible()
+    assert faults(page) == []
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) <= 0
     draft(page, "sword[a-z]{1,9}", "mask", "both")
     page.locator("#sample").fill("A swordfish, and a trout.\n6 swordfishes.")
     expect(page.locator("#trial mark")).to_have_count(2)
     page.locator(".past button").click()
     expect(page.locator("#backtest .calm")).to_be_visible()
     assert faults(page) == []
-    for name in ("hits", "sets"):
-        page.goto(f"{PATTERNS}{name}/")
-        assert faults(page) == [], name
-    page.goto(PATTERNS)
-    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(wide) <= 0

@@ -163,6 +163,11 @@ def _run_texts(
         yield replace(text, value=_mask_value(text), is_masked=True) if is_masked else text
 
 
+def masked_texts(batch: Sequence[int], rule: Pattern) -> Iterator[RunText]:
+    """Yield the texts of these runs without personal data, newest first."""
+    return _run_texts(batch, rule, frozenset(batch))
+
+
 def _mask_value(text: RunText) -> Any:
     if text.stage == "tool_output" and len(text.value) == MAX_TEXT_CHARS:
         return StreamingMasker().feed(text.value)  # may be cut in the middle of an address

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from django.db import transaction
-from django.db.models import F, Func, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from agents.access import audit
 from agents.models import GuardrailHit, GuardrailPattern, GuardrailVerdict
@@ -32,6 +34,10 @@ class Precision:
     def percent(self) -> int | None:
         return round(100 * self.right / self.judged) if self.judged else None
 
+    @property
+    def wrong(self) -> int:
+        return self.judged - self.right
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitPage:
@@ -39,10 +45,38 @@ class HitPage:
     older: int | None  # last one on this page; older ones follow
 
 
-def list_hits(user: AnyUser, pattern: int | None = None, before: int | None = None) -> HitPage:
-    """Return hits of runs this user can see, newest first."""
-    hits = GuardrailHit.objects.for_user(user).select_related("pattern", "verdict__by")
-    hits = hits.filter(pattern=pattern) if pattern is not None else hits
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitFilter:
+    """Which hits; None or an empty value means all."""
+
+    pattern: GuardrailPattern | None = None
+    stage: str | None = None
+    action: str | None = None
+    verdict: str | None = None
+    days: int | None = None
+
+
+def filter_hits(user: AnyUser, chosen: HitFilter) -> QuerySet[GuardrailHit]:
+    """Return hits of runs this user can see."""
+    hits = GuardrailHit.objects.for_user(user)
+    if chosen.pattern is not None:
+        hits = hits.filter(pattern=chosen.pattern)
+    if chosen.stage:
+        hits = hits.filter(stage=chosen.stage)
+    if chosen.action:
+        hits = hits.filter(action=chosen.action)
+    if chosen.verdict:
+        is_right = VERDICTS.get(chosen.verdict)
+        is_open = Q(verdict__isnull=True)
+        hits = hits.filter(is_open if is_right is None else Q(verdict__is_right=is_right))
+    if chosen.days:
+        hits = hits.filter(at__gte=timezone.now() - timedelta(days=chosen.days))
+    return hits
+
+
+def list_hits(hits: QuerySet[GuardrailHit], before: int | None = None) -> HitPage:
+    """Return a page of these hits, newest first."""
+    hits = hits.select_related("pattern", "verdict__by")
     hits = hits.filter(pk__lt=before) if before is not None else hits
     found = list(hits.order_by("-pk")[: PAGE_SIZE + 1])
     for hit in found:
@@ -88,6 +122,8 @@ def _count_subquery(rows: QuerySet) -> Coalesce:
     return Coalesce(Subquery(alone, output_field=IntegerField()), 0)
 
 
-def precision(pattern: GuardrailPattern) -> Precision:
-    row = with_counts(GuardrailPattern.objects.filter(pk=pattern.pk)).get()
-    return Precision(hits=row.hit_count, judged=row.judged, right=row.right)
+def precision(hits: QuerySet[GuardrailHit]) -> Precision:
+    """Return how many of these hits were judged, and how many of them were right."""
+    judged = GuardrailVerdict.objects.filter(hit__in=hits)
+    right = judged.filter(is_right=True).count()
+    return Precision(hits=hits.count(), judged=judged.count(), right=right)

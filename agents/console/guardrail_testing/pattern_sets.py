@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -40,6 +40,22 @@ class PatternSet:
     title: str | Promise
     about: str | Promise
     patterns: Sequence[PresetPattern]
+
+
+def rows_of(key: str) -> QuerySet[GuardrailPattern]:
+    """Return the rules that were added from a set, even if renamed."""
+    ready = SETS[key].patterns
+    same = Q(pattern__in=[each.pattern for each in ready])
+    return GuardrailPattern.objects.filter(same, kind=GuardrailPattern.Kind.PATTERN)
+
+
+def switch(key: str, *, is_on: bool) -> list[GuardrailPattern]:
+    """Enable or disable the existing rules of a set; return those that changed."""
+    rows = list(rows_of(key).filter(enabled=not is_on))
+    for row in rows:
+        row.enabled = is_on
+        row.save(update_fields=["enabled"])
+    return rows
 
 
 def add(key: str) -> list[GuardrailPattern]:

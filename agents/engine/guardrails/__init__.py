@@ -1,6 +1,14 @@
 """Guardrails: patterns applied to what goes into a run and what comes out of it."""
 
-from .checks import STAGES, GuardrailAction, Guardrails, Inspection, Pattern, try_pattern
+from .checks import (
+    STAGES,
+    GuardrailAction,
+    GuardrailResult,
+    Guardrails,
+    Inspection,
+    Pattern,
+    try_pattern,
+)
 from .confusables import fold
 from .invisible import strip_invisible
 from .model_checks import (
@@ -18,6 +26,7 @@ from .stream_filter import Match, find_matches
 __all__ = [
     "CheckLimitReached",
     "GuardrailAction",
+    "GuardrailResult",
     "Guardrails",
     "Inspection",
     "JUDGED_NOTE",

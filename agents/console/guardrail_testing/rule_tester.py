@@ -1,0 +1,138 @@
+"""Tests a text with all rules at once, as a run would apply them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from agents.catalog.agent_factory import pattern_from
+from agents.engine.guardrails import (
+    STAGES,
+    GuardrailAction,
+    Guardrails,
+    Match,
+    Pattern,
+    Stage,
+    find_matches,
+)
+from agents.models import GuardrailPattern
+from agents.runs.engine_messages import translate
+
+from .tester import BLOCKED_MESSAGES, MAX_SAMPLE_CHARS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleMatch:
+    """A rule that matched, and how often."""
+
+    rule: Pattern
+    count: int
+    is_decisive: bool = False
+
+    @property
+    def tone(self) -> str:
+        tones = {"block": "red", "mask": "amber", "warn": "blue", "allow": "green"}
+        return "" if self.rule.is_observed else tones[self.rule.action]
+
+    @property
+    def action_label(self) -> str:
+        return str(GuardrailPattern.Action(self.rule.action).label)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedText:
+    text: str
+    names: str = ""  # of the rules that match here
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageResult:
+    """What happens to the text at a stage."""
+
+    stage: Stage
+    matches: Sequence[RuleMatch] = ()
+    pieces: Sequence[MarkedText] = ()
+    result: str = ""
+    blocked: str = ""
+
+    @property
+    def label(self) -> str:
+        return str(GuardrailPattern.Stage(self.stage).label)
+
+
+def check_text(text: str, agent: int | None = None) -> list[StageResult]:
+    """Return what the enabled rules, of an agent or of all, make of a text per stage."""
+    patterns = [pattern_from(row) for row in _rules(agent) if not row.is_model_check]
+    sample = text[:MAX_SAMPLE_CHARS]
+    return [_test_stage(sample, stage, patterns) for stage in STAGES]
+
+
+def model_checks(agent: int | None = None) -> list[GuardrailPattern]:
+    """Return the enabled model checks, which are tested on their own pages."""
+    return [row for row in _rules(agent) if row.is_model_check]
+
+
+def _rules(agent: int | None) -> QuerySet[GuardrailPattern]:
+    if agent is not None:
+        return GuardrailPattern.objects.for_agent(agent)
+    return GuardrailPattern.objects.filter(enabled=True)
+
+
+def _test_stage(text: str, stage: Stage, patterns: Sequence[Pattern]) -> StageResult:
+    rules = [pattern for pattern in patterns if pattern.applies_to(stage)]
+    inspected = Guardrails(blocked_patterns=rules).without_length_limits().inspect(text, stage)
+    found = find_matches(text, _as_observed(rules))
+    allowed = [rule for rule in rules if rule.is_exception]
+    found += [match for rule in allowed for match in find_matches(text, _as_warning(rule))]
+    by_rule = [(rule, [m for m in found if _rule_key(m.rule) == rule.id]) for rule in rules]
+    decisive = inspected.result.details.get("id") if inspected.is_blocked else None
+    return StageResult(
+        stage=stage,
+        matches=[
+            RuleMatch(rule=rule, count=len(hits), is_decisive=rule.id == decisive)
+            for rule, hits in by_rule
+            if hits
+        ],
+        pieces=_mark(text, found),
+        result=inspected.text if inspected.text != text and not inspected.is_blocked else "",
+        blocked=_blocked_sentence(stage, inspected.result.reason)
+        if inspected.is_blocked
+        else "",
+    )
+
+
+def _blocked_sentence(stage: Stage, reason: str) -> str:
+    return BLOCKED_MESSAGES[stage]() % {"why": translate(reason)}
+
+
+def _as_observed(rules: Sequence[Pattern]) -> list[Pattern]:
+    """Return the rules with every match reported, and their exceptions as they are."""
+    return [rule if rule.is_exception else _as_warning(rule)[0] for rule in rules]
+
+
+def _as_warning(rule: Pattern) -> list[Pattern]:
+    return [
+        Pattern(
+            pattern=rule.pattern,
+            name=rule.name,
+            stage=rule.stage,
+            action=GuardrailAction.WARN,
+            id=rule.id,
+        )
+    ]
+
+
+def _rule_key(rule: object) -> int | None:
+    return getattr(rule, "id", None)
+
+
+def _mark(text: str, found: Sequence[Match]) -> list[MarkedText]:
+    """Return the text in pieces, each with the rules that match there."""
+    edges = sorted({0, len(text), *(m.start for m in found), *(m.end for m in found)})
+    pieces = []
+    for start, end in zip(edges, edges[1:], strict=False):
+        rules = [m.rule for m in found if m.start < end and m.end > start]
+        names = ", ".join(dict.fromkeys(getattr(rule, "label", "") for rule in rules))
+        pieces.append(MarkedText(text=text[start:end], names=names))
+    return pieces
