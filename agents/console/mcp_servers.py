@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.formats import number_format
@@ -31,7 +32,15 @@ from agents.tools.mcp.config import ServerConfig, read_folders
 from agents.tools.mcp.launch import LaunchRefused, check_launch, launch_warnings, resolve_argv
 from agents.tools.mcp.server_folder import FolderSize
 
-from . import circuit_breakers, figures, sandbox_status, server_import, uptime_strip
+from . import (
+    circuit_breakers,
+    figures,
+    sandbox_status,
+    server_cards,
+    server_gallery_page,
+    server_import,
+    uptime_strip,
+)
 from .mcp_server_form import ServerForm
 from .model_admin import ConsoleAdmin
 
@@ -56,6 +65,7 @@ class McpServerAdmin(ConsoleAdmin):
     form = ServerForm
     list_display = ["name", "transport", "state", "trouble", "tool_count", "enabled"]
     list_filter = ["state", "transport", "enabled"]
+    list_per_page = 200
     search_fields = ["name", "url", "command"]
     readonly_fields = [
         "argv",
@@ -207,6 +217,19 @@ class McpServerAdmin(ConsoleAdmin):
                 {"console": self},
                 name="agents_mcpserver_import",
             ),
+            path(
+                "gallery/",
+                page(server_gallery_page.page),
+                {"console": self},
+                name="agents_mcpserver_gallery",
+            ),
+            path(
+                "gallery/<slug:key>/",
+                page(server_gallery_page.entry_page),
+                {"console": self},
+                name="agents_mcpserver_gallery_entry",
+            ),
+            path("<int:pk>/pause/", page(self.pause_view), name="agents_mcpserver_pause"),
             path("try/", page(self.try_view), name="agents_mcpserver_try"),
             path("<int:pk>/try/", page(self.try_view), name="agents_mcpserver_try"),
             path("switch/<int:pk>/", page(self.switch_view), name="agents_mcpserver_switch"),
@@ -231,6 +254,38 @@ class McpServerAdmin(ConsoleAdmin):
         context["strip"] = uptime_strip.build_strip(server) if server else None
         return super().render_change_form(request, context, *args, **about)
 
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Display the servers as cards."""
+        response = super().changelist_view(request, extra_context)
+        if isinstance(response, TemplateResponse) and response.context_data:
+            listed = response.context_data.get("cl")
+            if listed is not None:
+                cards = server_cards.build_cards(listed.queryset)
+                changeable = {
+                    card.server.pk
+                    for card in cards
+                    if self.has_change_permission(request, card.server)
+                }
+                response.context_data |= {"cards": cards, "changeable": changeable}
+        return response
+
+    @method_decorator(require_POST)
+    def pause_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Pause or resume a server; its tools can't be called meanwhile."""
+        server = get_object_or_404(McpServer, pk=pk)
+        if not self.has_change_permission(request, server):
+            raise PermissionDenied
+        before, server.enabled = server.enabled, request.POST.get("state") == "on"
+        vars(request)["changes"] = {"enabled": [before, server.enabled]}
+        with transaction.atomic():
+            server.save(update_fields=["enabled"])
+            self.log_change(request, server, [{"changed": {"fields": ["enabled"]}}])
+            _disconnect_on_commit(server.name)
+        paused, resumed = _("%(name)s is paused."), _("%(name)s is in use again.")
+        sentence = resumed if server.enabled else paused
+        messages.success(request, sentence % {"name": server.name})
+        return redirect("admin:agents_mcpserver_changelist")
+
     @method_decorator(require_POST)
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Connect once, list the tools, and report the result."""
@@ -241,6 +296,8 @@ class McpServerAdmin(ConsoleAdmin):
         details = {"name": server.name, "state": str(found.health.state)}
         audit.record(request.user, audit.SERVER_TESTED, server, **details)
         self._add_messages(request, found)
+        if request.POST.get("back") == "list":
+            return redirect("admin:agents_mcpserver_changelist")
         return redirect(_change_url(server.pk))
 
     def _add_messages(self, request: HttpRequest, found: mcp_servers.SyncResult) -> None:

@@ -6,7 +6,7 @@ import { isComposing } from "./keys.js";
 const table = document.getElementById("result_list");
 const bar = document.querySelector(".actions[data-bulk]");
 
-if (table) label();
+if (table?.tBodies) label();
 if (bar) {
   document.addEventListener("change", showActions);
   addEventListener("pageshow", showActions);

@@ -1,0 +1,140 @@
+"""Well-known MCP servers, as their documentation describes them (`server_gallery.toml`)."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import get_language
+
+DATA = Path(__file__).with_suffix(".toml")
+PLACEHOLDER = re.compile(r"\$\{([A-Z_]+)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GalleryField:
+    """A value that a person enters: a token, a folder, an address."""
+
+    name: str
+    labels: Mapping[str, str]
+    helps: Mapping[str, str]
+    is_secret: bool = False
+    default: str = ""
+    example: str = ""
+
+    @property
+    def label(self) -> str:
+        return _in_language(self.labels)
+
+    @property
+    def help(self) -> str:
+        return _in_language(self.helps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GalleryServer:
+    """A server to choose from, with placeholders for what a person enters."""
+
+    key: str
+    title: str
+    category: str
+    docs: str
+    effect: str
+    abouts: Mapping[str, str]
+    notes: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""
+    args: tuple[str, ...] = ()
+    folders: str = ""
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    isolation: str = "shared"
+    fields: tuple[GalleryField, ...] = ()
+
+    @property
+    def transport(self) -> str:
+        return "http" if self.url else "stdio"
+
+    @property
+    def about(self) -> str:
+        return _in_language(self.abouts)
+
+    @property
+    def note(self) -> str:
+        return _in_language(self.notes)
+
+    @property
+    def writes(self) -> bool:
+        return self.effect == "writes"
+
+    @property
+    def runs(self) -> str:
+        """What is started or called, for people who want to know before."""
+        return self.url or " ".join([self.command, *self.args])
+
+    def settings(self, values: Mapping[str, str]) -> dict[str, Any]:
+        """Return the server's settings with these values filled in."""
+        return {
+            "transport": self.transport,
+            "url": _fill_in(self.url, values),
+            "command": self.command,
+            "args": [_fill_in(arg, values) for arg in self.args],
+            "folders": _fill_in(self.folders, values),
+            "env": {name: _fill_in(text, values) for name, text in self.env.items()},
+            "headers": {name: _fill_in(text, values) for name, text in self.headers.items()},
+            "isolation": self.isolation,
+        }
+
+
+@cache
+def gallery() -> dict[str, GalleryServer]:
+    """Return the servers by key."""
+    return {entry["key"]: _read_server(entry) for entry in _data()["server"]}
+
+
+def verified_on() -> date:
+    """Return when the entries were last compared with their documentation."""
+    found: date = _data()["verified"]
+    return found
+
+
+@cache
+def _data() -> dict[str, Any]:
+    return tomllib.loads(DATA.read_text(encoding="utf-8"))
+
+
+def _read_server(entry: Mapping[str, Any]) -> GalleryServer:
+    own = {name: entry[name] for name in ("key", "title", "category", "docs", "effect")}
+    more = ("command", "folders", "url", "env", "headers", "isolation")
+    return GalleryServer(
+        **own,
+        **{name: entry[name] for name in more if name in entry},
+        args=tuple(entry.get("args", ())),
+        abouts=entry["about"],
+        notes=entry.get("note", {}),
+        fields=tuple(_read_field(each) for each in entry.get("field", ())),
+    )
+
+
+def _read_field(entry: Mapping[str, Any]) -> GalleryField:
+    return GalleryField(
+        name=entry["name"],
+        labels=entry["label"],
+        helps=entry["help"],
+        is_secret=entry.get("secret", False),
+        default=entry.get("default", ""),
+        example=entry.get("example", ""),
+    )
+
+
+def _fill_in(text: str, values: Mapping[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda found: values.get(found[1], ""), text)
+
+
+def _in_language(texts: Mapping[str, str]) -> str:
+    language = (get_language() or "en").split("-")[0]
+    return texts.get(language) or texts.get("en", "")
