@@ -71,6 +71,9 @@ class AgentForm(forms.ModelForm):
         if "handoffs" in self.fields:
             others = Agent.objects.exclude(pk=self.instance.pk)
             cast(forms.ModelChoiceField, self.fields["handoffs"]).queryset = others
+        for field in self.fields.values():
+            if isinstance(field.widget, forms.CheckboxInput):
+                field.widget.attrs["class"] = "switch"
         if self.instance.pk:
             self.initial["given"] = list(self.instance.links.select_related("tool"))
 

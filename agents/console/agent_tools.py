@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from django import forms
-from django.template.loader import render_to_string
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -15,18 +13,21 @@ from agents.runs.engine_messages import translate
 
 from .tool_settings import effect, load_tool, requires_approval
 
-# From this number on there is a search field.
-MIN_SEARCH_ROWS = 8
-
 
 class ToolRow(forms.ModelForm):
     """One tool: whether the agent has it, and its settings there."""
 
-    is_given = forms.BooleanField(required=False)
+    is_given = forms.BooleanField(
+        required=False, widget=forms.CheckboxInput(attrs={"class": "switch"})
+    )
 
     class Meta:
         model = AgentTool
         fields = [*TOOL_SETTINGS]
+        widgets = {
+            "approval": forms.RadioSelect,
+            "description": forms.Textarea(attrs={"rows": 2}),
+        }
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class ToolRow(forms.ModelForm):
         _label_default(self.fields["approval"], asked.label)
         _label_default(self.fields["effect"], does.label if does else "—")
         self.fields["timeout"].widget.attrs["placeholder"] = self.tool.timeout
+        self.fields["description"].widget.attrs["placeholder"] = self.about
 
     @property
     def is_on(self) -> bool:
@@ -101,11 +103,9 @@ def rows(
 
 
 class ToolTable(forms.Widget):
-    use_fieldset = True
+    """The inputs of all tools; the editor displays them."""
 
-    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
-        context = {"rows": value, "is_many": len(value) >= MIN_SEARCH_ROWS, "name": name}
-        return SafeString(render_to_string("admin/agents/agent/_tools.html", context))
+    use_fieldset = True
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[ToolRow]:
         return rows(data=data)

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 from csp.constants import SELF
-from csp.decorators import csp_replace, csp_update
+from csp.decorators import csp_replace
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -22,13 +22,16 @@ from agents.db import database
 from agents.db import errors as db_errors
 from agents.models import Agent, Run
 from agents.models.runs import DRAFT_TOPIC_PREFIX
+from agents.runs import event_store
 from agents.web.presentation import RunView, trace_url
 from agents.web.sandbox import allow_frames
 
+from .agent_editor import form_values
 from .model_admin import ConsoleAdmin
 
 MAX_LIVE_RUNS = 5
 MAX_QUESTION_CHARS = 20_000
+MAX_TURNS = 20
 
 
 class DraftRunRejected(Exception):
@@ -36,7 +39,7 @@ class DraftRunRejected(Exception):
 
 
 class DraftRunAdmin(ConsoleAdmin):
-    """A pane next to the form in which the edited agent can be tried."""
+    """The chat beside the editor, in which the draft is tried."""
 
     def get_urls(self) -> list[URLPattern]:
         def page(view: Any) -> Any:
@@ -49,11 +52,6 @@ class DraftRunAdmin(ConsoleAdmin):
             path(f"{one}stop/", self.stop_view, name="agents_agent_trial_stop"),
         ]
         return [*own, *super().get_urls()]
-
-    # The pane is a page of its own, with the product's design instead of the admin's.
-    @method_decorator(csp_update({"frame-src": [SELF]}))
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return super().changeform_view(request, *args, **kwargs)
 
     async def try_view(self, request: HttpRequest) -> HttpResponse:
         """Start a run of the submitted form, on the server's event loop."""
@@ -73,15 +71,15 @@ class DraftRunAdmin(ConsoleAdmin):
         """Create the run; problems of the draft are returned by field."""
         agent = self._get_agent(request)
         # Regardless of concurrent changes: the draft is tried as it is.
-        make = super(ConsoleAdmin, self).get_form(request, agent, change=agent is not None)
-        form = make(request.POST, instance=agent)
+        form = form_values.bind(agent, form_values.of_request(request.POST))
         question = clean_question(request.POST.get("question", ""))
         if not form.is_valid() or not question:
             errors = {} if question else {"question": [_("Enter a question.")]}
             return JsonResponse({"errors": form_errors(form) | errors}, status=422)
         try:
             with db_errors.reraise_as(DraftRunRejected):
-                return DraftRunResponse(prepare(form, question, signed_in_user(request)))
+                user, topic = signed_in_user(request), request.POST.get("conversation", "")
+                return DraftRunResponse(prepare(form, question, user, topic))
         except DraftRunRejected as reason:
             return JsonResponse({"errors": {"question": [str(reason)]}}, status=422)
 
@@ -100,8 +98,10 @@ class DraftRunAdmin(ConsoleAdmin):
     @method_decorator([csp_replace({"frame-ancestors": [SELF]}), allow_frames])
     def run_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Display the live run for the pane."""
-        view = RunView(_own_run(request, pk), "trace", viewer=request.user.pk)
-        return render(request, "admin/agents/agent/trial.html", {"view": view})
+        run = _own_run(request, pk)
+        turns = [RunView(one, "chat", viewer=request.user.pk) for one in _turns(run)]
+        context = {"turns": turns, "view": turns[-1]}
+        return render(request, "admin/agents/agent/trial.html", context)
 
     async def stop_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         answer = await self._call_admin_view(self._get_run, request, pk)
@@ -119,7 +119,8 @@ class DraftRunResponse(JsonResponse):
 
     def __init__(self, run: Run) -> None:
         page = reverse("admin:agents_agent_trial", args=[run.pk])
-        super().__init__({"page": page, "trace": trace_url(run.pk)})
+        told = {"page": page, "trace": trace_url(run.pk), "conversation": run.topic}
+        super().__init__(told)
         self.run = run
 
 
@@ -138,20 +139,45 @@ def form_errors(form: Any) -> dict[str, list[str]]:
     return found
 
 
-def prepare(form: Any, question: str, user: User) -> Run:
-    """Create a run that contains the whole draft."""
-    live = Run.objects.live().draft_runs().without_experiments()
-    if live.filter(user=user).count() >= MAX_LIVE_RUNS:
+def prepare(form: Any, question: str, user: User, conversation: str = "") -> Run:
+    """Create a run that contains the whole draft; `conversation` is the topic of others."""
+    if Run.objects.live().draft_runs().filter(user=user).count() >= MAX_LIVE_RUNS:
         sentence = _(
             "You already have %(most)d test runs in progress. Wait for one "
             "to finish, or stop one."
         )
         raise DraftRunRejected(sentence % {"most": MAX_LIVE_RUNS})
+    earlier = _earlier_runs(conversation, user)
+    if any(run.is_live for run in earlier):
+        raise DraftRunRejected(_("Wait until the current test has finished, or stop it."))
     draft, chosen = form.instance, form.cleaned_data
     many = {name: chosen.get(name, ()) for name in agent_spec.related_names()}
-    description = agent_spec.build_spec(draft, chosen["given"], many)
-    topic = f"{DRAFT_TOPIC_PREFIX}{uuid4().hex}"
-    return runs.prepare_draft_run(draft, description, query=question, topic=topic, user=user)
+    return runs.prepare_draft_run(
+        draft,
+        agent_spec.build_spec(draft, chosen["given"], many),
+        query=question,
+        topic=earlier[0].topic if earlier else f"{DRAFT_TOPIC_PREFIX}{uuid4().hex}",
+        user=user,
+        history=_history(earlier, draft.max_history_turns),
+    )
+
+
+def _history(earlier: list[Run], most: int) -> list[Any]:
+    """Return the last exchanges as a model gets them."""
+    recent = earlier[len(earlier) - most :] if most < len(earlier) else earlier
+    return [message for run in recent for message in event_store.transcript(run)]
+
+
+def _earlier_runs(topic: str, user: User) -> list[Run]:
+    """Return the user's own tests in this conversation, the oldest first."""
+    own = Run.objects.draft_runs().filter(user=user, topic=clean_question(topic))
+    return list(own.order_by("pk")) if topic else []
+
+
+def _turns(run: Run) -> list[Run]:
+    """Return the conversation up to this run."""
+    own = Run.objects.draft_runs().filter(user=run.user_id, topic=run.topic, pk__lte=run.pk)
+    return list(own.order_by("-pk")[:MAX_TURNS])[::-1]
 
 
 def _own_run(request: HttpRequest, pk: int) -> Run:

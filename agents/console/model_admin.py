@@ -49,11 +49,7 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
         form = super().get_form(request, obj, change, **options)
         if obj is None or request.method != "POST":
             return form
-        return type(
-            "CarefulForm",
-            (_ConflictCheckForm, form),
-            {"seen": request.POST.get(SEEN_FIELD, "")},
-        )
+        return with_conflict_check(form, request)
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         """Offer groups as checkboxes, because an installation has few."""
@@ -117,10 +113,19 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
     ) -> HttpResponse:
         row = about.get("obj")
         if row is not None and row.pk:
-            context["seen"] = json.dumps(
-                _field_digests(_current_row(row), context["adminform"].form)
-            )
+            context["seen"] = seen_digests(row, context["adminform"].form)
         return super().render_change_form(request, context, *args, **about)
+
+
+def with_conflict_check(form: Any, request: HttpRequest) -> Any:
+    """Return the form class, which rejects what changed since the page was rendered."""
+    seen = {"seen": request.POST.get(SEEN_FIELD, "")}
+    return type("CarefulForm", (_ConflictCheckForm, form), seen)
+
+
+def seen_digests(row: models.Model, form: forms.BaseForm) -> str:
+    """Return digests of what a page displays, which it sends back with the form."""
+    return json.dumps(_field_digests(_current_row(row), form))
 
 
 def _without_prefixes(rows: list[Any], prefixes: tuple[str, ...]) -> list[Any]:

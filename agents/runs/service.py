@@ -165,13 +165,19 @@ def prepare_continuation(origin: Run, *, topic: str, user: User) -> Run:
 
 
 def prepare_draft_run(
-    draft: Agent, description: AgentSpec, *, query: str, topic: str, user: User
+    draft: Agent,
+    description: AgentSpec,
+    *,
+    query: str,
+    topic: str,
+    user: User,
+    history: list[Message] | None = None,
 ) -> Run:
-    """Create a run of an unsaved draft of an agent."""
+    """Create a run of an unsaved draft of an agent; `history` are earlier questions to it."""
     columns: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
     columns |= {
         "overrides": {agent_factory.DRAFT_KEY: description},
-        "history": [],
+        "history": history or [],
         "parameters": {},
     }
     model = planner_factory.model_name(draft)

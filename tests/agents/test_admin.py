@@ -313,7 +313,7 @@ def test_titles_and_counts_have_no_spaces_around_japanese_names(root, agent):
     shown = root.get(f"/admin/agents/agent/{agent.pk}/change/").content.decode()
     listed = root.get("/admin/agents/agent/").content.decode()
 
-    assert f"<h1>{agent.name}</h1>" in shown
+    assert f"<span data-editor-name>{agent.name}</span>" in shown
     assert "選択したエージェントを削除" in listed
     assert "エージェント：1件" in listed
 

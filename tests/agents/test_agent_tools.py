@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from agents.catalog import agent_factory
 from agents.engine.testing import Says
-from agents.models import Agent, AgentTool, AuditEntry, Run, ToolRegistration
+from agents.models import Agent, AgentTool, AuditEntry, McpServer, Run, ToolRegistration
 from tests.agents.forms import agent_form
 from tests.conftest import run_question
 from tests.sampling import one_in
@@ -161,13 +161,14 @@ def test_tool_settings_changed_by_another_user_are_not_overwritten(root, agent):
     assert AgentTool.objects.get(tool__name="search").timeout == 5
 
 
-@pytest.mark.parametrize(("more", "is_there"), [(0, False), (12, True)])
-def test_a_long_tool_list_can_be_searched(root, more, is_there):
-    ToolRegistration.objects.exclude(name="calculator").delete()
-    for number in range(more):
-        ToolRegistration.objects.create(name=f"tool-{number}")
+def test_tools_are_grouped_by_source_and_can_be_searched(root, agent):
+    server = McpServer.objects.create(name="mail", state="failed", last_error="Timed out.")
+    ToolRegistration.objects.create(name="mail__send", source="mcp", server=server)
 
-    html = root.get(reverse("admin:agents_agent_add"), {"start": "assistant"}).content.decode()
+    html = root.get(reverse("admin:agents_agent_change", args=[agent.pk])).content.decode()
+    own, mail = html.split("data-group>")[1:]
 
-    assert ("data-look-for" in html) == is_there
-    assert "arithmetic" in html.lower()  # a tool says what it does
+    assert "data-look-for" in html
+    assert "arithmetic" in own.lower()  # a tool says what it does
+    assert ("Built-in" in own, "mail__send" in own, "mail__send" in mail) == (True, False, True)
+    assert ('data-tone="red"' in mail, "Timed out." in mail) == (True, True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.browser.agent_editor import open_agent
 from tests.browser.conversation import ask, begin, last_run, log_in, tool_step
 from tests.browser.server import NAME, PASSWORD, PROJECT, Server, launch_options
 
@@ -110,10 +111,7 @@ def take_plans(page: Page) -> None:
 
 
 def take_console(page: Page) -> None:
-    page.goto("/admin/agents/agent/")
-    page.locator("#result_list").get_by_role("link", name="helper").click()
-    tools = page.get_by_role("heading", name="Tools", exact=True)
-    tools.evaluate("heading => heading.scrollIntoView()")
+    open_agent(page, "helper", "Tools")
     take(page, "console", "() => {}")
 
 

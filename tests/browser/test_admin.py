@@ -2,6 +2,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.agent_editor import open_agent, publish
 from tests.browser.conversation import ask_and_wait, begin, tool_step
 
 TOOLS, PATTERNS = "/admin/agents/toolregistration/", "/admin/agents/guardrailpattern/"
@@ -71,11 +72,9 @@ def most_steps(page: Page, number: int):
 
 
 def limit_steps(page: Page, number: int) -> None:
-    page.goto("/admin/agents/agent/")
-    page.locator("#result_list").get_by_role("link", name="helper", exact=True).click()
+    open_agent(page, "helper", "Limits")
     page.locator("[name=max_steps]").fill(str(number))
-    page.locator("[name=_save]").click()
-    expect(page.locator(".messagelist .success")).to_be_visible()
+    publish(page)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Setting up an agent, from a template to its versions, by mouse and keyboard."""
+"""The agent editor: from a template to its versions, by mouse and keyboard."""
 
 import re
 from uuid import uuid4
@@ -6,96 +6,153 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
-AGENTS = "/admin/agents/agent/"
+from tests.browser.agent_editor import AGENTS, open_tab, publish
 
 
 def pane(page: Page) -> FrameLocator:
-    return page.frame_locator("#try iframe")
+    return page.frame_locator("[data-test-frame]")
 
 
 def tool(page: Page, name: str):
-    return page.locator(".agent-tools tr").filter(has=page.get_by_label(name, exact=True))
+    return page.locator("[data-tool]").filter(has=page.get_by_label(name, exact=True))
+
+
+def ask_draft(page: Page, question: str) -> None:
+    page.get_by_label("Message the draft").fill(question)
+    page.keyboard.press("Enter")
+
+
+def create(page: Page, starter: str = "assistant") -> str:
+    """Publish an agent from a template; return its name."""
+    page.goto(f"{AGENTS}add/?start={starter}")
+    page.locator("[name=name]").fill(name := f"agent-{uuid4().hex[:8]}")
+    publish(page)
+    return name
 
 
 @pytest.mark.journey
-def test_an_agent_is_created_from_a_template_tested_saved_and_restored(page: Page, watch):
+def test_an_agent_is_created_from_a_template_tested_published_and_restored(page: Page, watch):
     page.goto(AGENTS)
-    page.get_by_role("link", name="Add agent").click()
+    page.get_by_role("link", name="Add agent").first.click()
     page.get_by_role("link", name="Data analyst").click()
     page.locator("[name=name]").fill(name := f"counter-{uuid4().hex[:8]}")
-    tool(page, "calculator").get_by_label("requires approval").select_option("always")
+    open_tab(page, "Tools")
+    tool(page, "calculator").get_by_role("button", name="Settings").click()
+    tool(page, "calculator").get_by_text("always", exact=True).click()
 
-    page.get_by_label("Message:").fill("What is 6 * 7?")
-    page.get_by_role("button", name="Run", exact=True).click()
+    ask_draft(page, "What is 6 * 7?")
     pane(page).get_by_role("button", name="Approve").click()
     expect(pane(page).locator(".answer")).to_contain_text("42")
     expect(pane(page).get_by_role("button", name="Stop")).to_have_count(0)
 
-    page.get_by_role("button", name="Save and continue editing").click()
+    publish(page)
     page.locator("[name=instructions]").fill("Count aloud.")
-    page.get_by_label("Change note").fill("So that one hears it.")
-    page.get_by_role("button", name="Save and continue editing").click()
-    page.get_by_role("link", name="Versions (2)").click()
-    expect(page.locator(".agents-versions tbody tr").first).to_contain_text(
-        "So that one hears it."
-    )
+    expect(page.locator("[data-state]")).to_have_text("Draft · unpublished changes")
+    page.get_by_role("button", name="What would change").click()
+    expect(page.locator(".change ins").first).to_contain_text("Count aloud")
+    page.keyboard.press("Escape")
+    publish(page, "So that one hears it.")
+    open_tab(page, "Versions")
+    expect(page.locator(".versions tbody tr").first).to_contain_text("So that one hears it.")
 
-    page.get_by_role("link", name="Version 2").click()
-    expect(page.locator(".agents-change ins")).to_have_text("Count aloud")
-    page.go_back()
-    page.get_by_role("link", name="Version 1", exact=True).click()
-    page.get_by_role("button", name="Restore this version").click()
-    expect(page.locator(".messagelist .success")).to_have_text("Version 1 is active again.")
-    expect(page.locator(".agents-versions tbody tr")).to_have_count(3)
-
-    page.locator(".breadcrumbs").get_by_role("link", name=name).click()
+    page.locator(".versions").get_by_role("button", name="Restore").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("Version 1 is in the draft")
     expect(page.locator("[name=instructions]")).to_have_value(re.compile("^Answer questions"))
+    page.get_by_role("button", name="Discard").click()
+    expect(page.locator("[name=instructions]")).to_have_value("Count aloud.")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("[name=instructions]")).to_have_value(re.compile("^Answer questions"))
+
+    page.get_by_role("button", name="More").click()
     page.get_by_role("button", name="Duplicate").click()
     expect(page.locator("[name=name]")).to_have_value(f"{name}-copy")
-    asks = tool(page, "calculator").get_by_label("requires approval")
-    expect(asks).to_have_value("always")
 
 
-def test_an_invalid_draft_has_errors_at_its_fields(page: Page, watch):
+@pytest.mark.journey
+def test_typed_instructions_survive_a_closed_tab(page: Page):
+    create(page)
+    address = page.url
+    page.locator("[name=instructions]").press_sequentially("Never lost.")
+    other = page.context.new_page()
+    page.close(run_before_unload=True)  # before the text is saved by the clock
+
+    for _attempt in range(20):  # the request outlives its page
+        other.goto(address)
+        if other.locator("[name=instructions]").input_value():
+            break
+    expect(other.locator("[name=instructions]")).to_have_value("Never lost.")
+    expect(other.locator("[data-state]")).to_have_text("Draft · unpublished changes")
+    expect(other.locator("[data-was-of=instructions]")).to_have_text("was empty")
+    expect(other.get_by_role("tab", name="Prompt")).to_have_attribute("data-changed", "")
+
+
+@pytest.mark.journey
+def test_the_draft_chat_has_several_turns_with_their_steps(page: Page):
+    page.goto(f"{AGENTS}add/?start=assistant")
+    ask_draft(page, "What is 6 * 7?")
+    expect(pane(page).locator(".answer").first).to_contain_text("42")
+    ask_draft(page, "Which product sold best this year?")
+    expect(pane(page).locator(".trial-turn")).to_have_count(2)
+    expect(pane(page).locator(".run").last).to_have_attribute("data-status", "completed")
+    expect(pane(page).locator(".steps").last).to_contain_text("database")
+
+    page.goto(page.get_by_role("link", name="Open trace").get_attribute("href"))
+    expect(page.locator(".asked .tag")).to_have_text("draft test run")
+
+
+def test_errors_open_their_tab_and_are_marked_on_it(page: Page, watch):
     watch.expect("status of 422")
     page.goto(f"{AGENTS}add/?start=assistant")
     page.locator("[name=name]").fill("")
+    open_tab(page, "Tools")
+    tool(page, "search").get_by_role("button", name="Settings").click()
     tool(page, "search").get_by_label("timeout").fill("9999")
-    page.get_by_label("Message:").fill("What is 6 * 7?")
-    page.get_by_role("button", name="Run", exact=True).click()
+    open_tab(page, "Limits")
+    ask_draft(page, "What is 6 * 7?")
 
-    expect(page.locator(".field-name .errorlist")).to_have_text("This field is required.")
-    expect(tool(page, "search").locator(".errorlist")).to_contain_text("600")
+    expect(page.locator("[data-errors-of=name]")).to_have_text("This field is required.")
     expect(page.locator("[name=name]")).to_be_focused()
-    expect(page.locator("#try iframe")).to_be_hidden()
-
-    page.locator("[name=name]").fill("reader")
+    expect(page.get_by_role("tab", name="Tools")).to_have_attribute("data-wrong", "")
+    open_tab(page, "Tools")
+    expect(tool(page, "search").locator(".errorlist li")).to_contain_text("600")
     tool(page, "search").get_by_label("timeout").fill("60")
-    page.get_by_role("button", name="Run", exact=True).click()
-    expect(pane(page).locator(".answer")).to_contain_text("42")
-    expect(page.locator(".errorlist")).to_have_count(0)
+    expect(tool(page, "search").locator(".errorlist li")).to_have_count(0)
 
 
-def test_a_draft_is_tested_with_the_keyboard(page: Page):
-    page.goto(f"{AGENTS}add/?start=assistant")
-    page.get_by_label("calculator", exact=True).focus()
-    page.keyboard.press("Space")
-    expect(page.get_by_label("calculator", exact=True)).not_to_be_checked()
-    page.keyboard.press("Space")
-    page.get_by_label("Message:").focus()
-    page.keyboard.type("What is 6 * 7?")
-    page.keyboard.press("Control+Enter")
+def test_a_draft_that_cannot_be_saved_says_so_and_is_saved_later(page: Page, watch):
+    watch.expect("ERR_FAILED|ERR_INTERNET|Failed to load|drafts/save")
+    create(page)
+    page.route("**/drafts/save/", lambda route: route.abort())
+    page.locator("[name=instructions]").fill("Offline.")
+    expect(page.locator("[data-banner=failed]")).to_be_visible()
 
-    expect(pane(page).locator(".answer")).to_contain_text("42")
-    link = page.get_by_role("link", name="Open trace")
-    page.goto(link.get_attribute("href"))
-    expect(page.locator(".asked .tag")).to_have_text("draft test run")
+    page.unroute("**/drafts/save/")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("[data-banner=failed]")).to_be_hidden()
+    page.reload()
+    expect(page.locator("[name=instructions]")).to_have_value("Offline.")
+
+
+def test_a_model_is_chosen_with_the_keyboard_and_a_schema_is_checked_at_its_position(
+    page: Page,
+):
+    page.goto(f"{AGENTS}add/?start=assistant#model")
+    page.get_by_role("combobox", name="Model", exact=True).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("[name=model]")).to_have_value("demo")
+
+    page.get_by_role("button", name="List of items").click()
+    expect(page.locator("[data-schema-fields]")).to_contain_text("items")
+    page.locator("[name=output_schema]").fill('{"type": }')
+    expect(page.locator("[data-schema-problem]")).to_contain_text("line 1, column 10")
+    page.get_by_role("button", name="Go to the error").click()
+    assert page.locator("[name=output_schema]").evaluate("field => field.selectionStart") == 9
 
 
 def test_a_draft_run_is_stopped_in_its_pane(slow_page: Page):
     slow_page.goto(f"{AGENTS}add/?start=assistant")
-    slow_page.get_by_label("Message:").fill("Which product sold best in each month?")
-    slow_page.get_by_role("button", name="Run", exact=True).click()
+    ask_draft(slow_page, "Which product sold best in each month?")
     pane(slow_page).get_by_role("button", name="Stop").click()
 
     expect(pane(slow_page).locator(".run")).to_have_attribute("data-status", "stopped")
@@ -110,13 +167,13 @@ def test_the_agent_list_fits_a_desktop_screen(visit, server, language):
 
 
 def test_the_agent_pages_work_on_a_phone(phone: Page):
-    for place in ("", "add/", "add/?start=planner", "1/change/", "1/history/"):
+    for place in ("", "add/", "add/?start=planner", "1/change/#tools", "1/history/"):
         phone.goto(AGENTS + place)
         assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390, place
 
     phone.goto(f"{AGENTS}add/?start=assistant")
-    expect(tool(phone, "search").get_by_label("timeout")).to_be_visible()
-    expect(tool(phone, "ask_person").get_by_label("timeout")).to_be_hidden()
-    phone.get_by_label("Message:").fill("What is 6 * 7?")
-    phone.get_by_role("button", name="Run", exact=True).click()
+    phone.get_by_role("button", name="Test", exact=True).click()
+    ask_draft(phone, "What is 6 * 7?")
     expect(pane(phone).locator(".answer")).to_contain_text("42")
+    phone.get_by_role("button", name="Edit", exact=True).click()
+    expect(phone.locator("[name=name]")).to_be_visible()

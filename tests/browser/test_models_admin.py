@@ -4,6 +4,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.agent_editor import open_agent, publish
 from tests.browser.conversation import ask, begin
 from tests.browser.test_accessibility import READERS, faults
 from tests.llm.capability_server import model_with
@@ -62,11 +63,9 @@ def chosen_model(page: Page, label: str) -> Iterator[None]:
 
 
 def choose(page: Page, label: str) -> None:
-    page.goto(AGENTS)
-    page.locator("#result_list").get_by_role("link", name="helper", exact=True).click()
+    open_agent(page, "helper", "Model")
     page.locator("[name=model]").fill(label)
-    page.locator("[name=_save]").click()
-    expect(page.locator(".messagelist .success")).to_be_visible()
+    publish(page)
 
 
 @pytest.mark.journey

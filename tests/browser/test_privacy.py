@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import wire
+from tests.browser.agent_editor import open_agent, publish
 from tests.browser.conftest import serve, use_model
 from tests.browser.conversation import ask_and_wait, begin, html, last_run
 from tests.browser.server import Server
@@ -39,11 +40,11 @@ def masking_agent(tmp_path_factory, prepared_data, model) -> Iterator[Server]:
 
 
 def choose(page: Page, rule: str) -> None:
-    page.goto("/admin/agents/agent/")
-    page.locator("#result_list").get_by_role("link", name="helper", exact=True).click()
-    page.locator(f"[name=personal_data][value={rule}]").check()
-    page.locator("[name=_save]").click()
-    expect(page.locator(".messagelist .success")).to_be_visible()
+    open_agent(page, "helper", "Safety & privacy")
+    choice = page.locator(f"[name=personal_data][value={rule}]")
+    if not choice.is_checked():
+        choice.check()
+        publish(page)
 
 
 def test_the_model_gets_no_personal_data_and_the_user_reads_it(visit, masking_agent, model):

@@ -46,10 +46,17 @@ def previous_texts(edited: EditedAgent) -> dict[str, str]:
     """Return how each changed input was before, as short text."""
     fields = form_values.fields_by_input(edited.form)
     return {
-        name: _short_text(fields[name], edited.published.get(name, []))
+        name: _previous_text(name, fields[name], edited.published.get(name, []))
         for name in edited.changes
         if name in fields
     }
+
+
+def _previous_text(name: str, field: forms.Field, texts: list[str]) -> str:
+    is_switch = isinstance(field.widget, forms.CheckboxInput)
+    if name.startswith(TOOL_PREFIX) and not is_switch and not texts:
+        return _("default")
+    return _short_text(field, texts)
 
 
 def changed_tools(edited: EditedAgent) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
@@ -12,10 +12,11 @@ from django.views.decorators.http import require_GET, require_POST
 from pydantic import BaseModel, Field, ValidationError
 
 from agents.access.requests import signed_in_user
+from agents.catalog import planner_factory
 from agents.models import Agent, AgentDraft
 
 from ..model_admin import ConsoleAdmin
-from . import draft_changes, draft_state, drafts
+from . import draft_changes, draft_state, drafts, effective_prompt, schema_editor
 from .drafts import EditedAgent
 
 MAX_ID = 2**63 - 1
@@ -41,6 +42,8 @@ class DraftAdmin(ConsoleAdmin):
             "changes": self.draft_changes_view,
             "discard": self.draft_discard_view,
             "undo": self.draft_undo_view,
+            "prompt": self.draft_prompt_view,
+            "schema": self.draft_schema_view,
         }
         own = [
             path(
@@ -59,7 +62,7 @@ class DraftAdmin(ConsoleAdmin):
             sent = SavedInputs.model_validate_json(request.body)
         except ValidationError:
             return JsonResponse({"problem": _("The draft couldn't be read.")}, status=400)
-        agent, draft = self._find(request, sent.agent, sent.draft)
+        agent, draft = self.find_rows(request, sent.agent, sent.draft)
         user = signed_in_user(request)
         try:
             row = drafts.save(
@@ -102,17 +105,40 @@ class DraftAdmin(ConsoleAdmin):
         edited = self._open(request, request.POST, writes=True)
         if edited.draft is not None:
             drafts.undo(edited.draft, signed_in_user(request))
+        if request.POST.get("next") == "list":
+            return redirect("admin:agents_agent_changelist")
         return JsonResponse({"isUndone": True})
+
+    @method_decorator(require_GET)
+    def draft_prompt_view(self, request: HttpRequest) -> HttpResponse:
+        """Display what the model gets from the draft."""
+        edited = self._open(request, request.GET)
+        found = effective_prompt.parts(edited.form, signed_in_user(request))
+        name = edited.form.instance.name
+        context = {
+            "parts": found,
+            "tokens": effective_prompt.count_tokens(found),
+            "standard": planner_factory.agent_instructions(Agent(name=name)),
+        }
+        return render(request, "admin/agents/agent/_effective_prompt.html", context)
+
+    @method_decorator(require_POST)
+    def draft_schema_view(self, request: HttpRequest) -> HttpResponse:
+        """Check a JSON Schema as it is typed, and a pasted answer against it."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        sent = [request.POST.get(name, "") for name in ("schema", "sample")]
+        return JsonResponse(schema_editor.check(*sent))
 
     def _state(self, request: HttpRequest, edited: EditedAgent) -> HttpResponse:
         state = draft_state.describe(edited, signed_in_user(request))
         return JsonResponse(state | {"errors": draft_state.errors(edited)})
 
     def _open(self, request: HttpRequest, sent: Any, *, writes: bool = False) -> EditedAgent:
-        pks = [_parse_id(sent.get(name)) for name in ("agent", "draft")]
-        return drafts.open_draft(*self._find(request, *pks, writes=writes))
+        pks = [parse_id(sent.get(name)) for name in ("agent", "draft")]
+        return drafts.open_draft(*self.find_rows(request, *pks, writes=writes))
 
-    def _find(
+    def find_rows(
         self, request: HttpRequest, agent: int | None, draft: int | None, *, writes: bool = True
     ) -> tuple[Agent | None, AgentDraft | None]:
         """Return the rows of these ids; check permission before any lookup."""
@@ -125,7 +151,7 @@ class DraftAdmin(ConsoleAdmin):
         return None, get_object_or_404(rows, pk=draft) if draft else None
 
 
-def _parse_id(text: str | None) -> int | None:
+def parse_id(text: str | None) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or int(text) > MAX_ID:

@@ -129,6 +129,13 @@ def unpublished() -> Iterable[AgentDraft]:
     return [row for row in rows if row.values]
 
 
+def discarded() -> Iterable[AgentDraft]:
+    """Return the discarded drafts of new agents that can be brought back, newest first."""
+    delete_old()
+    rows = AgentDraft.objects.filter(agent=None).select_related("editor")
+    return [row for row in rows if not row.values and row.replaced]
+
+
 def delete_old() -> None:
     """Delete drafts that were discarded long ago."""
     rows = AgentDraft.objects.filter(updated_at__lt=timezone.now() - UNDO_PERIOD)

@@ -50,7 +50,9 @@ class RunConsumer(LiveConsumer):
         masker = Masker() if self.is_masked else None
         # Masked calls can't be approved.
         may_decide = masker is None and run.is_decidable_by(user)
-        live_view = LiveRunView(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
+        # Tests of a draft are displayed like a chat, several on one page.
+        place = "chat" if run.is_draft_run and "chat" in self.query_params else self.place
+        live_view = LiveRunView(run.pk, place, may_decide, user.pk, user.pk in run.rights)
         live_view.masker, self.live_views[run.pk] = masker, live_view
         # The page of a finished run needs no update, unless it was away: then there may be new
         # feedback.

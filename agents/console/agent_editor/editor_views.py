@@ -1,0 +1,175 @@
+"""The page of the editor, and publishing its draft as a version."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from csp.constants import SELF
+from csp.decorators import csp_update
+from django.contrib import messages
+from django.contrib.admin.options import IS_POPUP_VAR
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+
+from agents.access.requests import signed_in_user
+from agents.models import Agent, AgentDraft
+
+from ..agent_form import AgentForm
+from ..agent_templates import AGENT_TEMPLATES, TEMPLATES_BY_KEY
+from ..model_admin import seen_digests, with_conflict_check
+from . import draft_state, drafts, form_values, page
+from .draft_views import DraftAdmin, parse_id
+from .drafts import EditedAgent
+
+REVISION_INPUT, DRAFT_INPUT = "_revision", "_draft"
+
+
+class EditorAdmin(DraftAdmin):
+    """The editor instead of Django's form; submitting it publishes."""
+
+    def add_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        """Ask for a template first."""
+        chosen = {"start", "draft", IS_POPUP_VAR} & request.GET.keys()
+        is_asked = request.method == "GET" and not chosen
+        if not is_asked or not self.has_add_permission(request):
+            return super().add_view(request, *args, **more)
+        drafts.delete_old()
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": _("New agent"),
+            "starters": AGENT_TEMPLATES,
+            "unpublished": drafts.unpublished(),
+        }
+        return TemplateResponse(request, "admin/agents/agent/starters.html", context)
+
+    # The test chat is a page of its own, with the product's run view.
+    @method_decorator(csp_update({"frame-src": [SELF]}))
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: Any = None,
+    ) -> HttpResponse:
+        """Display the draft; a submitted form is published."""
+        may = self.has_view_or_change_permission if object_id else self.has_add_permission
+        if not may(request):
+            raise PermissionDenied
+        agent = self.get_object(request, object_id) if object_id else None
+        if object_id and agent is None:
+            missing: Any = self  # a method that the type stubs lack
+            answer: HttpResponse = missing._get_obj_does_not_exist_redirect(
+                request, self.opts, object_id
+            )
+            return answer
+        if request.method == "POST":
+            return self._publish(request, agent)
+        edited = self._edited(request, agent)
+        return self._render(request, edited, edited.form)
+
+    def _edited(self, request: HttpRequest, agent: Agent | None) -> EditedAgent:
+        """Return the draft that the address names, or a new one from a template."""
+        sent = request.POST.get(DRAFT_INPUT) or request.GET.get("draft")
+        draft = parse_id(sent) if agent is None else None
+        if draft:
+            return drafts.open_draft(*self.find_rows(request, None, draft))
+        edited = drafts.open_draft(agent)
+        template = TEMPLATES_BY_KEY.get(request.GET.get("start", "")) if not agent else None
+        if template is None:
+            return edited
+        values = form_values.of_initial(None, template.initial())
+        return EditedAgent(agent=None, draft=None, published={}, changes=values)
+
+    def _publish(self, request: HttpRequest, agent: Agent | None) -> HttpResponse:
+        """Validate the form and save it as a version; otherwise keep it as the draft."""
+        may = self.has_change_permission if agent else self.has_add_permission
+        if not may(request):
+            raise PermissionDenied
+        edited = self._edited(request, agent)
+        if _is_outdated(request, edited.draft):
+            return self._render(request, edited, edited.form, problem=_outdated(edited.draft))
+        form_class = with_conflict_check(AgentForm, request) if agent else AgentForm
+        values = form_values.of_request(request.POST)
+        note = {"note": request.POST.getlist("note")}
+        with transaction.atomic():
+            form = form_values.bind(agent, values | note, form_class)
+            if form.is_valid():
+                saved = self._save(request, form, is_new=agent is None)
+                drafts.finish(saved, edited.draft)
+                return self._published(request, saved)
+        self._keep(request, edited, values)
+        return self._render(request, edited, form, has_errors=True)
+
+    def _save(self, request: HttpRequest, form: Any, *, is_new: bool) -> Agent:
+        """Save the rows, the version and the audit entry."""
+        saved: Agent = form.save(commit=False)
+        self.save_model(request, saved, form, not is_new)
+        self.save_related(request, form, [], not is_new)
+        message = self.construct_change_message(request, form, [], is_new)
+        (self.log_addition if is_new else self.log_change)(request, saved, message)
+        return saved
+
+    def _published(self, request: HttpRequest, agent: Agent) -> HttpResponse:
+        if IS_POPUP_VAR in request.POST:
+            return self.response_add(request, agent)
+        agent.refresh_from_db(fields=["version"])
+        sentence = _("Published. Version %(number)d of %(name)s is live.")
+        messages.success(request, sentence % {"number": agent.version, "name": agent.name})
+        return redirect("admin:agents_agent_change", agent.pk)
+
+    def _keep(self, request: HttpRequest, edited: EditedAgent, values: Any) -> None:
+        """Save what couldn't be published, as a page without scripts hasn't done it."""
+        known = form_values.differences(edited.form, edited.values, values)
+        if known and (edited.agent or edited.draft):
+            drafts.save(
+                *(edited.agent, edited.draft, signed_in_user(request), known), is_forced=True
+            )
+
+    def _render(
+        self,
+        request: HttpRequest,
+        edited: EditedAgent,
+        form: Any,
+        *,
+        has_errors: bool = False,
+        problem: str = "",
+    ) -> HttpResponse:
+        agent = edited.agent
+        may_change = (
+            self.has_change_permission(request) if agent else self.has_add_permission(request)
+        )
+        context = {
+            **self.admin_site.each_context(request),
+            **page.context(edited, form, request),
+            "opts": self.opts,
+            "title": agent.name if agent else _("New agent"),
+            "original": agent,
+            "add": agent is None,
+            "adminform": SimpleNamespace(form=form),
+            "seen": seen_digests(agent, form) if agent else "",
+            "state": draft_state.describe(edited, signed_in_user(request)),
+            "may_change": may_change,
+            "may_add": self.has_add_permission(request),
+            "may_delete": agent is not None and self.has_delete_permission(request, agent),
+            "has_errors": has_errors,
+            "problem": problem,
+            "is_popup": IS_POPUP_VAR in request.GET or IS_POPUP_VAR in request.POST,
+        }
+        return TemplateResponse(request, "admin/agents/agent/editor.html", context)
+
+
+def _is_outdated(request: HttpRequest, draft: AgentDraft | None) -> bool:
+    """Whether somebody else changed the draft since the page was rendered."""
+    seen = request.POST.get(REVISION_INPUT, "")
+    return bool(draft and seen.isdigit() and int(seen) < draft.revision)
+
+
+def _outdated(draft: AgentDraft | None) -> str:
+    who = draft.editor.get_username() if draft and draft.editor else _("Somebody")
+    sentence = _("%(who)s changed this draft meanwhile. Review it and publish again.")
+    return sentence % {"who": who}

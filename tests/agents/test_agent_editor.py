@@ -1,0 +1,177 @@
+"""The editor's page: publishing, what it displays, and who can change it."""
+
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission
+from django.test import AsyncClient
+from django.urls import reverse
+
+from agents import runs
+from agents.engine.testing import Says
+from agents.models import Agent, AgentDraft, AuditEntry, Run
+from tests.agents.forms import agent_form
+from tests.agents.test_agent_drafts import page, save, signed_in
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "run_executor"),
+]
+
+
+@pytest.fixture
+def root(administrator):
+    return signed_in(administrator)
+
+
+def posted(**changes):
+    return agent_form(name="helper", is_default="on") | changes
+
+
+def test_publishing_makes_a_version_with_a_note_and_ends_the_draft(root, agent):
+    save(root, agent, instructions="Be brief.")
+    told = root.post(
+        page("change", agent.pk), posted(instructions="Be brief.", note="Shorter."), follow=True
+    )
+
+    assert "Published. Version 2 of helper is live." in told.content.decode()
+    assert agent.versions.first().note == "Shorter."
+    assert not AgentDraft.objects.exists()
+    changed = AuditEntry.objects.latest("pk").detail["changes"]
+    assert changed["instructions"] == ["", "Be brief."]
+
+
+def test_what_cannot_be_published_stays_in_the_draft_with_its_errors(root, agent):
+    answer = root.post(page("change", agent.pk), posted(instructions="Mine.", max_steps="99"))
+
+    html = answer.content.decode()
+    assert "Not published. Fix the errors below." in html
+    assert 'data-tab="limits" data-wrong' in html
+    assert AgentDraft.objects.get().values["instructions"] == ["Mine."]
+    assert Agent.objects.get().instructions == ""
+
+
+def test_a_draft_changed_by_somebody_else_is_reviewed_before_it_is_published(
+    root, agent, django_user_model
+):
+    save(root, agent, instructions="Be brief.")
+    mika = django_user_model.objects.create_superuser("mika")
+    save(signed_in(mika), agent, base=1, max_steps="7")
+
+    answer = root.post(
+        page("change", agent.pk), posted(instructions="Be brief.", _revision="1")
+    )
+
+    assert "mika changed this draft meanwhile." in answer.content.decode()
+    assert answer.context["form"]["max_steps"].value() == "7"
+    assert not agent.versions.exists()
+
+
+def test_a_new_agent_is_listed_as_a_draft_until_it_is_published(root):
+    draft = save(root, name="writer", instructions="Write.").json()["draft"]
+    listed = root.get(page("changelist")).content.decode()
+    opened = root.get(page("add"), {"draft": draft})
+    root.post(page("add"), agent_form(_draft=draft, instructions="Write."))
+
+    assert f'?draft={draft}">writer</a>' in listed
+    assert opened.context["form"]["instructions"].value() == "Write."
+    assert Agent.objects.get(name="writer").instructions == "Write."
+    assert not AgentDraft.objects.exists()
+
+
+def test_a_discarded_new_agent_can_be_brought_back_from_the_list(root):
+    draft = save(root, name="writer").json()["draft"]
+    root.post(page("draft_discard"), {"draft": draft})
+    assert ">Discarded</span>" in root.get(page("changelist")).content.decode()
+
+    root.post(page("draft_undo"), {"draft": draft, "next": "list"})
+
+    assert AgentDraft.objects.get().text("name") == "writer"
+
+
+def test_the_page_shows_the_draft_and_users_get_the_published_agent(root, agent):
+    save(root, agent, instructions="Be brief.")
+    shown = root.get(page("change", agent.pk))
+
+    assert shown.context["form"]["instructions"].value() == "Be brief."
+    assert shown.context["state"]["changed"] == {"instructions": "empty"}
+    assert Agent.objects.get().instructions == ""
+
+
+def test_users_with_view_permission_see_every_field_disabled(agent, django_user_model):
+    viewer = django_user_model.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_agent"))
+    client = signed_in(viewer)
+    html = client.get(page("change", agent.pk)).content.decode()
+
+    assert '<fieldset class="all-fields" disabled>' in html
+    assert ("View only" in html, "data-publish-now" in html) == (True, False)
+    assert client.post(page("change", agent.pk), posted()).status_code == 403
+
+
+def test_the_effective_prompt_has_the_defaults_and_what_the_engine_adds(root, agent):
+    save(root, agent, personal_data="hidden", dialect="react")
+    html = root.get(page("draft_prompt"), {"agent": agent.pk}).content.decode()
+
+    assert "You are helper, an assistant" in html
+    assert "Default instructions" in html
+    assert "- calculator:" in html  # in the format of ReAct
+    assert "If the user has custom instructions" in html
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ('{"type": }', {"line": 1, "at": 9}),
+        ('{"type": "nothing"}', {"problem": "nothing"}),
+        ('{"properties": {"price": {"type": "number"}}}', {"fields": "price"}),
+    ],
+)
+def test_a_schema_is_checked_as_it_is_typed(root, schema, told):
+    answer = root.post(page("draft_schema"), {"schema": schema}).json()
+
+    for name, value in told.items():
+        found = answer[name]
+        assert value == found if isinstance(value, int) else value in json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("sample", "fits"), [('{"price": 3}', True), ('{"price": "x"}', False)]
+)
+def test_a_pasted_answer_is_tried_against_the_schema(root, sample, fits):
+    schema = '{"type": "object", "properties": {"price": {"type": "number"}}}'
+    answer = root.post(page("draft_schema"), {"schema": schema, "sample": sample}).json()
+
+    assert answer["fits"] is fits
+
+
+def test_the_models_have_price_window_and_abilities(root, agent):
+    shown = root.get(page("change", agent.pk))
+
+    assert shown.context["models"][-1]["name"] == "demo"
+
+
+async def test_a_test_chat_has_several_turns(administrator, agent, scripted):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(administrator)
+    model = scripted(Says(answer="42"), Says(answer="43"))
+    told = {"conversation": ""}
+    for question in ("6 * 7?", "And one more?"):
+        form = agent_form(question=question, conversation=told["conversation"])
+        told = (await client.post(page("try"), form)).json()
+        run = await Run.objects.aget(pk=told["page"].split("/")[-2])
+        await runs.wait(run)
+
+    html = (await client.get(told["page"])).content.decode()
+    sent = [message["content"] for message in model.requests[-1]["messages"]]
+    assert sent[-3:] == ["6 * 7?", "42", "And one more?"]
+    assert html.count('class="trial-turn"') == 2
+    strange = agent_form(question="?", conversation="chat.1")
+    assert (await client.post(page("try"), strange)).json()["conversation"] != "chat.1"
+
+
+def test_the_trial_frame_is_allowed_on_the_page(root, agent):
+    answer = root.get(reverse("admin:agents_agent_change", args=[agent.pk]))
+
+    assert "frame-src 'self'" in answer.headers["Content-Security-Policy"]
