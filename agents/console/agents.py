@@ -25,6 +25,8 @@ from .draft_runs import DraftRunAdmin
 from .json_field import JsonObjectField
 from .recent_usage import ListedAgent, UsageChangeList
 
+DRAFT_BADGE = '<span class="badge" data-tone="amber">{}</span>'
+
 
 @admin.register(Agent)
 class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
@@ -67,13 +69,14 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
     @admin.display(description=_("version"), ordering="version")
     def last_change(self, agent: ListedAgent) -> SafeString | str:
         """Return the version number, its author and time."""
+        draft = format_html(DRAFT_BADGE, _("Draft")) if agent.has_draft else SafeString("")
         if agent.newest is None:
-            return "—"
+            return draft or "—"
         page = reverse("admin:agents_agent_history", args=[agent.pk])
         who = agent.newest.author.get_username() if agent.newest.author else ""
         about = " · ".join(filter(None, [who, figures.ago(agent.newest.created_at)]))
-        form = '<a href="{}">{}</a> <span class="about">{}</span>'
-        return format_html(form, page, agent.newest.number, about)
+        form = '<a href="{}">{}</a> {}<span class="about">{}</span>'
+        return format_html(form, page, agent.newest.number, draft, about)
 
     @admin.display(description=_("last used"))
     def last_used(self, agent: ListedAgent) -> LazyText:

@@ -9,7 +9,7 @@ from django.db.models import Count, F, Max, Q
 from django.http import HttpRequest
 from django.utils import timezone
 
-from agents.models import Agent, AgentVersion, Run
+from agents.models import Agent, AgentDraft, AgentVersion, Run
 from agents.models.runs import DRAFT_TOPIC_PREFIX
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class AgentFigures(TypedDict):
     has_tools: int
     used: dict[str, Any]
     newest: AgentVersion | None
+    has_draft: bool
 
 
 ListedAgent: TypeAlias = "WithAnnotations[Agent, AgentFigures]"
@@ -43,7 +44,10 @@ def attach_usage(agents: Iterable[ListedAgent]) -> None:
     figures = {row["agent"]: row for row in _usage_rows(pks)}
     newest = AgentVersion.objects.filter(agent__in=pks, number=F("agent__version"))
     versions = {version.agent_id: version for version in newest.select_related("author")}
+    rows = AgentDraft.objects.filter(agent__in=pks).values_list("agent", "values")
+    drafts = {agent for agent, values in rows if values}
     for agent in agents:
+        agent.has_draft = agent.pk in drafts
         agent.used = figures.get(agent.pk, {})
         agent.newest = versions.get(agent.pk)
 

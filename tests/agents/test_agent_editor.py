@@ -80,6 +80,13 @@ def test_a_new_agent_is_listed_as_a_draft_until_it_is_published(root):
     assert not AgentDraft.objects.exists()
 
 
+def test_the_list_marks_agents_with_unpublished_changes(root, agent):
+    save(root, agent, instructions="Be brief.")
+    row = root.get(page("changelist")).content.decode().split('class="field-last_change')[1]
+
+    assert ">Draft</span>" in row.split("</td>")[0]
+
+
 def test_a_discarded_new_agent_can_be_brought_back_from_the_list(root):
     draft = save(root, name="writer").json()["draft"]
     root.post(page("draft_discard"), {"draft": draft})

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
 from tests.browser.agent_editor import AGENTS, open_tab, publish
+from tests.browser.test_accessibility import faults
 
 
 def pane(page: Page) -> FrameLocator:
@@ -148,6 +149,32 @@ def test_a_model_is_chosen_with_the_keyboard_and_a_schema_is_checked_at_its_posi
     expect(page.locator("[data-schema-problem]")).to_contain_text("line 1, column 10")
     page.get_by_role("button", name="Go to the error").click()
     assert page.locator("[name=output_schema]").evaluate("field => field.selectionStart") == 9
+
+
+def test_two_people_keep_what_both_typed(page: Page, watch):
+    watch.expect("status of 409")
+    create(page)
+    other = page.context.new_page()
+    other.goto(page.url)
+    page.locator("[name=instructions]").fill("First.")
+    page.keyboard.press("Control+s")
+    expect(page.locator("[data-saved]")).to_contain_text("Draft saved")
+    other.locator("[name=instructions]").fill("Second.")
+    expect(other.locator("[data-banner=conflict]")).to_contain_text("Instructions")
+
+    other.get_by_role("button", name="Use theirs").click()
+    expect(other.locator("[name=instructions]")).to_have_value("First.")
+    page.reload()
+    page.locator("[name=description]").fill("Writes.")
+    expect(page.locator("[data-change-count]")).to_have_text("2")
+
+
+def test_the_editor_is_accessible(page: Page, watch):
+    watch.expect("inline style|preload assets")  # of axe itself, where a sheet imports one
+    page.goto(f"{AGENTS}1/change/")
+    for tab in ("Prompt", "Model", "Tools", "Safety & privacy"):
+        open_tab(page, tab)
+        assert faults(page) == [], tab
 
 
 def test_a_draft_run_is_stopped_in_its_pane(slow_page: Page):

@@ -17,6 +17,12 @@ export function start(page, form) {
     badge.textContent = input.value || box.dataset.default;
   }
 
+  // A link from a model's page: use it here.
+  const asked = new URLSearchParams(location.search).get("model");
+  if (asked && !input.disabled && input.value !== asked) {
+    input.value = asked;
+    setTimeout(() => input.dispatchEvent(new Event("change", { bubbles: true })));
+  }
   combobox(input, box.querySelector("[role=listbox]"), options, describe);
   input.addEventListener("input", describe);
   describe();
