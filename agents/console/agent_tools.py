@@ -13,6 +13,8 @@ from agents.runs.engine_messages import translate
 
 from .tool_settings import effect, load_tool, requires_approval
 
+DEFAULT_RETRIES = 2  # of the engine's FallbackStrategy
+
 
 class ToolRow(forms.ModelForm):
     """One tool: whether the agent has it, and its settings there."""
@@ -59,6 +61,9 @@ class ToolRow(forms.ModelForm):
         _label_default(self.fields["approval"], asked.label)
         _label_default(self.fields["effect"], does.label if does else "—")
         self.fields["timeout"].widget.attrs["placeholder"] = self.tool.timeout
+        own = self.tool.max_retries
+        retries = DEFAULT_RETRIES if own is None else own
+        self.fields["retries"].widget.attrs["placeholder"] = retries
         self.fields["description"].widget.attrs["placeholder"] = self.about
 
     @property
