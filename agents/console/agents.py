@@ -45,8 +45,11 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Add the drafts of agents that aren't published yet."""
-        mine = {"unpublished": drafts.unpublished(), "discarded": drafts.discarded()}
-        shown = mine if self.has_add_permission(request) else {}
+        new = drafts.of_new_agents() if self.has_add_permission(request) else []
+        shown = {
+            "unpublished": [row for row in new if row.values],
+            "discarded": [row for row in new if not row.values],
+        }
         return super().changelist_view(request, shown | (extra_context or {}))
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:

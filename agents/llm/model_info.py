@@ -62,6 +62,11 @@ def sees_images(model: str) -> bool:
     return bool(_model_entry(model).get("supports_vision"))
 
 
+def calls_tools(model: str) -> bool:
+    """Whether the model can call tools; False for unlisted models."""
+    return bool(_model_entry(model).get("supports_function_calling"))
+
+
 def hears_audio(model: str) -> bool:
     """Whether the model accepts audio; False for unlisted models."""
     return bool(_model_entry(model).get("supports_audio_input"))

@@ -34,8 +34,9 @@ def page(name, *args):
     return reverse(f"admin:agents_agent_{name}", args=args)
 
 
-def save(client, agent=None, draft=None, base=0, force=False, **changes):
+def save(client, agent=None, draft=None, base=0, force=False, tab="", **changes):
     sent = {"agent": agent and agent.pk, "draft": draft, "base": base, "force": force}
+    sent["tab"] = tab
     sent["changes"] = {name: [v] if isinstance(v, str) else v for name, v in changes.items()}
     return client.post(page("draft_save"), json.dumps(sent), content_type="application/json")
 
@@ -90,6 +91,13 @@ def test_the_same_field_edited_by_two_people_is_a_conflict_and_nothing_is_lost(
     assert told["canUndo"]
     root.post(page("draft_undo"), {"agent": agent.pk})
     assert AgentDraft.objects.get().values == {"instructions": ["Be brief."]}
+
+
+def test_a_closing_page_saves_its_last_words_before_it_hears_of_the_first(root):
+    save(root, name="writer", instructions="Never lo", tab="t1")
+    save(root, name="writer", instructions="Never lost.", tab="t1")
+
+    assert AgentDraft.objects.get().text("instructions") == "Never lost."
 
 
 def test_discarding_goes_back_to_the_published_agent_and_can_be_undone(root, agent):

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from agents import runs
 from agents.engine.testing import Says
-from agents.models import Agent, AgentDraft, AuditEntry, Run
+from agents.models import Agent, AgentDraft, AuditEntry, LanguageModel, Run
 from tests.agents.forms import agent_form
 from tests.agents.test_agent_drafts import page, save, signed_in
 
@@ -154,9 +154,16 @@ def test_a_pasted_answer_is_tried_against_the_schema(root, sample, fits):
 
 
 def test_the_models_have_price_window_and_abilities(root, agent):
-    shown = root.get(page("change", agent.pk))
+    LanguageModel.objects.create(
+        label="swift", provider="anthropic", model="anthropic/claude-sonnet-4-5"
+    )
 
-    assert shown.context["models"][-1]["name"] == "demo"
+    swift, *_others, demo = root.get(page("change", agent.pk)).context["models"]
+
+    assert (swift["name"], demo["name"]) == ("swift", "demo")
+    assert "$3 / $15 per million tokens · 200,000 tokens context" in swift["about"]
+    assert swift["abilities"][:2] == ["tools", "images"]
+    assert "API key" in swift["problem"]
 
 
 async def test_a_test_chat_has_several_turns(administrator, agent, scripted):

@@ -62,7 +62,7 @@ def other_editor(draft: AgentDraft | None, user: User) -> str:
     since = timezone.now() - EDITING_PERIOD
     if draft.updated_at < since:
         return ""
-    others = {editor for _revision, editor in draft.marks.values()} - {user.pk, None}
+    others = {editor for _revision, editor, _tab in draft.marks.values()} - {user.pk, None}
     people = User.objects.filter(pk__in=others).order_by("pk")
     return str(get_text_list([display_name(person) for person in people], _("and")))
 

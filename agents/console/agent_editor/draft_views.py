@@ -28,6 +28,7 @@ class SavedInputs(BaseModel):
     agent: int | None = Field(None, ge=1, le=MAX_ID)
     draft: int | None = Field(None, ge=1, le=MAX_ID)
     base: int = 0
+    tab: str = Field("", max_length=64)
     changes: dict[str, list[str]] = {}
     is_forced: bool = Field(False, alias="force")
 
@@ -66,7 +67,10 @@ class DraftAdmin(ConsoleAdmin):
         user = signed_in_user(request)
         try:
             row = drafts.save(
-                *(agent, draft, user, sent.changes), base=sent.base, is_forced=sent.is_forced
+                *(agent, draft, user, sent.changes),
+                base=sent.base,
+                tab=sent.tab,
+                is_forced=sent.is_forced,
             )
         except drafts.DraftConflict as error:
             edited = drafts.open_draft(agent, error.draft)

@@ -21,6 +21,7 @@ from .form_values import Values
 UNDO_PERIOD = timedelta(days=7)
 MAX_VALUE_CHARS = 400_000
 MAX_INPUTS = 5_000
+RECENT_DRAFTS = 20
 
 
 class DraftConflict(Exception):
@@ -73,23 +74,25 @@ def save(
     changes: Values,
     *,
     base: int = 0,
+    tab: str = "",
     is_forced: bool = False,
 ) -> AgentDraft:
     """Add changed inputs to the draft; `base` is the revision that the user has seen.
 
-    Inputs that somebody else changed since then are a conflict, unless `is_forced`. What is
-    overwritten can be brought back.
+    Inputs that were changed elsewhere since then are a conflict, unless `is_forced`. What is
+    overwritten can be brought back. `tab` is the page: it may send the last change before it
+    hears of the one before, when it is closed.
     """
     changes = form_values.normalize(changes)
     _check_size(changes)
-    row = _lock(agent, draft)
-    newer = [name for name in changes if _is_newer(row, name, base)]
+    row = _lock(agent, draft or _draft_of_tab(agent, user, tab))
+    newer = [name for name in changes if _is_newer(row, name, base, tab)]
     clashing = [name for name in newer if row.values.get(name) != changes[name]]
     if clashing and not is_forced:
         raise DraftConflict(row, clashing)
     if clashing:
         row.replaced = row.values
-    return _write(row, {**row.values, **changes}, user, changes)
+    return _write(row, {**row.values, **changes}, user, changes, tab)
 
 
 @transaction.atomic
@@ -123,17 +126,15 @@ def finish(agent: Agent, draft: AgentDraft | None) -> None:
         AgentDraft.objects.filter(pk=draft.pk).delete()
 
 
-def unpublished() -> Iterable[AgentDraft]:
+def unpublished() -> list[AgentDraft]:
     """Return the drafts of agents that aren't published yet, newest first."""
-    rows = AgentDraft.objects.filter(agent=None).select_related("editor")
-    return [row for row in rows if row.values]
+    return [row for row in of_new_agents() if row.values]
 
 
-def discarded() -> Iterable[AgentDraft]:
-    """Return the discarded drafts of new agents that can be brought back, newest first."""
-    delete_old()
+def of_new_agents() -> list[AgentDraft]:
+    """Return drafts without an agent, also discarded ones that can be brought back."""
     rows = AgentDraft.objects.filter(agent=None).select_related("editor")
-    return [row for row in rows if not row.values and row.replaced]
+    return [row for row in rows if row.values or row.replaced]
 
 
 def delete_old() -> None:
@@ -178,16 +179,27 @@ def _lock(agent: Agent | None, draft: AgentDraft | None) -> AgentDraft:
     return rows.get(pk=draft.pk) if draft is not None else AgentDraft()
 
 
-def _is_newer(row: AgentDraft, name: str, base: int) -> bool:
-    revision, _editor = row.marks.get(name, [0, None])
-    return bool(revision > base)
+def _is_newer(row: AgentDraft, name: str, base: int, tab: str) -> bool:
+    revision, _editor, by = row.marks.get(name, [0, None, ""])
+    return bool(revision > base and (by != tab or not tab))
 
 
-def _write(row: AgentDraft, values: Values, user: User, touched: Iterable[str]) -> AgentDraft:
+def _draft_of_tab(agent: Agent | None, user: User, tab: str) -> AgentDraft | None:
+    """Return the draft of a new agent that this page has just created."""
+    if agent is not None or not tab:
+        return None
+    rows = AgentDraft.objects.filter(agent=None, editor=user)[:RECENT_DRAFTS]
+    marked = (row for row in rows if any(by == tab for _at, _by, by in row.marks.values()))
+    return next(marked, None)
+
+
+def _write(
+    row: AgentDraft, values: Values, user: User, touched: Iterable[str], tab: str = ""
+) -> AgentDraft:
     base = form_values.of_agent(row.agent) if row.agent_id else {}
     row.values = {name: texts for name, texts in values.items() if base.get(name) != texts}
     row.revision += 1
-    row.marks |= {name: [row.revision, user.pk] for name in touched}
+    row.marks |= {name: [row.revision, user.pk, tab] for name in touched}
     row.editor = user
     row.save()
     return row

@@ -94,7 +94,8 @@ class EditorAdmin(DraftAdmin):
         if _is_outdated(request, edited.draft):
             return self._render(request, edited, edited.form, problem=_outdated(edited.draft))
         form_class = with_conflict_check(AgentForm, request) if agent else AgentForm
-        values = form_values.of_request(request.POST)
+        absent: Any = dict.fromkeys(edited.published, [])  # the page leaves out empty settings
+        values = absent | form_values.of_request(request.POST)
         note = {"note": request.POST.getlist("note")}
         with transaction.atomic():
             form = form_values.bind(agent, values | note, form_class)

@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 
 from agents.catalog import model_choices, planner_factory
 from agents.catalog.model_choices import ModelChoice
+from agents.llm import model_info
 from agents.models import LanguageModel
 from agents.runs.engine_messages import translate
 
@@ -22,25 +23,19 @@ def list_options() -> list[dict[str, Any]]:
     return [*options, {"name": planner_factory.DEMO, "about": _("Rule-based, needs no key")}]
 
 
-def default_option() -> dict[str, Any]:
-    """Return the model of agents that name none."""
-    found = planner_factory.default_model()
-    about = _describe(model_choices.describe(found.model))
-    return about | {"source": translate(found.source)}
-
-
 def _from_row(row: LanguageModel) -> dict[str, Any]:
     error = planner_factory.configuration_error(row.label)
     problem = {"problem": translate(str(error))} if error else {}
-    return _describe(model_choices.describe(row.label, [row])) | {"model": row.model, **problem}
+    about = _describe(model_choices.describe(row.label, [row]), row.model)
+    return about | {"model": row.model, **problem}
 
 
-def _describe(choice: ModelChoice) -> dict[str, Any]:
+def _describe(choice: ModelChoice, model: str = "") -> dict[str, Any]:
     parts = [choice.provider, _price(choice), _window(choice)]
     return {
         "name": choice.name,
         "about": " · ".join(part for part in parts if part),
-        "abilities": _abilities(choice),
+        "abilities": _abilities(choice, model or choice.name),
     }
 
 
@@ -57,8 +52,9 @@ def _window(choice: ModelChoice) -> str:
     return _("%(count)s tokens context") % {"count": f"{choice.window:,}"}
 
 
-def _abilities(choice: ModelChoice) -> list[str]:
+def _abilities(choice: ModelChoice, model: str) -> list[str]:
     found = {
+        _("tools"): model_info.calls_tools(model),
         _("images"): choice.sees_images,
         _("audio"): choice.hears_audio,
         _("effort"): choice.takes_effort,

@@ -5,6 +5,8 @@ const CHANGE_MS = 120;
 const RETRY_MS = 5000;
 const POLL_MS = 20_000;
 const MAX_KEEPALIVE = 60_000; // browsers refuse more in a request that outlives its page
+// Which page it was: a closing page sends its last change before it hears of the one before.
+const TAB = crypto.randomUUID?.() ?? String(Math.random());
 const SKIPPED = new Set(["csrfmiddlewaretoken", "note", "question"]);
 
 export function start(page, form, first, marks) {
@@ -64,11 +66,11 @@ export function start(page, form, first, marks) {
     }
   }
 
-  function ask(changed, force, more = {}) {
+  function ask(changed, force) {
     const agent = Number(page.dataset.agent) || null;
-    const body = JSON.stringify({ agent, draft, base: revision, changes: changed, force });
+    const body = JSON.stringify({ agent, draft, base: revision, tab: TAB, changes: changed, force });
     const headers = { "Content-Type": "application/json", "X-CSRFToken": form.elements.csrfmiddlewaretoken.value };
-    return { method: "POST", headers, body, ...more };
+    return { method: "POST", headers, body, keepalive: body.length < MAX_KEEPALIVE };
   }
 
   function succeeded(told, changed) {
@@ -111,9 +113,9 @@ export function start(page, form, first, marks) {
   }
 
   function others(told, hasChanged) {
-    if (!told.other) return banner("others", false);
+    if (!told.other && !hasChanged) return;
     const text = banner("others", true);
-    text.textContent = text.dataset.template.replace("{}", told.other);
+    text.textContent = told.other ? text.dataset.template.replace("{}", told.other) : text.dataset.own;
     if (hasChanged) text.parentElement.querySelector("[data-reload]").hidden = false;
   }
 
@@ -128,10 +130,8 @@ export function start(page, form, first, marks) {
     if (isReadOnly || isConflict || isSent) return;
     const changed = changes();
     if (!Object.keys(changed).length) return;
-    const options = ask(changed, false, { keepalive: true });
-    if (options.body.length > MAX_KEEPALIVE) return;
     clearTimeout(timer);
-    fetch(page.dataset.save, options).then(async (answer) => answer.ok && succeeded(await answer.json(), changed), () => {});
+    fetch(page.dataset.save, ask(changed, false)).then(async (answer) => answer.ok && succeeded(await answer.json(), changed), () => {});
   }
 
   async function poll() {

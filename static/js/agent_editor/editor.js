@@ -16,6 +16,11 @@ const page = document.querySelector("[data-editor]");
 const form = document.getElementById("agent_form");
 const state = JSON.parse(document.getElementById("draft-state").textContent);
 
+// An installation can have hundreds of tools, and the server accepts 1,000 inputs.
+form.addEventListener("formdata", ({ formData }) => {
+  for (const [name, value] of [...formData]) if (name.startsWith("tool-") && value === "") formData.delete(name);
+});
+
 const shown = tabs(page);
 const marked = marks(page, form, state, shown);
 const draft = autosave(page, form, state, marked);
