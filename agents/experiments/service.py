@@ -5,7 +5,9 @@ is called when one of its runs has ended and at every periodic check, so an expe
 after a restart, with workers and without.
 """
 
+import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -156,13 +158,26 @@ def writing_tools(spec: AgentSpec) -> list[str]:
 
 async def on_finished(run: Run | None) -> None:
     """Advance the experiment of a finished run or, with None, all that are open."""
-    if run is not None and not run.is_experiment_run:
+    global _checking
+    if run is not None:
+        if run.is_experiment_run:
+            await advance(experiment_of(run))
         return
-    if run is None:
-        for pk in await database.run(_open_experiments):
+    is_busy = _checking is not None and not _checking.done()
+    # A judge can take long to answer, and the next periodic check must not wait for it.
+    if not is_busy and (pks := await database.run(_open_experiments)):
+        _checking = asyncio.create_task(_advance_all(pks))
+
+
+_checking: asyncio.Task[None] | None = None
+
+
+async def _advance_all(pks: Sequence[int]) -> None:
+    for pk in pks:
+        try:
             await advance(pk)
-    else:
-        await advance(experiment_of(run))
+        except Exception:  # the next check tries again
+            logger.exception("Can't advance experiment %s.", pk)
 
 
 def experiment_of(run: Run) -> int:

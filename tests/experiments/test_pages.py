@@ -1,6 +1,7 @@
 """Pages of example sets, examples and experiments."""
 
 import json
+import re
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -308,3 +309,14 @@ async def test_a_run_is_saved_into_the_chosen_set(live_console, scripted, person
 
     saved = await Example.objects.aget()
     assert (saved.example_set_id, len(saved.observations)) == (example_set.pk, 1)
+
+
+def test_a_deleted_set_is_brought_back_with_its_examples(console, example):
+    pk = example.example_set.pk
+    said = console.post(f"{SETS}{pk}/delete/", {"post": "yes"}, follow=True).text
+    assert not Example.objects.exists()
+    undo = re.search(r'action="(/admin/[^"]*undo[^"]*)"', said).group(1)
+
+    console.post(undo)
+
+    assert ExampleSet.objects.get(pk=pk).examples.get().name == "The sum"
