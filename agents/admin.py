@@ -1,3 +1,6 @@
 """Registers the pages of `agents.console` with Django's admin."""
 
-from agents import console  # noqa: F401
+from agents.console import knowledge
+from agents.library import console_pages
+
+knowledge.document_pages.append(console_pages.urls)

@@ -3,12 +3,13 @@
 Users' own collections aren't listed: an administrator can't read them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -20,6 +21,8 @@ from agents.models import Chunk, Collection, Document, EmbeddingIndex
 from .deletion import CascadeDeleteAdmin, DeletionContents
 from .read_only import ReadOnlyAdmin
 
+# Adds the page of a collection's documents, which the library has.
+document_pages: list[Callable[[admin.AdminSite], list[URLPattern]]] = []
 PENDING = [Document.Status.QUEUED, Document.Status.READING, Document.Status.INDEXING]
 OF_INSTALLATION = {"owner": None, "topic": "", "deleted_at": None}
 
@@ -31,6 +34,10 @@ class CollectionAdmin(ReadOnlyAdmin):
     search_fields = ["name", "description"]
     fields = ["name", "description", "is_open", "groups", "created_at", "open_link"]
     change_list_template = "admin/agents/collection/change_list.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        added = [url for make in document_pages for url in make(self.admin_site)]
+        return [*added, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
         found = super().get_queryset(request).filter(**OF_INSTALLATION)
@@ -53,8 +60,14 @@ class CollectionAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("library"))
     def open_link(self, collection: Collection) -> SafeString:
-        url = reverse("library:collection", args=[collection.pk])
-        return format_html('<a href="{}">{}</a>', url, _("Add and manage documents"))
+        url = reverse("admin:agents_collection_documents", args=[collection.pk])
+        return format_html('<a class="button" href="{}">{}</a>', url, _("Add documents"))
+
+
+class CollectionFilter(admin.RelatedFieldListFilter):
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        rows = Collection.objects.filter(**OF_INSTALLATION).order_by("name")
+        return list(rows.values_list("pk", "name"))
 
 
 @admin.register(Document)
@@ -65,7 +78,7 @@ class DocumentAdmin(CascadeDeleteAdmin):
         *("title", "collection", "status", "progress", "pages", "language", "added_at"),
         *("problem", "open_link"),
     ]
-    list_filter = ["status", "language"]
+    list_filter = ["status", ("collection", CollectionFilter), "language"]
     list_select_related = ["collection"]
     search_fields = ["title", "source"]
     fields = [
@@ -75,6 +88,12 @@ class DocumentAdmin(CascadeDeleteAdmin):
     change_list_template = "admin/agents/collection/change_list.html"
     actions = ["read_again"]
     tells_values = True
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Offer the collections to which documents can be added."""
+        rows = Collection.objects.editable_by(request.user).filter(**OF_INSTALLATION)
+        more = {"targets": rows.order_by("name")[:50]}
+        return super().changelist_view(request, more | (extra_context or {}))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         of_installation = Collection.objects.filter(**OF_INSTALLATION)

@@ -3,7 +3,9 @@
 from typing import Any
 
 from django import forms
+from django.contrib import admin
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,7 +20,7 @@ from agents.knowledge.ingestion import MAX_PAGES
 from agents.models import Collection, Document
 from agents.models.collections import MANAGE_PERMISSION
 
-from .. import deletion, events, listing, passages, uploads
+from .. import deletion, events, listing, pages, passages, uploads
 
 MAX_COLLECTIONS = 500  # per user
 DELETED_KEY = "deleted_from_library"  # in the session: what Undo restores
@@ -125,12 +127,25 @@ def render_collection(
         "sitemaps": listing.sitemap_rows(found),
         "deleted": deleted_notice(request),
         "usage": listing.usage(request.user) if row.may_edit else None,
+        "here": pages.collection_url(request, found.pk),
     }
     # htmx doesn't swap error responses, so the status stays 200.
     is_list = request.htmx and request.htmx.target == "documents"
     if is_list:
         return render(request, "library/collection.html#documents", context | more)
+    if pages.is_console(request):
+        context |= admin.site.each_context(request) | {"title": found.name}
+        return render(request, "library/console.html", context | more, status=status)
     return render(request, "library/collection.html", context | more, status=status)
+
+
+@require_GET
+def console_collection(request: UserRequest, pk: int) -> HttpResponse:
+    """Display a collection of the installation inside the console, with the same parts."""
+    if not request.user.has_perm("agents.view_document"):
+        raise PermissionDenied
+    rows = Collection.objects.for_user(request.user).library().filter(owner=None)
+    return render_collection(request, get_object_or_404(rows, pk=pk))
 
 
 @require_POST

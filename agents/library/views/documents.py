@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, HttpResponseBadRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST, require_safe
@@ -17,7 +17,7 @@ from agents.db.sanitize import parse_id, sanitize_text
 from agents.knowledge import ingestion
 from agents.models import Collection, Document
 
-from .. import deletion, events, listing, uploads, viewer
+from .. import deletion, events, listing, pages, uploads, viewer
 from .collections import remember_deleted, render_collection
 
 MAX_FILES = 1_000  # per request, without JavaScript
@@ -53,7 +53,7 @@ def add(request: UserRequest, pk: int) -> HttpResponse:
     except uploads.UploadRejected as reason:
         return render_collection(request, collection, 422, problem=str(reason), web=source)
     events.documents_changed(collection)
-    return redirect("library:collection", collection.pk)
+    return pages.to_collection(request, collection.pk)
 
 
 def _added(request: UserRequest, collection: Collection, added: list[Document]) -> HttpResponse:
@@ -61,7 +61,7 @@ def _added(request: UserRequest, collection: Collection, added: list[Document]) 
         rows = [listing.DocumentRow(document=document, may_edit=True) for document in added]
         return render(request, "library/_document_rows.html", {"rows": rows})
     events.documents_changed(collection)
-    return redirect("library:collection", collection.pk)
+    return pages.to_collection(request, collection.pk)
 
 
 def _rejected(request: UserRequest, collection: Collection, reason: str) -> HttpResponse:
@@ -81,7 +81,7 @@ def delete(request: UserRequest, pk: int) -> HttpResponse:
         count = len(found)
         many = ngettext("%(count)d document", "%(count)d documents", count) % {"count": count}
         remember_deleted(request, removal.pk, found[0].title if count == 1 else many)
-    return redirect("library:collection", pk)
+    return pages.to_collection(request, pk)
 
 
 @require_POST
@@ -111,7 +111,7 @@ def schedule(request: UserRequest, pk: int) -> HttpResponse:
 
 def _row_or_redirect(request: UserRequest, document: Document) -> HttpResponse:
     if not request.htmx:
-        return redirect("library:collection", document.collection_id)
+        return pages.to_collection(request, document.collection_id)
     document.refresh_from_db()
     row = listing.DocumentRow(document=document, may_edit=True)
     return render(request, "library/_document_row.html", {"row": row})

@@ -2,7 +2,7 @@
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, HttpResponseBadRequest
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -10,7 +10,7 @@ from agents.access.requests import UserRequest
 from agents.knowledge import ingestion
 from agents.models import Collection, Sitemap
 
-from .. import events, uploads
+from .. import events, pages, uploads
 
 
 @require_POST
@@ -21,7 +21,7 @@ def schedule(request: UserRequest, pk: int) -> HttpResponse:
     if not interval:
         return HttpResponseBadRequest()
     ingestion.set_schedule(sitemap, interval, request.user)
-    return _changed(sitemap)
+    return _changed(request, sitemap)
 
 
 @require_POST
@@ -29,7 +29,7 @@ def fetch(request: UserRequest, pk: int) -> HttpResponse:
     """Fetch a sitemap now: new pages are added, others are read again if they changed."""
     sitemap = _get_editable(request, pk)
     ingestion.fetch_sitemap(sitemap, request.user)
-    return _changed(sitemap)
+    return _changed(request, sitemap)
 
 
 @require_POST
@@ -37,12 +37,12 @@ def remove(request: UserRequest, pk: int) -> HttpResponse:
     """Forget a sitemap; its pages stay."""
     sitemap = _get_editable(request, pk)
     sitemap.delete()
-    return _changed(sitemap)
+    return _changed(request, sitemap)
 
 
-def _changed(sitemap: Sitemap) -> HttpResponse:
+def _changed(request: UserRequest, sitemap: Sitemap) -> HttpResponse:
     events.documents_changed(sitemap.collection)
-    return redirect("library:collection", sitemap.collection_id)
+    return pages.to_collection(request, sitemap.collection_id)
 
 
 def _get_editable(request: UserRequest, pk: int) -> Sitemap:
