@@ -92,7 +92,8 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
         links = [
             (reverse("admin:agents_agent_change", args=[pk]), agents[pk].name) for pk in agents
         ]
-        return format_html_join(", ", '<a href="{}">{}</a>', links) or "—"
+        names = format_html_join(", ", '<a href="{}">{}</a>', links)
+        return format_html("<span>{}</span>", names) if names else "—"
 
     @admin.display(description=gettext_lazy("tool"))
     def tool(self, row: DatabaseConnection) -> SafeString | str:

@@ -20,7 +20,6 @@ kind?.addEventListener("change", showFields);
 form?.querySelector("#id_tls")?.addEventListener("change", showFields);
 form?.addEventListener("input", onInput);
 form?.addEventListener("change", onInput);
-form?.addEventListener("click", keepOpen);
 document.querySelector("[data-submit-keys]")?.addEventListener("keydown", submitByKeys);
 if (kind) showFields();
 
@@ -44,12 +43,6 @@ function onInput({ target }) {
   if (item) count(list);
 }
 
-// A click on a table's checkbox selects it; it doesn't open its columns.
-function keepOpen(event) {
-  const box = event.target.closest?.("summary > input");
-  if (box) event.stopPropagation();
-}
-
 function columns(item) {
   return [...item.querySelectorAll(".tables-columns input")];
 }
@@ -59,12 +52,12 @@ function setColumns(item, isOn) {
 }
 
 function setTable(item) {
-  item.querySelector("summary input").checked = columns(item).some((box) => box.checked);
+  item.querySelector(".table-box").checked = columns(item).some((box) => box.checked);
 }
 
 function count(list) {
   const items = [...list.querySelectorAll("[data-words]")];
-  const chosen = items.filter((item) => item.querySelector("summary input").checked);
+  const chosen = items.filter((item) => item.querySelector(".table-box").checked);
   write(list.querySelector("[data-count]"), chosen.length, items.length);
   for (const item of items) {
     const boxes = columns(item);
