@@ -22,7 +22,15 @@ from agents.catalog import planner_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.db import data_folder
 from agents.media import ffmpeg
-from agents.models import Agent, Approval, McpServer, Run, ServerProcess, Upkeep
+from agents.models import (
+    Agent,
+    Approval,
+    DatabaseConnection,
+    McpServer,
+    Run,
+    ServerProcess,
+    Upkeep,
+)
 from agents.runs.engine_messages import translate
 from agents.web import health
 
@@ -75,6 +83,7 @@ def all_checks(processes: Processes) -> Iterator[HealthCheck]:
     yield check_models()
     yield check_circuits()
     yield check_mcp_servers(processes)
+    yield check_databases()
     yield check_sandbox()
     yield check_media()
     yield check_retention()
@@ -352,6 +361,17 @@ def check_mcp_servers(processes: Processes = ()) -> HealthCheck:
         counts = ", ".join(f"{name} {count}" for name, count in sorted(running.items()))
         instances = _("Running instances: %(counts)s.") % {"counts": counts}
         now = f"{now} {instances}"
+    return HealthCheck(what=what, now=now, page=page)
+
+
+def check_databases() -> HealthCheck:
+    what, page = _("Databases"), reverse("admin:agents_databaseconnection_changelist")
+    rows = DatabaseConnection.objects.filter(enabled=True)
+    failed = rows.filter(state=DatabaseConnection.State.FAILED)
+    if names := list(failed.values_list("name", flat=True)):
+        now = _("Failing: %(names)s.") % {"names": ", ".join(names)}
+        return HealthCheck(what=what, now=now, advice=_("Test their connections."), page=page)
+    now = _("All healthy.") if rows.exists() else _("None configured.")
     return HealthCheck(what=what, now=now, page=page)
 
 

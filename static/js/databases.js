@@ -52,12 +52,12 @@ function setColumns(item, isOn) {
 }
 
 function setTable(item) {
-  item.querySelector(".table-box").checked = columns(item).some((box) => box.checked);
+  item.querySelector(".table-allow").checked = columns(item).some((box) => box.checked);
 }
 
 function count(list) {
   const items = [...list.querySelectorAll("[data-words]")];
-  const chosen = items.filter((item) => item.querySelector(".table-box").checked);
+  const chosen = items.filter((item) => item.querySelector(".table-allow").checked);
   write(list.querySelector("[data-count]"), chosen.length, items.length);
   for (const item of items) {
     const boxes = columns(item);

@@ -647,23 +647,24 @@ WORDS = """SELECT FROM WHERE orders staff ( ) , ; * ' " -- /* */ [ ] ` . = IN WI
 
 
 @many(500)
-@given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS.split())).map(" ".join)))
-def test_any_text_is_accepted_or_rejected_with_a_message(text):
-    outcome = is_admitted("SELECT " + text)
+@given(
+    st.sampled_from(DatabaseKind),
+    st.one_of(st.text(), st.lists(st.sampled_from(WORDS.split())).map(" ".join)),
+)
+def test_any_text_is_accepted_or_rejected_with_a_message(kind, text):
+    outcome = is_admitted("SELECT " + text, kind)
 
     assert isinstance(outcome, sql_guard.GuardedQuery) or str(outcome).endswith((".", ")."))
 
 
-SCHEMA = Schema(
-    kind=DatabaseKind.SQLITE,
-    tables=tuple(Table(name=name, columns=(Column(name="id"),)) for name in TABLES),
-    database="main",
-)
+def schema_of(kind):
+    tables = tuple(Table(name=name, columns=(Column(name="id"),)) for name in TABLES)
+    return Schema(kind=kind, tables=tables, database="main")
 
 
-def is_admitted(sql):
+def is_admitted(sql, kind=DatabaseKind.SQLITE):
     try:
-        return sql_guard.validate(sql, SCHEMA)
+        return sql_guard.validate(sql, schema_of(kind))
     except sql_guard.QueryRefused as refusal:
         return refusal
 

@@ -6,9 +6,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents import knowledge
+from agents.catalog import tool_factory
 from agents.catalog.agent_factory import search_tools
 from agents.knowledge import scope
-from agents.models import Agent, Collection, CollectionShare, Membership, Run
+from agents.models import (
+    Agent,
+    Collection,
+    CollectionShare,
+    Membership,
+    Run,
+    ToolRegistration,
+)
 from agents.models.collections import MANAGE_PERMISSION
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
@@ -158,3 +166,16 @@ def test_a_run_searches_the_whole_library_only_for_its_managers(django_user_mode
     found = scope.for_run(user.pk, "", None).collections
 
     assert (closed.pk in found) is user.has_perm(MANAGE_PERMISSION)
+
+
+def test_a_search_tool_is_limited_to_its_collections_and_the_files_of_the_chat(person):
+    tea, _coffee = (add_collection(name, is_open=True) for name in ("tea", "coffee"))
+    row = ToolRegistration.objects.create(name="search")
+    row.collections.add(tea)
+    run = Run(user=person, topic="")
+    agent = Agent.objects.create(name="reader")
+
+    tools, announced = search_tools.bind(run, agent, tool_factory.build_tools([row]))
+
+    assert tools[0].search.scope().collections == {tea.pk}
+    assert "coffee" not in announced

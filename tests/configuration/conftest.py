@@ -4,6 +4,7 @@ from django.contrib.auth.models import Group
 from agents.models import (
     Agent,
     AgentTool,
+    DatabaseConnection,
     LanguageModel,
     McpServer,
     Schedule,
@@ -12,7 +13,8 @@ from agents.models import (
 from agents.workflows import versions
 
 KEY, HEADER, VARIABLE = "sk-sentinel-key", "sentinel-header", "sentinel-variable"
-SECRETS = (KEY, HEADER, VARIABLE)
+PASSWORD = "sentinel-password"
+SECRETS = (KEY, HEADER, VARIABLE, PASSWORD)
 TEXT = """\
 name: greeting
 description: Says hello.
@@ -30,6 +32,14 @@ steps:
 def installation(agent, person):
     """One of everything, with a secret wherever possible."""
     group = Group.objects.create(name="Sales")
+    DatabaseConnection.objects.create(
+        name="sales",
+        host="db.example.com",
+        database="shop",
+        username="reader",
+        password=PASSWORD,
+        tables={"orders": ["id", "total"]},
+    )
     LanguageModel.objects.create(
         label="fast", model="openai/gpt-fast", api_key=KEY, options={"num_ctx": 8192}
     )

@@ -20,7 +20,7 @@ from agents.models.secret import (
 SECRET_NOT_IMPORTED = gettext_lazy(
     "Secrets can't be imported from a file. Enter this one in the console."
 )
-EXPORT_NAMES = {"api_key": "has_key"}
+EXPORT_NAMES = {"api_key": "has_key", "password": "has_password"}
 SECRET_PATTERN = re.compile(r"key|token|secret|password|credential|headers|env", re.IGNORECASE)
 
 
