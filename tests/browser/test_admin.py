@@ -37,8 +37,7 @@ def test_an_invalid_pattern_is_rejected_with_the_reason(page: Page):
     page.locator("[name=_save]").click()
 
     expect(page.locator(".field-pattern .errorlist")).to_contain_text("missing )")
-    page.goto(PATTERNS)
-    expect(page.locator("#result_list")).not_to_contain_text("Broken")
+    assert "Broken" not in page.request.get(PATTERNS).text()
 
 
 def test_a_run_at_its_step_limit_offers_to_continue(page: Page):

@@ -53,7 +53,7 @@ def test_chats_agents_pages_and_actions_are_found_by_name(page: Page):
 def test_the_palette_opens_from_the_icon_on_a_phone_in_japanese(visit, server):
     phone = visit(server, locale="ja-JP", **PHONE)
     phone.goto("/admin/")
-    phone.locator("[data-palette]").tap()
+    phone.locator(".console-bar [data-palette]").tap()
     phone.get_by_role("combobox").fill("ﾄﾚｰｽ")
     expect(options(phone).first).to_contain_text("トレース")
     assert faults(phone) == []
@@ -97,7 +97,7 @@ def test_single_keys_can_be_switched_off(page: Page):
 @pytest.mark.parametrize("locale", ["en-US", "ja-JP"])
 def test_every_page_is_reachable_on_a_phone(visit, server, locale):
     phone = visit(server, locale=locale, **PHONE)
-    for start in ("/traces/", "/admin/", "/account/profile/", "/approvals/"):
+    for start in ("/traces/", "/account/profile/", "/approvals/"):
         phone.goto(start)
         phone.locator(".open-menu").tap()
         for there in ("/traces/", "/workflows/", "/approvals/", "/admin/", "/account/profile/"):
@@ -108,9 +108,25 @@ def test_every_page_is_reachable_on_a_phone(visit, server, locale):
 
 
 @pytest.mark.parametrize("locale", ["en-US", "ja-JP"])
+def test_every_page_of_the_console_is_reachable_on_a_phone(visit, server, locale):
+    phone = visit(server, locale=locale, **PHONE)
+    phone.goto("/admin/")
+    phone.locator(".console-bar [popovertarget]").tap()
+    side = phone.locator("#console-side")
+    side.locator("[data-section=people] summary").tap()
+
+    expect(side.locator('[href="/admin/auth/user/"]')).to_be_visible()
+    expect(side.locator("[data-theme-control]")).to_be_visible()
+    expect(side.locator('[href="/account/profile/"]')).to_be_visible()
+    assert faults(phone) == []
+    side.locator(".to-chat").tap()
+    expect(phone.locator("#text")).to_be_visible()
+
+
+@pytest.mark.parametrize("locale", ["en-US", "ja-JP"])
 def test_the_bar_has_one_line_at_1024_pixels(visit, server, locale):
     page = visit(server, locale=locale, viewport={"width": 1024, "height": 768})
-    for start in ("/traces/", "/admin/", "/account/profile/"):
+    for start in ("/traces/", "/account/profile/"):
         page.goto(start)
         box = page.locator(".topbar").bounding_box()
         assert box is not None
