@@ -80,4 +80,4 @@ def enabled_tools() -> QuerySet[ToolRegistration]:
 @compiled_query
 def tool_links(agent: int) -> QuerySet[AgentTool]:
     links = AgentTool.objects.filter(agent=agent, tool__enabled=True)
-    return links.select_related("tool__server", "tool__fallback")
+    return links.select_related("tool__server", "tool__fallback", "tool__connection")
