@@ -105,7 +105,4 @@ def accept_with_sso(request: HttpRequest, token: str) -> HttpResponse:
 
 def _render(request: HttpRequest, status: int, **about: Any) -> HttpResponse:
     about |= {"service": sign_in_service.sso_name()}
-    response = render(request, "people/invitation.html", about, status=status)
-    # The address has the token, which must not reach another site.
-    response["Referrer-Policy"] = "no-referrer"
-    return response
+    return render(request, "people/invitation.html", about, status=status)
