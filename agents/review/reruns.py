@@ -199,7 +199,8 @@ def _topic(*about: Any) -> str:
 
 
 def _check_limit(user: User) -> None:
-    live = Run.objects.live().filter(user=user, origin_step__isnull=False)
+    live = Run.objects.live().without_experiments()
+    live = live.filter(user=user, origin_step__isnull=False)
     if live.count() >= MAX_LIVE_RERUNS:
         raise RerunRejected(
             _(
