@@ -23,6 +23,8 @@ class ModelChoice:
     window: int | None = None
     sees_images: bool = False
     hears_audio: bool = False
+    calls_tools: bool | None = None  # None: unknown
+    follows_schemas: bool | None = None
     takes_effort: bool = False
     max_temperature: float = 0.0  # 0: it accepts none
 
@@ -35,8 +37,8 @@ def list_models(
     user: User | None, among: Sequence[LanguageModel] | None = None
 ) -> list[ModelChoice]:
     """Return the default model and the configured ones that this user can use."""
-    default = planner_factory.default_model().model
     among = planner_factory.model_rows() if among is None else among
+    default = planner_factory.default_model(among).model
     rows = [_from_row(row) for row in planner_factory.usable_rows(user, among)]
     first = [] if default == planner_factory.DEMO else [describe(default, among)]
     return [*first, *(choice for choice in rows if choice.name != default)]
@@ -64,7 +66,15 @@ def _from_row(row: LanguageModel) -> ModelChoice:
         own |= {"input_price": row.input_price, "output_price": row.output_price}
     if row.image_input != LanguageModel.ImageInput.AUTO:
         own["sees_images"] = row.image_input == LanguageModel.ImageInput.YES
-    return replace(choice, **own)
+    told = row.abilities
+    return replace(
+        choice,
+        **own,
+        calls_tools=told.get("tools", choice.calls_tools),
+        follows_schemas=told.get("schema", choice.follows_schemas),
+        hears_audio=told.get("audio", choice.hears_audio),
+        takes_effort=told.get("reasoning", choice.takes_effort),
+    )
 
 
 def _from_name(name: str, model: str, own: Mapping[str, Any] | None = None) -> ModelChoice:
@@ -77,6 +87,8 @@ def _from_name(name: str, model: str, own: Mapping[str, Any] | None = None) -> M
         window=model_info.known_window(model),
         sees_images=model_info.sees_images(model),
         hears_audio=model_info.hears_audio(model),
+        calls_tools=model_info.calls_tools(model),
+        follows_schemas=model_info.follows_schemas(model),
         takes_effort=tuning.takes_effort(model, own),
         max_temperature=tuning.max_temperature(model, own),
     )

@@ -30,6 +30,7 @@ from agents.models import Agent, LanguageModel, Run
 from agents.models.secret import UnreadableSecret
 
 DEMO = "demo"
+CHOSEN = "set in the console"  # the source of a default model
 STREAM_BATCH_SECONDS = 0.06
 MILLION = 1_000_000
 
@@ -135,7 +136,7 @@ def _find_row(name: str, rows: Sequence[LanguageModel]) -> LanguageModel | None:
     if found := next(by_label, None):
         return found
     by_model = next((row for row in rows if row.model == name), None)
-    return None if by_model is None or name == default_model().model else by_model
+    return None if by_model is None or name == discovered_model().model else by_model
 
 
 def _forbidden_pks(user: User | None, rows: Sequence[LanguageModel]) -> set[int]:
@@ -171,7 +172,7 @@ def _name_error(name: str) -> ModelNotConfigured | None:
     """Return what is wrong with a provider's name; a bare one is only checked when called."""
     if "/" not in name or not (sentence := name_problem(name)):
         return None
-    return None if name == default_model().model else ModelNotConfigured(sentence)
+    return None if name == discovered_model().model else ModelNotConfigured(sentence)
 
 
 def _connection_error(row: LanguageModel) -> ModelNotConfigured | None:
@@ -276,7 +277,8 @@ def _senses(setup: ModelSetup) -> set[Sense]:
     sees = model_info.sees_images(name)
     if row and row.image_input != LanguageModel.ImageInput.AUTO:
         sees = row.image_input == LanguageModel.ImageInput.YES
-    senses: dict[Sense, bool] = {"image": sees, "audio": model_info.hears_audio(name)}
+    hears = (row.abilities if row else {}).get("audio", model_info.hears_audio(name))
+    senses: dict[Sense, bool] = {"image": sees, "audio": hears}
     return {sense for sense, has_it in senses.items() if has_it}
 
 
@@ -286,7 +288,9 @@ def _model_parameters(agent: Agent, setup: ModelSetup) -> dict[str, Any]:
     own = setup.row.parameters if setup.row else {}
     most = min(agent.max_output_tokens, own.get("max_tokens", agent.max_output_tokens))
     name = setup.row.model if setup.row else setup.name
-    return tuning.tune(name, {**own, "max_tokens": most}, agent.effort, agent.temperature)
+    reasons = setup.row.abilities.get("reasoning") if setup.row else None
+    wanted = {**own, "max_tokens": most}
+    return tuning.tune(name, wanted, agent.effort, agent.temperature, reasons)
 
 
 _gates: dict[str, RateLimiter] = {}
@@ -315,8 +319,8 @@ def _deadlines() -> Deadlines:
     )
 
 
-def model_name(agent: Agent) -> str:
-    return agent.model or default_model().model
+def model_name(agent: Agent, among: Sequence[LanguageModel] | None = None) -> str:
+    return agent.model or default_model(among).model
 
 
 def build_llm(setup: ModelSetup) -> LLM:
@@ -371,7 +375,7 @@ def _filled_values(values: Any) -> dict[str, Any]:
 def llm_by_name(model: str) -> LLM:
     if model == DEMO:
         return DemoModel(settings.ENVIRONMENT.demo_delay)
-    choice = default_model()
+    choice = discovered_model()
     key, url = (choice.api_key, choice.base_url) if model == choice.model else (None, None)
     return _llm_by_route(model, key, url)
 
@@ -406,7 +410,16 @@ def _price(row: LanguageModel) -> model_info.Price | None:
 _choosing = threading.Lock()
 
 
-def default_model() -> discovery.ModelChoice:
+def default_model(among: Sequence[LanguageModel] | None = None) -> discovery.ModelChoice:
+    """Return the model of agents without one: an administrator's choice, or what was found."""
+    rows = _model_rows() if among is None else among
+    chosen = next((row for row in rows if row.is_default and row.enabled), None)
+    if chosen is None:
+        return discovered_model()
+    return discovery.ModelChoice(model=chosen.label, source=CHOSEN, label=chosen.label)
+
+
+def discovered_model() -> discovery.ModelChoice:
     """Return this installation's model, discovered once."""
     with _choosing:
         return _discover_default()

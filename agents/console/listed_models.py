@@ -13,12 +13,15 @@ from django.utils.translation import ngettext
 from agents.access import audit
 from agents.catalog import planner_factory
 from agents.engine.errors import AgentError
+from agents.llm import model_info
 from agents.llm.model_list import ListedModel, ModelList, ModelsNotListed, list_models
 from agents.llm.parameters import ModelSettings, provider_prefix
 from agents.models import LanguageModel
 from agents.models.types import AnyUser
 from agents.runs.engine_messages import translate
+from agents.web.presentation.formatting import token_size
 
+from . import model_facts
 from .model_tester import audit_details, audit_subject
 
 CACHE_SECONDS = 60.0
@@ -26,9 +29,14 @@ MAX_CACHED = 50
 _cache: dict[bytes, tuple[float, ModelList]] = {}
 
 
-def respond(user: AnyUser, row: LanguageModel) -> JsonResponse:
-    """Ask the row's server for its models, unless it was asked a moment ago."""
+def respond(user: AnyUser, row: LanguageModel, *, is_table: bool = False) -> JsonResponse:
+    """Ask the row's server for its models, unless it was asked a moment ago.
+
+    Where it can't be asked, the price list has the provider's models.
+    """
     settings = planner_factory.model_settings(row)
+    if is_table:
+        return reply(settings.model, *_from_table(settings), is_good=True)
     if (listed := _find_cached(settings)) is None:
         # Recorded first, because the key is sent to the typed URL.
         about = {**audit_details(row), "check": "models"}
@@ -36,18 +44,45 @@ def respond(user: AnyUser, row: LanguageModel) -> JsonResponse:
         try:
             listed = async_to_sync(list_models)(settings)
         except ModelsNotListed as error:
-            return reply([], f"{translate(str(error))} {translate(error.advice)}", is_good=True)
+            known, sentence = _from_table(settings)
+            said = f"{translate(str(error))} {translate(error.advice)}"
+            return reply(settings.model, known, sentence if known else said, is_good=True)
         except AgentError as error:
             sentence = f"{translate(str(error))} {translate(error.advice)}"
-            return reply([], sentence, is_good=False)
+            return reply(settings.model, [], sentence, is_good=False)
         _remember(settings, listed)
-    return reply(listed.models, describe(listed), is_good=True)
+    return reply(settings.model, listed.models, describe(listed), is_good=True)
 
 
-def reply(models: Sequence[ListedModel], sentence: str, *, is_good: bool) -> JsonResponse:
-    listed = [{"name": model.name, "note": model.note} for model in models]
+def _from_table(settings: ModelSettings) -> tuple[list[ListedModel], str]:
+    """Return the provider's models of the price list; a server of one's own isn't in it."""
+    prefix = provider_prefix(settings.model)
+    names = [] if settings.base_url else model_info.chat_models(prefix)
+    if not names:
+        return [], _("Enter the model's name.")
+    count = {"count": len(names)}
+    text = ngettext(
+        "%(count)d model of the price list.", "%(count)d models of the price list.", len(names)
+    )
+    return [ListedModel(name=name) for name in names], text % count
+
+
+def reply(
+    model: str, models: Sequence[ListedModel], sentence: str, *, is_good: bool
+) -> JsonResponse:
+    prefix = provider_prefix(model)
+    listed = [_described(prefix, each) for each in models]
     content: dict[str, Any] = {"models": listed, "sentence": sentence, "isGood": is_good}
     return JsonResponse(content, headers={"Cache-Control": "no-store"})
+
+
+def _described(prefix: str, model: ListedModel) -> dict[str, str]:
+    """Return a model with its window and price, as far as they are known."""
+    facts = model_facts.look_up(f"{prefix}/{model.name}")
+    parts = [model.note, token_size(facts.window) if facts.window else ""]
+    if facts.input_price is not None and facts.output_price is not None:
+        parts.append(f"${facts.input_price:g} / ${facts.output_price:g}")
+    return {"name": model.name, "note": " · ".join(filter(None, parts))}
 
 
 def describe(listed: ModelList) -> str:

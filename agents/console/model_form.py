@@ -6,18 +6,23 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import planner_factory
-from agents.llm import model_list, parameters
+from agents.llm import parameters
 from agents.llm.parameters.addresses import ADDRESS_HAS_PASSWORD, INVALID_ADDRESS
 from agents.llm.providers import PROVIDERS_BY_PREFIX
 from agents.models import LanguageModel
 from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
+from agents.web.presentation.icons import icon
 
 from .json_field import NOT_STORABLE, help_with_example
+from .model_facts import ABILITIES, IMAGES, propose_label
+from .model_providers import CARDS, ProviderCard, card_of, default_card, short_name
 
 Provider = LanguageModel.Provider
 # The first one is added to a name without a prefix.
@@ -29,45 +34,6 @@ PREFIXES: dict[str, tuple[str, ...]] = {
     Provider.BEDROCK: ("bedrock",),
     Provider.OLLAMA: ("ollama", "ollama_chat"),
     Provider.COMPATIBLE: ("openai", "hosted_vllm", "lm_studio", "llamafile", "litellm_proxy"),
-}
-# Shown in the empty fields of each provider.
-EXAMPLES = {
-    Provider.OPENAI: {"model": "gpt-6.1-sol", "base_url": "https://api.openai.com/v1"},
-    Provider.ANTHROPIC: {"model": "claude-sonnet-5", "base_url": model_list.ANTHROPIC_URL},
-    Provider.GEMINI: {"model": "gemini-3.8-flash", "base_url": model_list.GEMINI_URL},
-    Provider.AZURE: {"model": "my-deployment", "base_url": "https://NAME.openai.azure.com"},
-    Provider.BEDROCK: {"model": "anthropic.claude-sonnet-4-5-20250929-v1:0"},
-    Provider.OLLAMA: {"model": "llama3.3", "base_url": "http://localhost:11434"},
-    Provider.COMPATIBLE: {"model": "my-model", "base_url": "http://localhost:8000/v1"},
-    Provider.OTHER: {"model": "mistral/mistral-large-4", "base_url": "https://host/v1"},
-}
-OWN_URL = _("Leave empty to use the provider's own URL. Enter one only for a gateway or proxy.")
-# What the URL of each provider looks like.
-URL_HELP: dict[str, LazyText] = {
-    Provider.OPENAI: OWN_URL,
-    Provider.ANTHROPIC: OWN_URL,
-    Provider.GEMINI: OWN_URL,
-    Provider.AZURE: _("The endpoint of your Azure OpenAI resource, without a path."),
-    Provider.OLLAMA: _(
-        "Where Ollama runs, without a path. With /v1 at the end, its OpenAI-compatible API is "
-        "used instead, which ignores settings such as num_ctx."
-    ),
-    Provider.COMPATIBLE: _(
-        "Usually ends in /v1. vLLM: port 8000, LM Studio: 1234, llama-server: 8080, LiteLLM "
-        "proxy: 4000, OpenRouter: https://openrouter.ai/api/v1."
-    ),
-    Provider.OTHER: _("Leave empty to use the provider's own URL."),
-}
-# Fields that only some providers need; all others are always visible.
-PROVIDER_FIELDS: dict[str, list[Provider]] = {
-    "base_url": [provider for provider in Provider if provider != Provider.BEDROCK],
-    "api_version": [Provider.AZURE],
-    "region": [Provider.BEDROCK],
-    "secrets": [Provider.AZURE, Provider.BEDROCK, Provider.OTHER],
-    "options": [
-        *(Provider.AZURE, Provider.BEDROCK, Provider.OLLAMA),
-        *(Provider.COMPATIBLE, Provider.OTHER),
-    ],
 }
 NEEDS_BASE_URL: set[str] = {Provider.AZURE, Provider.COMPATIBLE}
 TESTED_FIELDS = {
@@ -82,10 +48,6 @@ ROW_PROBLEMS = {INVALID_ADDRESS, ADDRESS_HAS_PASSWORD}
 WRONG_PROVIDER = _("This model is from %(provider)s. Change the provider to match.")
 SECRETS_MISPLACED = _("%(names)s: move this to “Additional secrets”, which are encrypted.")
 KEY_SET = _("Already set. Leave empty to keep it.")
-KEY_NOT_SET = _(
-    "Encrypted and never displayed again. Leave empty to use the provider's key from "
-    "the environment (only with the provider's own URL)."
-)
 SECRETS_SET = _("Already set. Leave empty to keep them, or enter {} to remove them.")
 SECRETS_NOT_SET = _(
     "JSON object with string values, encrypted and never displayed again: "
@@ -100,25 +62,63 @@ REENTER_SECRET = {
 }
 
 
+class SavedKeyInput(forms.PasswordInput):
+    """A key that never comes back: if one is saved, the field says so and can replace it."""
+
+    is_saved = False
+
+    def render(
+        self, name: str, value: Any, attrs: Any = None, renderer: Any = None
+    ) -> SafeString:
+        field = super().render(name, value, attrs, renderer)
+        if not self.is_saved:
+            return field
+        html = (
+            '<details class="saved-key"><summary>{}<span>{}</span> <span class="replace">{}'
+            "</span></summary>{}</details>"
+        )
+        return format_html(html, icon("key"), _("A key is saved"), _("Replace"), field)
+
+
+class AbilityField(forms.TypedChoiceField):
+    """Whether a model can do something: yes, no, or as the price list says."""
+
+    def __init__(self, label: LazyText) -> None:
+        super().__init__(
+            label=label,
+            choices=LanguageModel.ImageInput.choices,
+            coerce=lambda text: {"yes": True, "no": False}.get(text),
+            empty_value=None,
+            required=False,
+        )
+
+
 class LanguageModelForm(forms.ModelForm):
     """Knows common providers, and rejects models that couldn't be called."""
 
     forget_key = forms.BooleanField(label=_("Remove key"), required=False)
+    preset = forms.CharField(required=False, widget=forms.HiddenInput)
+    tested = forms.CharField(required=False, widget=forms.HiddenInput)
+    can_tools = AbilityField(ABILITIES["tools"])
+    can_audio = AbilityField(ABILITIES["audio"])
+    can_schema = AbilityField(ABILITIES["schema"])
+    can_reasoning = AbilityField(ABILITIES["reasoning"])
 
     class Meta:
         widgets = {
+            "provider": forms.HiddenInput,
             "model": forms.TextInput(
                 attrs={
                     "class": "vLargeTextField",
                     "spellcheck": "false",
                     "autocomplete": "off",
-                    "list": "listed-models",
+                    "autocapitalize": "off",
                 }
             ),
             "base_url": forms.TextInput(
                 attrs={"class": "vLargeTextField", "inputmode": "url", "spellcheck": "false"}
             ),
-            "api_key": forms.PasswordInput(
+            "api_key": SavedKeyInput(
                 attrs={"class": "vLargeTextField", "autocomplete": "new-password"}
             ),
             "secrets": WriteOnlyTextarea(
@@ -131,13 +131,8 @@ class LanguageModelForm(forms.ModelForm):
             "output_price": forms.NumberInput(attrs=PRICE_ATTRS),
         }
         help_texts = {
-            "model": _(
-                "The provider's name for the model. For Azure, your deployment name; "
-                "for other LiteLLM providers, provider/model."
-            ),
-            "base_url": _("Leave empty to use the provider's own URL."),
-            "api_version": _("Azure only, e.g. 2024-10-21. Leave empty for the default."),
-            "region": _("Amazon Bedrock only, e.g. eu-central-1."),
+            "api_version": _("E.g. 2024-10-21. Leave empty for the default."),
+            "region": _("E.g. eu-central-1."),
             "options": _(
                 'JSON object, e.g. {"num_ctx": 8192}. Only settings that the provider supports '
                 "are allowed."
@@ -150,35 +145,75 @@ class LanguageModelForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        is_set, has_more = bool(self.instance.api_key), bool(self.instance.secrets)
-        words = {"api_key": KEY_SET if is_set else KEY_NOT_SET}
-        words["secrets"] = SECRETS_SET if has_more else SECRETS_NOT_SET
-        for name in words.keys() & self.fields.keys():
-            self.fields[name].help_text = words[name]
-        if not is_set:
-            self.fields.pop("forget_key", None)
-        for name in PROVIDER_FIELDS.keys() & self.fields.keys():
-            self.fields[name].widget.attrs["data-for"] = " ".join(PROVIDER_FIELDS[name])
+        self.card = self._find_card()
+        self._describe_secrets()
+        self._describe_connection()
+        self._describe_abilities()
         for name in {"options", "parameters"} & self.fields.keys():
             self.fields[name].widget.attrs["rows"] = 4
             self.fields[name].show_hidden_initial = False
             self.fields[name].initial = self.initial[name] = self.initial.get(name) or None
-        if "provider" in self.fields:
-            self.fields["provider"].widget.attrs["data-examples"] = json.dumps(EXAMPLES)
-            helps = {provider: str(text) for provider, text in URL_HELP.items()}
-            self.fields["provider"].widget.attrs["data-url-help"] = json.dumps(helps)
+        if "label" in self.fields and not self.instance.pk:
+            self.fields["label"].required = False  # proposed by the model's name
+
+    def _find_card(self) -> ProviderCard:
+        """Return the provider that was chosen, or the row's."""
+        chosen = self.data.get("preset") or self.initial.get("preset") or ""
+        if chosen in CARDS:
+            return CARDS[chosen]
+        if self.instance.pk:
+            return card_of(self.instance)
+        provider = self.data.get("provider") or self.initial.get("provider") or Provider.OPENAI
+        return default_card(str(provider))
+
+    def _describe_secrets(self) -> None:
+        is_set, has_more = bool(self.instance.api_key), bool(self.instance.secrets)
+        words = {"api_key": KEY_SET if is_set else self.card.key_help}
+        words["secrets"] = SECRETS_SET if has_more else SECRETS_NOT_SET
+        for name in words.keys() & self.fields.keys():
+            self.fields[name].help_text = words[name]
+            if isinstance(self.fields[name].widget, SavedKeyInput):
+                self.fields[name].widget.is_saved = is_set
+        if not is_set:
+            self.fields.pop("forget_key", None)
+
+    def _describe_connection(self) -> None:
+        """Give the fields the examples of the provider."""
+        card = self.card
+        self.initial.setdefault("preset", card.key)
+        if self.instance.pk and not self.is_bound:
+            self.initial["model"] = short_name(self.instance)
+        examples = {"model": card.model, "base_url": card.url}
+        for name in examples.keys() & self.fields.keys():
+            self.fields[name].widget.attrs["placeholder"] = examples[name]
+        if "base_url" in self.fields:
+            self.fields["base_url"].help_text = card.url_help
+        if "model" in self.fields and card.provider == Provider.AZURE:
+            self.fields["model"].label = _("Deployment")
+
+    def _describe_abilities(self) -> None:
+        """Fill in the row's overrides, and what applies without one."""
+        told = self.instance.abilities or {}
+        for name in ABILITIES:
+            field = "image_input" if name == IMAGES else f"can_{name}"
+            if field not in self.fields:
+                continue
+            if name != IMAGES:
+                known = told.get(name)
+                self.initial[field] = "auto" if known is None else "yes" if known else "no"
+            self.fields[field].widget.attrs["data-ability"] = name
 
     def clean_model(self) -> str:
         """Return the name in LiteLLM's format, with its provider prefix."""
         name, provider = self.cleaned_data["model"], self.cleaned_data.get("provider", "")
         prefixes = PREFIXES.get(provider, ())
+        if self.card.provider == provider and self.card.prefix:
+            prefixes = tuple(dict.fromkeys([self.card.prefix, *prefixes]))
         before = name.partition("/")[0]
         if prefixes and before not in prefixes:
-            if (
-                "/" in name
-                and before in PROVIDERS_BY_PREFIX
-                and provider != Provider.COMPATIBLE
-            ):
+            # Servers and gateways have models of many providers.
+            is_own = provider not in {Provider.COMPATIBLE, Provider.OTHER}
+            if "/" in name and before in PROVIDERS_BY_PREFIX and is_own:
                 label = PROVIDERS_BY_PREFIX[before].label
                 raise ValidationError(WRONG_PROVIDER, params={"provider": label})
             name = f"{prefixes[0]}/{name}"
@@ -232,6 +267,9 @@ class LanguageModelForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
+        if not cleaned.get("label") and "label" not in self.errors and "model" in cleaned:
+            cleaned["label"] = propose_label(cleaned["model"])
+        self._keep_abilities(cleaned)
         if cleaned.get("provider") in NEEDS_BASE_URL and cleaned.get("base_url") == "":
             self.add_error("base_url", _("Enter the URL."))
         saved = LanguageModel.objects.filter(pk=self.instance.pk).first()
@@ -242,6 +280,17 @@ class LanguageModelForm(forms.ModelForm):
         if "model" in cleaned:
             self._check_settings(cleaned)
         return cleaned
+
+    def validate_constraints(self) -> None:
+        """Accept a second default model: the former one steps back when this one is saved."""
+
+    def _keep_abilities(self, cleaned: dict[str, Any]) -> None:
+        """Save overrides only, unless a configuration file has the whole column."""
+        if "abilities" in self.fields:
+            cleaned["abilities"] = cleaned.get("abilities") or {}
+            return
+        told = {name: cleaned.get(f"can_{name}") for name in ABILITIES if name != IMAGES}
+        self.instance.abilities = {name: v for name, v in told.items() if v is not None}
 
     def _check_settings(self, cleaned: dict[str, Any]) -> None:
         """Run the checks made before each request, and report problems by field."""

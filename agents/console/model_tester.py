@@ -27,6 +27,8 @@ from agents.models.types import AnyUser
 from agents.runs.engine_messages import translate
 from agents.web.presentation.formatting import cost, duration
 
+from . import model_state
+
 KEY_ADVICE = {CHECK_KEY_ADVICE, error_causes.CHECK_PROXY_KEY}
 TOOL_ADVICE = {
     error_causes.VLLM_FLAGS,
@@ -61,9 +63,13 @@ def respond(
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingHttpResponse(pieces, content_type=NDJSON_TYPE, headers=headers)
     checked, words, results = (
-        ([], "", []) if wrong else async_to_sync(_collect_results)(request.user, row)
+        (None, "", []) if wrong else async_to_sync(_collect_results)(request.user, row)
     )
-    lines = [*wrong, *checked, *map(_result_line, results), *_total_lines(results)]
+    if checked is not None:
+        record = model_state.test_record(checked.error, results)
+        model_state.save_record(row, record)
+    key_lines = [_key_line(checked)] if checked else []
+    lines = [*wrong, *key_lines, *map(_result_line, results), *_total_lines(results)]
     context = {**about, "title": _("Test"), "words": words, "lines": lines}
     return render(request, TEMPLATE, context)
 
@@ -76,12 +82,14 @@ async def _stream_lines(
     if wrong:
         yield _render_lines(wrong, language)
         return
+    failure: AgentError | None = None
     async with aclosing(run_probe(user, row)) as pieces:
         async for piece in pieces:
             if isinstance(piece, str):
                 yield _json_line(said=piece)
                 continue
             if isinstance(piece, KeyCheck):
+                failure = piece.error
                 with translation.override(language):
                     checked = _key_line(piece)
                 yield _render_lines([checked], language)
@@ -93,13 +101,17 @@ async def _stream_lines(
     with translation.override(language):
         whole = _total_lines(results)
     yield _render_lines(whole, language)
+    record = model_state.test_record(failure, results)
+    await sync_to_async(model_state.save_record, thread_sensitive=True)(row, record)
+    # Saved with the model if this very connection is.
+    yield _json_line(tested=model_state.sign(row, record))
 
 
 async def _collect_results(
     user: AnyUser, row: LanguageModel
-) -> tuple[list[ProbeLine], str, list[ProbeResult]]:
+) -> tuple["KeyCheck", str, list[ProbeResult]]:
     pieces = [piece async for piece in run_probe(user, row)]
-    checked = [_key_line(piece) for piece in pieces if isinstance(piece, KeyCheck)]
+    [checked] = [piece for piece in pieces if isinstance(piece, KeyCheck)]
     words = "".join(piece for piece in pieces if isinstance(piece, str))
     return checked, words, [piece for piece in pieces if isinstance(piece, ProbeResult)]
 
@@ -267,6 +279,7 @@ def _format_figures(result: ProbeResult) -> str:
     parts.append(_("Tokens: %(read)d input, %(written)d output.") % tokens)
     price = cost(result.cost) if result.cost is not None else _("unknown")
     parts.append(_("Cost: %(price)s.") % {"price": price})
+    parts.append(_("Streams.") if result.pieces > 1 else _("Doesn't stream: one piece."))
     return " ".join(parts)
 
 

@@ -3,14 +3,18 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from agents.access import audit
@@ -18,71 +22,186 @@ from agents.catalog import planner_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.llm import model_list
 from agents.models import Agent, LanguageModel
-from agents.models.types import AnyUser, LazyText
+from agents.models.types import AnyUser
 from agents.runs.engine_messages import translate
+from agents.web.presentation.formatting import token_size
 
-from . import listed_models, model_tester
+from . import listed_models, model_facts, model_page, model_state, model_tester
 from .json_field import JsonObjectField
 from .model_admin import ConsoleAdmin
 from .model_form import TESTED_FIELDS, LanguageModelForm, Provider
+from .model_providers import CARDS, ProviderCard, card_of, default_card
 
-CONNECTION_FIELDS: list[Any] = [
-    *("provider", "model", "base_url", "api_key", "forget_key"),
-    *("api_version", "region", "secrets", "options"),
-]
+CONNECTION_FIELDS = ("base_url", "api_key", "api_version", "region", "secrets", "options")
+ABILITY_FIELDS = [("can_tools", "image_input", "can_audio"), ("can_schema", "can_reasoning")]
 LIST_NEEDS_PROVIDER = _("Enter the provider before a slash, e.g. mistral/, to see its models.")
 MODEL_STILL_USED = _("%(model)s was deleted, but these agents still use it: %(agents)s.")
+FROM_PRICE_LIST = _(
+    "From the price list. Leave a field empty to use its value, or enter another one."
+)
+TEMPLATES = "admin/agents/languagemodel"
+
+
+class ModelChangeList(ChangeList):
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        model_page.attach_figures(request.user, self.result_list)
 
 
 @admin.register(LanguageModel)
 class LanguageModelAdmin(ConsoleAdmin):
     form = LanguageModelForm
-    list_display = ["label", "model", "provider", "state", "thinks_for", "enabled"]
-    list_editable = ["enabled"]
+    list_display = [
+        *("name", "state", "price", "window", "abilities", "last_week", "used_by"),
+    ]
+    list_display_links = None
     list_filter = ["provider", "enabled"]
     search_fields = ["label", "model", "base_url"]
+    actions = ["enable", "disable"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
-    fieldsets = [
-        (None, {"fields": ["label", "enabled"]}),
-        (_("Connection settings"), {"fields": CONNECTION_FIELDS}),
-        (
-            _("Requests"),
-            {"fields": ["parameters", "context_window", "image_input", "fallbacks"]},
-        ),
-        (_("Pricing"), {"fields": ["input_price", "output_price"]}),
-        (
-            _("Limits"),
-            {"fields": ["concurrency", "requests_per_minute", "tokens_per_minute"]},
-        ),
-        (_("Access"), {"fields": ["groups"]}),
-    ]
+
+    # The list
+
+    @admin.display(description=_("model"), ordering="label")
+    def name(self, row: LanguageModel) -> SafeString:
+        return self._cell("name", row)
 
     @admin.display(description=_("state"))
-    def state(self, row: LanguageModel) -> LazyText:
-        error = planner_factory.configuration_error(row.label)
-        return translate(str(error)) if error else _("healthy")
+    def state(self, row: LanguageModel) -> SafeString:
+        return self._cell("state", row)
 
-    @admin.display(description=_("agents"))
-    def thinks_for(self, row: LanguageModel) -> str:
-        return ", ".join(agents_using(row)) or "—"
+    @admin.display(description=_("price per 1M tokens"))
+    def price(self, row: LanguageModel) -> str:
+        return model_facts.price_text(row)
+
+    @admin.display(description=_("context window"))
+    def window(self, row: LanguageModel) -> str:
+        size = model_facts.window_of(row)
+        return token_size(size) if size else "—"
+
+    @admin.display(description=_("abilities"))
+    def abilities(self, row: LanguageModel) -> SafeString:
+        return self._cell("abilities", row)
+
+    @admin.display(description=_("last 7 days"))
+    def last_week(self, row: LanguageModel) -> SafeString:
+        return self._cell("usage", row)
+
+    @admin.display(description=_("used by"))
+    def used_by(self, row: LanguageModel) -> SafeString:
+        return self._cell("used_by", row)
+
+    def _cell(self, part: str, row: LanguageModel) -> SafeString:
+        return render_to_string(f"{TEMPLATES}/cells.html#{part}", {"row": row})
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return ModelChangeList
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        own = planner_factory.default_model()
+        default = {"model": translate(own.label), "source": translate(own.source)}
+        others = model_page.other_models()
+        about = {"default": default, "others": others, **(extra_context or {})}
+        return super().changelist_view(request, about)
+
+    @admin.action(description=_("Enable"), permissions=["change"])
+    def enable(self, request: HttpRequest, queryset: Any) -> None:
+        self._switch(request, queryset, is_on=True)
+
+    @admin.action(description=_("Disable"), permissions=["change"])
+    def disable(self, request: HttpRequest, queryset: Any) -> None:
+        self._switch(request, queryset, is_on=False)
+
+    def _switch(self, request: HttpRequest, queryset: Any, *, is_on: bool) -> None:
+        changed = list(queryset.exclude(enabled=is_on))
+        for row in changed:
+            row.enabled = is_on
+            row.save(update_fields=["enabled"])
+            self.keep(request, audit.CHANGED, row, {"enabled": [not is_on, is_on]})
+        text = (
+            ngettext("%(count)d model enabled.", "%(count)d models enabled.", len(changed))
+            if is_on
+            else ngettext(
+                "%(count)d model disabled.", "%(count)d models disabled.", len(changed)
+            )
+        )
+        messages.success(request, text % {"count": len(changed)})
+
+    # The form
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         """Make the label read-only, because agents refer to it."""
         return ["label"] if obj else []
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """Offer to forget the key only if there is one."""
+        """Return the fields that the provider needs first, and all others folded."""
+        card = self._card(request, obj)
+        needed = [name for name in card.fields if name in CONNECTION_FIELDS]
         if obj is not None and obj.api_key:
-            return self.fieldsets
-        names = [name for name in CONNECTION_FIELDS if name != "forget_key"]
-        about, (title, _fields), *rest = self.fieldsets
-        return [about, (title, {"fields": names}), *rest]
+            needed.append("forget_key")
+        rest = [name for name in CONNECTION_FIELDS if name not in needed]
+        hidden = ("provider", "preset", "tested")
+        names = {"fields": ["model", ("label", "is_default"), "enabled"]}
+        facts = {
+            "fields": ["context_window", ("input_price", "output_price"), *ABILITY_FIELDS],
+            "description": FROM_PRICE_LIST,
+        }
+        requests = {"fields": [*rest, "parameters", "fallbacks"], "classes": ["collapse"]}
+        limits = ["concurrency", "requests_per_minute", "tokens_per_minute"]
+        return [
+            (_("Connection"), {"fields": [hidden, *needed]}),
+            (_("Model"), names),
+            (_("Price, window and abilities"), facts),
+            (_("Advanced settings"), requests),
+            (_("Rate limits"), {"fields": [tuple(limits)], "classes": ["collapse"]}),
+            (_("Access"), {"fields": ["groups"], "classes": ["collapse"]}),
+        ]
+
+    def _card(self, request: HttpRequest, obj: Any = None) -> ProviderCard:
+        if obj is not None:
+            return card_of(obj)
+        sent = request.POST if request.method == "POST" else request.GET
+        chosen = sent.get("preset") or request.GET.get("provider") or sent.get("provider") or ""
+        return CARDS.get(chosen) or default_card(chosen)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        card = self._card(request)
+        return {"provider": card.provider, "preset": card.key}
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Ask for the provider first."""
+        is_chosen = request.method == "POST" or request.GET.get("provider") in CARDS
+        if is_chosen or not self.has_add_permission(request):
+            return super().add_view(request, form_url, extra_context)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": _("Connect a model"),
+            "popular": [card for card in CARDS.values() if card.is_popular],
+            "more": [card for card in CARDS.values() if not card.is_popular],
+        }
+        return render(request, f"{TEMPLATES}/providers.html", context)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        if record := model_state.read_signed(obj, form.cleaned_data.get("tested", "")):
+            obj.last_test = record
         super().save_model(request, obj, form, change)
         CIRCUITS.close(f"model:{obj.label}")  # earlier failures no longer apply
         if obj.enabled and (error := planner_factory.configuration_error(obj.label)):
             messages.warning(request, translate(str(error)))
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: Any = None
+    ) -> HttpResponse:
+        """Offer to use a new model in an agent."""
+        if "_addanother" in request.POST or "_popup" in request.POST:
+            return super().response_add(request, obj, post_url_continue)
+        words = _("%(model)s is connected.") % {"model": obj.label}
+        messages.success(request, words)
+        return redirect(f"{reverse('admin:agents_languagemodel_change', args=[obj.pk])}?new=1")
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self._warn_agents(request, [obj])
@@ -98,18 +217,16 @@ class LanguageModelAdmin(ConsoleAdmin):
                 named = {"model": row.label, "agents": ", ".join(names)}
                 messages.warning(request, MODEL_STILL_USED % named)
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        own = planner_factory.default_model()
-        default = {"model": translate(own.label), "source": translate(own.source)}
-        about = {"default": default, **(extra_context or {})}
-        return super().changelist_view(request, about)
-
     # Testing
 
     def get_urls(self) -> list[URLPattern]:
         test = self.admin_site.admin_view(self.test_view)
         listed = self.admin_site.admin_view(self.list_view)
+        facts = self.admin_site.admin_view(self.facts_view)
+        use = self.admin_site.admin_view(self.use_view)
         own = [
+            path("facts/", facts, name="agents_languagemodel_facts"),
+            path("<int:pk>/use/", use, name="agents_languagemodel_use"),
             path("models/", listed, name="agents_languagemodel_models_new"),
             path("<int:pk>/models/", listed, name="agents_languagemodel_models"),
             path("test/", test, name="agents_languagemodel_test_new"),
@@ -125,6 +242,11 @@ class LanguageModelAdmin(ConsoleAdmin):
         for name in ("test", "models"):
             address = reverse(f"admin:agents_languagemodel_{name}{suffix}", args=keys)
             context[f"{name}_url"] = address
+        context["card"] = self._card(request, row)
+        context["facts_url"] = reverse("admin:agents_languagemodel_facts")
+        if row:
+            context |= model_page.page_context(request.user, row)
+            context["is_new"] = "new" in request.GET
         return super().render_change_form(request, context, *args, **about)
 
     @method_decorator(require_POST)
@@ -146,9 +268,13 @@ class LanguageModelAdmin(ConsoleAdmin):
     def list_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
         """Return the models that the server described by the form offers."""
         typed = request.POST.copy()
+        is_table = typed.get("table") == "1"
         # Only the provider matters here; for any other one it is in the name.
         prefix, _slash, name = typed.get("model", "").strip().partition("/")
-        is_other = typed.get("provider") == Provider.OTHER
+        card = CARDS.get(typed.get("preset", ""))
+        if card and card.prefix:
+            prefix, name = prefix or model_list.ANY_MODEL, name
+        is_other = typed.get("provider") == Provider.OTHER and not (card and card.prefix)
         if is_other:
             typed["model"] = f"{prefix}/{name or model_list.ANY_MODEL}"
         elif not prefix:
@@ -162,8 +288,40 @@ class LanguageModelAdmin(ConsoleAdmin):
         if is_other and "model" in form.errors:
             wrong.append(str(LIST_NEEDS_PROVIDER))
         if wrong:
-            return listed_models.reply([], " ".join(wrong), is_good=False)
-        return listed_models.respond(request.user, form.instance)
+            return listed_models.reply("", [], " ".join(wrong), is_good=False)
+        return listed_models.respond(request.user, form.instance, is_table=is_table)
+
+    def facts_view(self, request: HttpRequest) -> HttpResponse:
+        """Return what the price list says about a model, and a label for it."""
+        if not (self.has_add_permission(request) or self.has_change_permission(request)):
+            raise PermissionDenied
+        card = CARDS.get(request.GET.get("provider", ""), CARDS["other"])
+        name = request.GET.get("model", "").strip()[:200]
+        is_whole = not card.prefix or name.startswith(f"{card.prefix}/")
+        model = name if is_whole else f"{card.prefix}/{name}"
+        facts = model_facts.look_up(model)
+        label = model_facts.propose_label(model) if name else ""
+        return JsonResponse(facts.to_json(label), headers={"Cache-Control": "no-store"})
+
+    @method_decorator(require_POST)
+    def use_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Switch an agent to this model, or make it the default."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        row = get_object_or_404(LanguageModel, pk=pk)
+        if "default" in request.POST:
+            model_page.make_default(request.user, row)
+            messages.success(request, _("%(model)s is the default.") % {"model": row.label})
+        elif not request.user.has_perm("agents.change_agent"):
+            raise PermissionDenied
+        elif agent := Agent.objects.filter(pk=_number(request.POST.get("agent"))).first():
+            model_page.use_in_agent(request.user, row, agent)
+            facts = {"agent": agent.name, "model": row.label}
+            messages.success(request, _("%(agent)s now uses %(model)s.") % facts)
+        else:
+            messages.warning(request, _("This agent no longer exists."))
+        change = reverse("admin:agents_languagemodel_change", args=[pk])
+        return redirect(f"{change}#use")
 
     def _typed_form(
         self, request: HttpRequest, typed: Any, pk: int | None
@@ -177,6 +335,10 @@ class LanguageModelAdmin(ConsoleAdmin):
         with transaction.atomic():
             form.is_valid()  # a missing label doesn't matter yet
         return row, form
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
 def _record_test(

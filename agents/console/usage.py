@@ -82,7 +82,7 @@ def _recent_calls() -> QuerySet[AgentStep]:
     """Return recent calls, without those replayed from another run."""
     since = timezone.now() - RECENT_PERIOD
     calls = AgentStep.objects.order_by().filter(
-        run__gte=_oldest_run_id(since),
+        run__gte=oldest_run_id(since),
         kind=AgentStep.Kind.TOOL,
         status__in=CALL_STATUSES,
         started_at__gte=since,
@@ -91,7 +91,7 @@ def _recent_calls() -> QuerySet[AgentStep]:
     return calls.exclude(number__lt=F("run__origin_step"))
 
 
-def _oldest_run_id(since: datetime) -> int:
+def oldest_run_id(since: datetime) -> int:
     """Return the first run id to include."""
     newest = Run.objects.order_by("-pk").values_list("pk", flat=True)
     runs = Run.objects.filter(started_at__gte=since).aggregate(first=Min("pk"))

@@ -72,6 +72,30 @@ def hears_audio(model: str) -> bool:
     return bool(_model_entry(model).get("supports_audio_input"))
 
 
+def calls_tools(model: str) -> bool | None:
+    """Whether the model has native tool calls; None for unlisted models."""
+    known = _model_entry(model)
+    return bool(known.get("supports_function_calling")) if known else None
+
+
+def follows_schemas(model: str) -> bool | None:
+    """Whether the model follows a JSON Schema; None for unlisted models."""
+    known = _model_entry(model)
+    return bool(known.get("supports_response_schema")) if known else None
+
+
+def chat_models(prefix: str) -> list[str]:
+    """Return the names of a provider's chat models in the table, without its prefix."""
+    names = {
+        name.removeprefix(f"{prefix}/"): None
+        for name, known in _load_table().items()
+        if known.get("litellm_provider") == prefix
+        and known.get("mode") in {"chat", "responses"}
+        and not known.get("deprecation_date")
+    }
+    return list(names)
+
+
 def reasons(model: str) -> bool:
     """Whether the model reasons before it answers; False for unlisted models."""
     return bool(_model_entry(model).get("supports_reasoning"))

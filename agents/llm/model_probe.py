@@ -61,6 +61,7 @@ class ProbeResult:
     seconds: float = 0
     read: int = 0  # tokens
     written: int = 0
+    pieces: int = 0  # in which the text arrived: more than one if it is streamed
     cost: float | None = None
     error: AgentError | None = None
 
@@ -96,6 +97,7 @@ class _ProbeRequest:
         self._turn = Turn()
         self._first: float | None = None
         self._seconds = 0.0
+        self._pieces = 0
 
     async def words(self) -> AsyncGenerator[str, None]:
         began, assembler = monotonic(), Assembler()
@@ -104,6 +106,7 @@ class _ProbeRequest:
             async with aclosing(batched(chunks, DEADLINES)) as batches:
                 async for chunk in (chunk async for batch in batches for chunk in batch):
                     visible = assembler.feed(chunk)
+                    self._pieces += bool(visible)
                     if self._first is None and (visible or _has_tool_calls(chunk)):
                         self._first = monotonic() - began
                     if text := "".join(text for kind, text in visible if kind == "answer"):
@@ -124,6 +127,7 @@ class _ProbeRequest:
             seconds=self._seconds,
             read=used.get("prompt_tokens") or 0,
             written=used.get("completion_tokens") or 0,
+            pieces=self._pieces,
             cost=used.get("cost"),
             error=self.error,
         )

@@ -19,9 +19,14 @@ REASONING_PARAMETERS = frozenset({"reasoning_effort", "thinking"})
 SAMPLING_PARAMETERS = frozenset({"temperature", "top_p", "top_k", "min_p"})
 
 
-def takes_effort(model: str, own: Mapping[str, Any]) -> bool:
-    """Whether the model reasons; `own` are its configured parameters."""
-    return bool(REASONING_PARAMETERS & own.keys()) or model_info.reasons(model)
+def takes_effort(model: str, own: Mapping[str, Any], reasons: bool | None = None) -> bool:
+    """Whether the model reasons; `own` are its configured parameters.
+
+    `reasons` is what an administrator says, who knows models that aren't listed.
+    """
+    if REASONING_PARAMETERS & own.keys():
+        return True
+    return model_info.reasons(model) if reasons is None else reasons
 
 
 def max_temperature(model: str, own: Mapping[str, Any]) -> float:
@@ -36,10 +41,14 @@ def max_temperature(model: str, own: Mapping[str, Any]) -> float:
 
 
 def tune(
-    model: str, parameters: Mapping[str, Any], effort: str, temperature: float | None
+    model: str,
+    parameters: Mapping[str, Any],
+    effort: str,
+    temperature: float | None,
+    reasons: bool | None = None,
 ) -> dict[str, Any]:
     """Return the parameters with these choices, as far as the model accepts them."""
-    if effort and takes_effort(model, parameters):
+    if effort and takes_effort(model, parameters, reasons):
         rest = REASONING_PARAMETERS | SAMPLING_PARAMETERS
         others = {name: value for name, value in parameters.items() if name not in rest}
         if "max_tokens" in others:

@@ -1,10 +1,11 @@
 """Models that agents can use, besides the installation's default."""
 
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
-from django.db import models
+from django.db import models, transaction
 from django.utils.translation import gettext_lazy as _
 
 from .rights import Restricted
@@ -88,6 +89,13 @@ class LanguageModel(Restricted):
             "information."
         ),
     )
+    abilities = models.JSONField(
+        _("abilities"),
+        default=dict,
+        blank=True,
+        db_default=models.Value({}, models.JSONField()),
+        help_text=_("What differs from the price list: tools, audio, schema, reasoning."),
+    )
     fallbacks = models.TextField(
         _("fallback models"),
         blank=True,
@@ -112,14 +120,44 @@ class LanguageModel(Restricted):
         _("max tokens per minute"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
     enabled = models.BooleanField(_("enabled"), default=True)
+    is_default = models.BooleanField(
+        _("default model"),
+        default=False,
+        db_default=False,
+        help_text=_("Used by agents without a model of their own."),
+    )
+    last_test = models.JSONField(
+        _("last test"),
+        default=dict,
+        blank=True,
+        editable=False,
+        db_default=models.Value({}, models.JSONField()),
+        help_text=_("When it was tested, what worked, and why it failed."),
+    )
 
     class Meta:
         verbose_name = _("model")
         verbose_name_plural = _("models")
         ordering = ["label"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["is_default"],
+                condition=models.Q(is_default=True),
+                name="one_default_model",
+                violation_error_message=_("Another model is already the default."),
+            )
+        ]
 
     def __str__(self) -> str:
         return self.label
+
+    def save(self, *args: Any, **options: Any) -> None:
+        """Save it; a new default model replaces the former one."""
+        with transaction.atomic():
+            if self.is_default:
+                former = LanguageModel.objects.filter(is_default=True).exclude(pk=self.pk)
+                former.update(is_default=False)
+            super().save(*args, **options)
 
     def clean(self) -> None:
         wrong: dict[str, LazyText] = {}

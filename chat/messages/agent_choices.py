@@ -139,7 +139,8 @@ class _Relations:
 def _choice(
     agent: Agent, relations: _Relations, models: Sequence[LanguageModel], is_default: bool
 ) -> AgentChoice:
-    name, found = planner_factory.model_name(agent), planner_factory.default_model()
+    found = planner_factory.default_model(models)
+    name = agent.model or found.model
     tools = relations.tools(agent.pk)
     others = [name for _pk, name in relations.others[agent.pk]]
     examples = sample_questions.for_agent(agent, relations.all_tools(agent.pk))

@@ -899,6 +899,7 @@ SETTING_WORDS = (
     _("a location, e.g. europe-west1"),
     _("a service account key in JSON"),
     _("no model is configured"),
+    _("set in the console"),
     _("no API key or local server was found"),
     _("a list of words"),
     _("a list of names"),

@@ -1,0 +1,140 @@
+"""The page of a model and its row in the list: figures, agents, limits and other purposes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from agents.access import audit
+from agents.catalog import agent_versions
+from agents.models import Agent, LanguageModel, ToolRegistration
+from agents.models.types import AnyUser, LazyText
+
+from . import figures, model_facts, model_providers, model_state, model_usage
+from .model_usage import BUCKETS, ModelTotals
+
+
+def attach_figures(user: AnyUser, rows: Sequence[LanguageModel]) -> None:
+    """Attach to each model what its row in the list displays, in few queries."""
+    runs = model_usage.visible_runs(user)
+    totals = {} if runs is None else model_usage.load_totals(runs)
+    agents = list(Agent.objects.filter(enabled=True))
+    for row in rows:
+        used = model_usage.totals_of(row, totals)
+        vars(row)["shown"] = {
+            "card": model_providers.card_of(row),
+            "provider": model_providers.provider_label(row),
+            "name": model_providers.short_name(row),
+            "state": model_state.state_of(row, used),
+            "abilities": _able(row),
+            "totals": None if runs is None else used,
+            "uses": list(model_state.uses_of(row, agents)),
+        }
+
+
+def page_context(user: AnyUser, row: LanguageModel) -> dict[str, Any]:
+    """Return what the page of a saved model displays besides its form."""
+    runs = model_usage.visible_runs(user)
+    totals = (
+        model_usage.totals_of(row, model_usage.load_totals(runs)) if runs is not None else None
+    )
+    agents = list(Agent.objects.filter(enabled=True).order_by("name"))
+    uses = list(model_state.uses_of(row, agents))
+    users = {use.agent.pk for use in uses if use.role != "fallback"}
+    calls = model_usage.load_calls(row, runs) if runs is not None else None
+    rate = calls.error_rate if calls else None
+    return {
+        "state": model_state.state_of(row, totals or ModelTotals(trend=[0] * BUCKETS)),
+        "circuit": model_state.circuit_of(row),
+        "totals": totals,
+        "calls": calls,
+        "error_rate": "—" if rate is None else figures.percent(rate),
+        "p50": calls.p50 * 1000 if calls and calls.p50 is not None else None,
+        "p95": calls.p95 * 1000 if calls and calls.p95 is not None else None,
+        "uses": uses,
+        "other_agents": [agent for agent in agents if agent.pk not in users],
+        "provider_label": model_providers.provider_label(row),
+        "abilities": _able(row),
+        "price": model_facts.price_text(row),
+        "window": model_facts.window_of(row),
+        "limits": _limits(row),
+        "runs_filter": f"model:{row.label} after:-7d",
+        "can_change_agents": user.has_perm("agents.change_agent"),
+    }
+
+
+def _able(row: LanguageModel) -> list[LazyText]:
+    found = model_facts.abilities_of(row)
+    return [label for name, label in model_facts.ABILITIES.items() if found[name]]
+
+
+def _limits(row: LanguageModel) -> list[str]:
+    """Return the configured rate limits as text."""
+    parts = {
+        _("%(count)d at once"): row.concurrency,
+        _("%(count)d requests per minute"): row.requests_per_minute,
+        _("%(count)d tokens per minute"): row.tokens_per_minute,
+    }
+    return [text % {"count": count} for text, count in parts.items() if count]
+
+
+@transaction.atomic
+def use_in_agent(user: AnyUser, row: LanguageModel, agent: Agent) -> None:
+    """Switch an agent to a model: a new version of it, and an entry of the audit log."""
+    before = agent.model
+    agent.model = row.label
+    agent.save(update_fields=["model"])
+    author = user if isinstance(user, User) else None
+    agent_versions.save(agent, author, _("Switched to %(model)s.") % {"model": row.label})
+    changes = {"model": [before, row.label]}
+    audit.record(user, audit.CHANGED, agent, name=agent.name, changes=changes)
+
+
+@transaction.atomic
+def make_default(user: AnyUser, row: LanguageModel) -> None:
+    """Have agents without a model of their own use this one."""
+    row.is_default = row.enabled = True
+    row.save(update_fields=["is_default", "enabled"])
+    changes = {"is_default": [False, True]}
+    audit.record(user, audit.CHANGED, row, name=row.label, changes=changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherModel:
+    """A model for another purpose."""
+
+    purpose: str
+    model: str
+    source: str  # where it is set
+
+
+def other_models() -> list[OtherModel]:
+    """Return the models for search, sound and images, and where they are set."""
+    environment, local = settings.ENVIRONMENT, _("on this server")
+    whisper = f"faster-whisper ({local})" if environment.whisper_model else ""
+    embedding = environment.embedding_model
+    found = [
+        (
+            _("Search by meaning"),
+            local if embedding == "local" else embedding,
+            "EMBEDDING_MODEL",
+        ),
+        (_("Transcription"), environment.transcription_model or whisper, "TRANSCRIPTION_MODEL"),
+        (_("Voice"), environment.speech_model or _("the browser's"), "SPEECH_MODEL"),
+        (_("Image generation"), environment.image_model, "IMAGE_MODEL"),
+        (_("Image description"), environment.vision_model, "VISION_MODEL"),
+    ]
+    others = [
+        OtherModel(purpose=what, model=model or _("not configured"), source=f"ASHIATO_{name}")
+        for what, model, name in found
+    ]
+    tools = ToolRegistration.objects.exclude(rerank_model="")
+    others[1:1] = [
+        OtherModel(purpose=_("Re-ranking"), model=model, source=name)
+        for model, name in tools.values_list("rerank_model", "name")
+    ]
+    return others
