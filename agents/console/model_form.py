@@ -202,6 +202,10 @@ class LanguageModelForm(forms.ModelForm):
                 known = told.get(name)
                 self.initial[field] = "auto" if known is None else "yes" if known else "no"
             self.fields[field].widget.attrs["data-ability"] = name
+        if "image_input" in self.fields:
+            self.fields["image_input"].label = ABILITIES[IMAGES]
+            self.fields["image_input"].help_text = ""
+            self.fields["image_input"].required = False  # automatic
 
     def clean_model(self) -> str:
         """Return the name in LiteLLM's format, with its provider prefix."""
@@ -235,6 +239,9 @@ class LanguageModelForm(forms.ModelForm):
         secret = {name for name in options if SECRET_PATTERN.search(name)} - allowed.keys()
         _reject_names(secret, SECRETS_MISPLACED)
         return options
+
+    def clean_image_input(self) -> str:
+        return self.cleaned_data["image_input"] or LanguageModel.ImageInput.AUTO
 
     def clean_parameters(self) -> dict[str, Any]:
         return self.cleaned_data["parameters"] or {}

@@ -83,14 +83,17 @@ def _limits(row: LanguageModel) -> list[str]:
 
 
 @transaction.atomic
-def use_in_agent(user: AnyUser, row: LanguageModel, agent: Agent) -> None:
-    """Switch an agent to a model: a new version of it, and an entry of the audit log."""
-    before = agent.model
-    agent.model = row.label
+def use_in_agent(user: AnyUser, model: str, agent: Agent) -> None:
+    """Switch an agent to a model, or with none to the default.
+
+    That is a new version of the agent, and an entry of the audit log.
+    """
+    before, agent.model = agent.model, model
     agent.save(update_fields=["model"])
     author = user if isinstance(user, User) else None
-    agent_versions.save(agent, author, _("Switched to %(model)s.") % {"model": row.label})
-    changes = {"model": [before, row.label]}
+    note = _("Switched to %(model)s.") % {"model": model or _("the default model")}
+    agent_versions.save(agent, author, note)
+    changes = {"model": [before, model]}
     audit.record(user, audit.CHANGED, agent, name=agent.name, changes=changes)
 
 

@@ -188,7 +188,11 @@ def _litellm_providers(known: set[str]) -> Iterator[ProviderCard]:
 
 def _all_cards() -> dict[str, ProviderCard]:
     cards = {card.key: card for card in _popular()}
-    seen = {card.prefix for card in cards.values()} | {"ollama_chat", "cohere_chat"}
+    seen = {card.prefix for card in cards.values()} | {
+        "ollama_chat",
+        "cohere_chat",
+        "sagemaker",
+    }
     cards |= {card.key: card for card in _litellm_providers(seen)}
     cards["other"] = ProviderCard(
         key="other",

@@ -279,7 +279,7 @@ def _format_figures(result: ProbeResult) -> str:
     parts.append(_("Tokens: %(read)d input, %(written)d output.") % tokens)
     price = cost(result.cost) if result.cost is not None else _("unknown")
     parts.append(_("Cost: %(price)s.") % {"price": price})
-    parts.append(_("Streams.") if result.pieces > 1 else _("Doesn't stream: one piece."))
+    parts += [_("Streams its replies.")] if result.pieces > 1 else []
     return " ".join(parts)
 
 

@@ -26,7 +26,7 @@ from agents.models.types import AnyUser
 from agents.runs.engine_messages import translate
 from agents.web.presentation.formatting import token_size
 
-from . import listed_models, model_facts, model_page, model_state, model_tester
+from . import listed_models, model_facts, model_page, model_state, model_tester, model_usage
 from .json_field import JsonObjectField
 from .model_admin import ConsoleAdmin
 from .model_form import TESTED_FIELDS, LanguageModelForm, Provider
@@ -53,7 +53,7 @@ class ModelChangeList(ChangeList):
 class LanguageModelAdmin(ConsoleAdmin):
     form = LanguageModelForm
     list_display = [
-        *("name", "state", "price", "window", "abilities", "last_week", "used_by"),
+        *("name", "state", "price", "window", "able_to", "last_week", "used_by"),
     ]
     list_display_links = None
     list_filter = ["provider", "enabled"]
@@ -81,7 +81,7 @@ class LanguageModelAdmin(ConsoleAdmin):
         return token_size(size) if size else "—"
 
     @admin.display(description=_("abilities"))
-    def abilities(self, row: LanguageModel) -> SafeString:
+    def able_to(self, row: LanguageModel) -> SafeString:
         return self._cell("abilities", row)
 
     @admin.display(description=_("last 7 days"))
@@ -199,7 +199,7 @@ class LanguageModelAdmin(ConsoleAdmin):
         """Offer to use a new model in an agent."""
         if "_addanother" in request.POST or "_popup" in request.POST:
             return super().response_add(request, obj, post_url_continue)
-        words = _("%(model)s is connected.") % {"model": obj.label}
+        words = _("Connected %(model)s.") % {"model": obj.label}
         messages.success(request, words)
         return redirect(f"{reverse('admin:agents_languagemodel_change', args=[obj.pk])}?new=1")
 
@@ -247,6 +247,7 @@ class LanguageModelAdmin(ConsoleAdmin):
         if row:
             context |= model_page.page_context(request.user, row)
             context["is_new"] = "new" in request.GET
+        context |= dict.fromkeys(["show_save_and_continue", "show_save_and_add_another"], False)
         return super().render_change_form(request, context, *args, **about)
 
     @method_decorator(require_POST)
@@ -272,8 +273,6 @@ class LanguageModelAdmin(ConsoleAdmin):
         # Only the provider matters here; for any other one it is in the name.
         prefix, _slash, name = typed.get("model", "").strip().partition("/")
         card = CARDS.get(typed.get("preset", ""))
-        if card and card.prefix:
-            prefix, name = prefix or model_list.ANY_MODEL, name
         is_other = typed.get("provider") == Provider.OTHER and not (card and card.prefix)
         if is_other:
             typed["model"] = f"{prefix}/{name or model_list.ANY_MODEL}"
@@ -311,13 +310,15 @@ class LanguageModelAdmin(ConsoleAdmin):
         row = get_object_or_404(LanguageModel, pk=pk)
         if "default" in request.POST:
             model_page.make_default(request.user, row)
-            messages.success(request, _("%(model)s is the default.") % {"model": row.label})
+            messages.success(request, _("Made %(model)s the default.") % {"model": row.label})
         elif not request.user.has_perm("agents.change_agent"):
             raise PermissionDenied
         elif agent := Agent.objects.filter(pk=_number(request.POST.get("agent"))).first():
-            model_page.use_in_agent(request.user, row, agent)
-            facts = {"agent": agent.name, "model": row.label}
-            messages.success(request, _("%(agent)s now uses %(model)s.") % facts)
+            is_off = "off" in request.POST and agent.model in model_usage.names_of(row)
+            model_page.use_in_agent(request.user, "" if is_off else row.label, agent)
+            model = _("the default model") if is_off else row.label
+            facts = {"agent": agent.name, "model": model}
+            messages.success(request, _("Switched %(agent)s to %(model)s.") % facts)
         else:
             messages.warning(request, _("This agent no longer exists."))
         change = reverse("admin:agents_languagemodel_change", args=[pk])

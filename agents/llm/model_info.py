@@ -86,10 +86,11 @@ def follows_schemas(model: str) -> bool | None:
 
 def chat_models(prefix: str) -> list[str]:
     """Return the names of a provider's chat models in the table, without its prefix."""
+    providers = {prefix, f"{prefix}_converse"}  # Bedrock has two APIs
     names = {
         name.removeprefix(f"{prefix}/"): None
         for name, known in _load_table().items()
-        if known.get("litellm_provider") == prefix
+        if known.get("litellm_provider") in providers
         and known.get("mode") in {"chat", "responses"}
         and not known.get("deprecation_date")
     }

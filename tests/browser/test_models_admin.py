@@ -4,13 +4,12 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.agent_editor import open_agent, publish
 from tests.browser.conversation import ask, begin
 from tests.browser.test_accessibility import READERS, faults
 from tests.llm.capability_server import model_with
 from tests.wire import Reply, Request, WireServer, models, say, serve_in_thread
 
-MODELS, AGENTS = "/admin/agents/languagemodel/", "/admin/agents/agent/"
+MODELS = "/admin/agents/languagemodel/"
 KEY = "sk-typed-into-the-form-0123456789"
 TRIAL = model_with("tools", "schema")
 
@@ -28,12 +27,11 @@ def provider() -> Iterator[WireServer]:
 
 
 def fill(page: Page, provider: WireServer, label: str) -> None:
-    page.goto(f"{MODELS}add/")
-    page.locator("[name=label]").fill(label)
-    page.locator("[name=provider]").select_option("compatible")
-    page.locator("[name=model]").fill("gpt-4.1")
+    page.goto(f"{MODELS}add/?provider=compatible")
     page.locator("[name=base_url]").fill(provider.url)
     page.locator("[name=api_key]").fill(KEY)
+    page.locator("[name=model]").fill("gpt-4.1")
+    page.locator("[name=label]").fill(label)
 
 
 @contextmanager
@@ -44,12 +42,18 @@ def added_model(page: Page, provider: WireServer, label: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with page.context.new_page() as other:
-            other.goto(MODELS)
-            other.locator("#result_list").get_by_role("link", name=label, exact=True).click()
+        delete_models(page)
+
+
+def delete_models(page: Page) -> None:
+    with page.context.new_page() as other:
+        other.goto(MODELS)
+        while other.locator("#result_list .model-name a").count():
+            other.locator("#result_list .model-name a").first.click()
             other.locator(".deletelink").click()
-            other.locator("#content form [type=submit]").click()
+            other.locator("#content form [type=submit]").first.click()
             expect(other.locator(".messagelist .success")).to_be_visible()
+            other.goto(MODELS)
 
 
 @contextmanager
@@ -59,42 +63,30 @@ def chosen_model(page: Page, label: str) -> Iterator[None]:
         yield
     finally:
         with page.context.new_page() as other:
-            choose(other, "")
+            open_model(other, label)
+            other.get_by_role("button", name="Switch helper back to the default model").click()
+            expect(other.locator(".messagelist .success")).to_be_visible()
 
 
 def choose(page: Page, label: str) -> None:
-    open_agent(page, "helper", "Model")
-    page.locator("[name=model]").fill(label)
-    publish(page)
+    open_model(page, label)
+    page.get_by_role("button", name="helper", exact=True).click()
+    expect(page.locator(".messagelist .success")).to_contain_text(f"Switched helper to {label}")
 
 
-@pytest.mark.journey
-def test_a_model_is_added_tested_and_used_in_a_chat(page: Page, provider: WireServer):
-    fill(page, provider, "swift")
-    page.get_by_role("button", name="Test").click()
-    expect(page.locator(".test-panel .words")).to_have_text("Good morning to you.")
-    expect(page.locator(".test-panel .lines")).to_contain_text("The model can call tools.")
-    expect(page.locator(".test-panel .lines")).to_contain_text(
-        "This model does not support vision."
-    )
-    expect(page.get_by_role("button", name="Test")).to_be_enabled()
-
-    with added_model(page, provider, "swift"), chosen_model(page, "swift"):
-        run = begin(page, "How is the weather?")
-        expect(run).to_have_attribute("data-status", "completed")
-        expect(run).to_contain_text("It is a fine day.")
-        expect(run.locator(".model")).to_contain_text("swift")
-        expect(page.locator("#ask .model, .composer .model").first).to_contain_text("swift")
-    keys = {request.headers["authorization"] for request in provider.requests}
-    assert keys == {f"Bearer {KEY}"}
+def open_model(page: Page, label: str) -> None:
+    page.goto(MODELS)
+    page.locator("#result_list").get_by_role("link", name=label, exact=True).click()
 
 
 def test_a_disabled_model_is_reported_at_the_composer(page: Page, provider: WireServer, watch):
     watch.expect("422")
     with added_model(page, provider, "swift"), chosen_model(page, "swift"):
         page.goto(MODELS)
-        page.locator("#result_list [name=form-0-enabled]").uncheck()
-        page.locator("[name=_save]").click()
+        page.locator("#result_list .action-select").check()
+        page.locator("[name=action]").select_option("disable")
+        page.get_by_role("button", name="Go").click()
+        expect(page.locator(".messagelist .success")).to_contain_text("1 model disabled.")
         page.goto("/")
         ask(page, "How is the weather?")
 
@@ -105,39 +97,91 @@ def test_a_disabled_model_is_reported_at_the_composer(page: Page, provider: Wire
 def test_the_models_of_the_server_are_offered_while_a_name_is_typed(
     page: Page, provider: WireServer
 ):
-    fill(page, provider, "swift")
-    page.locator("[name=model]").focus()
+    page.goto(f"{MODELS}add/?provider=compatible")
+    expect(page.locator("[name=base_url]")).to_be_focused()
+    page.keyboard.type(provider.url)
+    page.keyboard.press("Tab")
+    page.keyboard.type(KEY)
+    page.keyboard.press("Tab")
     status = page.locator(".listed-models [role=status]")
+    options = page.locator("#listed-models [role=option]")
     expect(status).to_have_text("2 models. The key was accepted.")
-    names = page.locator("#listed-models option").evaluate_all("all => all.map(o => o.value)")
-    assert names == ["gpt-4.1", "small"]
+    expect(options).to_have_count(2)
+    page.keyboard.type("gpt")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("[name=model]")).to_have_value("gpt-4.1")
+    expect(page.locator("[name=label]")).to_have_value("gpt-4.1")
+    expect(page.locator("[name=input_price]")).to_have_attribute("placeholder", "2")
+    expect(page.locator("[name=can_tools] option:checked")).to_have_text("Automatic (Yes)")
 
     page.locator("[name=base_url]").fill("http://127.0.0.1:9/v1")
     page.get_by_role("button", name="List models").click()
     expect(status).to_contain_text("the connection was refused")
-    expect(page.locator("#listed-models option")).to_have_count(0)
+    expect(options).to_have_count(0)
 
 
-def test_the_gemini_url_has_an_example(page: Page):
+def test_without_a_key_the_price_list_offers_models(page: Page):
+    page.goto(f"{MODELS}add/?provider=anthropic")
+    page.locator("[name=model]").fill("sonnet")
+    expect(page.locator(".listed-models [role=status]")).to_contain_text("of the price list")
+    expect(page.locator("#listed-models [role=option]").first).to_contain_text("claude-sonnet")
+
+
+def test_a_provider_is_found_by_typing(page: Page):
     page.goto(f"{MODELS}add/")
-    page.locator("[name=provider]").select_option("gemini")
-    address = page.locator("[name=base_url]")
-    expect(address).to_have_attribute(
-        "placeholder", "https://generativelanguage.googleapis.com/v1beta"
-    )
-    expect(page.locator("#id_base_url_helptext")).to_contain_text("only for a gateway")
+    expect(page.locator("#provider-search")).to_be_focused()
+    page.keyboard.type("azure open")
+    expect(page.locator(".provider-card:visible")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Connect Azure OpenAI")
+    expect(page.locator("[name=api_version]")).to_be_visible()
+    expect(page.locator("[name=region]")).to_be_hidden()
 
 
-def test_the_form_shows_what_the_provider_needs(page: Page):
-    page.goto(f"{MODELS}add/")
-    row = page.locator(".form-row")
-    needs = {"azure": "api_version", "bedrock": "region", "compatible": "options"}
-    for provider, field in needs.items():
-        page.locator("[name=provider]").select_option("openai")
-        expect(row.filter(has=page.locator(f"[name={field}]"))).to_be_hidden()
-        page.locator("[name=provider]").select_option(provider)
-        expect(row.filter(has=page.locator(f"[name={field}]"))).to_be_visible()
-    expect(page.locator("[name=model]")).to_have_attribute("placeholder", "my-model")
+@pytest.mark.journey
+def test_a_new_model_is_used_by_an_agent_within_six_clicks(page: Page, provider: WireServer):
+    """From the console's home, with a test; the rest is typing."""
+    clicks = 0
+
+    def click(what) -> None:
+        nonlocal clicks
+        clicks += 1
+        what.click()
+
+    page.goto("/admin/")
+    click(page.get_by_role("link", name="Models", exact=True).first)
+    click(page.get_by_role("link", name="Connect a model").first)
+    page.keyboard.type("compatible")
+    page.keyboard.press("Enter")
+    expect(page.locator("[name=base_url]")).to_be_focused()
+    page.keyboard.type(provider.url)
+    page.keyboard.press("Tab")
+    page.keyboard.type(KEY)
+    page.keyboard.press("Tab")
+    expect(page.locator("#listed-models [role=option]")).to_have_count(2)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    click(page.get_by_role("button", name="Test"))
+    expect(page.locator(".test-panel .lines")).to_contain_text("The model can call tools.")
+    expect(page.get_by_role("button", name="Test")).to_be_enabled()
+    click(page.locator("[name=_save]"))
+    try:
+        expect(page.locator(".model-title .badge")).to_have_text("Working")
+        click(page.get_by_role("button", name="helper", exact=True))
+        expect(page.locator(".model-use .chips")).to_contain_text("helper")
+        assert clicks <= 6
+        run = begin(page, "How is the weather?")
+        expect(run).to_have_attribute("data-status", "completed")
+        expect(run).to_contain_text("It is a fine day.")
+        expect(run.locator(".model")).to_contain_text("gpt-4.1")
+        keys = {request.headers["authorization"] for request in provider.requests}
+        assert keys == {f"Bearer {KEY}"}
+    finally:
+        with page.context.new_page() as other:
+            open_model(other, "gpt-4.1")
+            other.get_by_role("button", name="Switch helper back to the default model").click()
+        delete_models(page)
 
 
 def test_without_javascript_all_fields_are_shown_and_the_test_is_a_page(
@@ -145,7 +189,7 @@ def test_without_javascript_all_fields_are_shown_and_the_test_is_a_page(
 ):
     page = visit(server, java_script_enabled=False)
     fill(page, provider, "swift")
-    expect(page.locator("[name=region]")).to_be_visible()
+    expect(page.locator("[name=base_url]")).to_be_visible()
     page.get_by_role("button", name="Test").click()
 
     expect(page.locator(".test-panel .words")).to_have_text("Good morning to you.")
