@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0034_finished_runs"),
+        ("agents", "0037_database_limits"),
         ("auth", "0012_alter_user_first_name_max_length"),
     ]
 
