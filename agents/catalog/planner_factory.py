@@ -56,19 +56,24 @@ class ModelSetup:
     why: ModelNotConfigured | None = None
 
 
-def model_names(agent: Agent) -> list[str]:
+def model_names(agent: Agent, among: Sequence[LanguageModel] | None = None) -> list[str]:
     """Return the agent's model and its fallbacks."""
-    return [setup.name for setup in model_chain(agent, model_name(agent))]
+    chain = model_chain(agent, model_name(agent, among), among=among)
+    return [setup.name for setup in chain]
 
 
 def model_chain(
-    agent: Agent, model: str, asker: Callable[[], User | None] = lambda: None
+    agent: Agent,
+    model: str,
+    asker: Callable[[], User | None] = lambda: None,
+    among: Sequence[LanguageModel] | None = None,
 ) -> list[ModelSetup]:
     """Return this model, the agent's fallbacks, then the model's.
 
-    `asker` returns the user, and is called only if needed.
+    `asker` returns the user, and is called only if needed; `among` are all models, for those
+    who look up several.
     """
-    rows = _model_rows()
+    rows = _model_rows() if among is None else among
     first = _find_row(model, rows)
     others = f"{agent.fallback_models} {first.fallbacks if first else ''}"
     found = {name: _find_row(name, rows) for name in [model, *others.split()]}
@@ -87,9 +92,11 @@ def ensure_usable(agent: Agent, model: str, user: User | None) -> None:
         raise setups[0].why
 
 
-def configuration_error(name: str) -> ModelNotConfigured | None:
+def configuration_error(
+    name: str, among: Sequence[LanguageModel] | None = None
+) -> ModelNotConfigured | None:
     """Return what is wrong with a model's setup, regardless of the user."""
-    row = _find_row(name, _model_rows())
+    row = _find_row(name, _model_rows() if among is None else among)
     if row is None and "/" not in name and name != DEMO and not model_info.is_listed(name):
         return ModelNotConfigured(name_problem(name))
     return _setup_error(name, row, set())

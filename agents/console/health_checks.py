@@ -289,11 +289,16 @@ def check_models() -> HealthCheck:
     """Check the models that agents use: their setup and circuits."""
     what, page = _("Models"), reverse("admin:agents_languagemodel_changelist")
     agents = Agent.objects.filter(enabled=True)
-    names = sorted({name for agent in agents for name in planner_factory.model_names(agent)})
+    rows = planner_factory.model_rows()
+    names = sorted(
+        {name for agent in agents for name in planner_factory.model_names(agent, rows)}
+    )
     if not names:
         return HealthCheck(what=what, now=_("No agent is enabled."))
     if wrong := [
-        str(error) for error in map(planner_factory.configuration_error, names) if error
+        str(error)
+        for name in names
+        if (error := planner_factory.configuration_error(name, rows))
     ]:
         now = " ".join(map(translate, wrong))
         advice = _("Fix their settings, or choose other models for the agents.")

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agents.access import audit
-from agents.catalog import agent_versions
+from agents.catalog import agent_versions, planner_factory
 from agents.models import Agent, LanguageModel, ToolRegistration
 from agents.models.types import AnyUser, LazyText
 
@@ -23,13 +23,14 @@ def attach_figures(user: AnyUser, rows: Sequence[LanguageModel]) -> None:
     runs = model_usage.visible_runs(user)
     totals = {} if runs is None else model_usage.load_totals(runs)
     agents = list(Agent.objects.filter(enabled=True))
+    among = planner_factory.model_rows()
     for row in rows:
         used = model_usage.totals_of(row, totals)
         vars(row)["shown"] = {
             "card": model_providers.card_of(row),
             "provider": model_providers.provider_label(row),
             "name": model_providers.short_name(row),
-            "state": model_state.state_of(row, used),
+            "state": model_state.state_of(row, used, among),
             "abilities": _able(row),
             "totals": None if runs is None else used,
             "uses": list(model_state.uses_of(row, agents)),

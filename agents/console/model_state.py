@@ -1,6 +1,6 @@
 """Whether a model works: by its settings, its circuit breaker, its last test and its runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
@@ -47,11 +47,15 @@ class ModelState:
         }[self.name]
 
 
-def state_of(row: LanguageModel, totals: ModelTotals | None = None) -> ModelState:
-    """Return the model's state, and why it is failing."""
+def state_of(
+    row: LanguageModel,
+    totals: ModelTotals | None = None,
+    among: Sequence[LanguageModel] | None = None,
+) -> ModelState:
+    """Return the model's state, and why it is failing; `among` are all models, if known."""
     if not row.enabled:
         return ModelState(name="disabled")
-    if error := planner_factory.configuration_error(row.label):
+    if error := planner_factory.configuration_error(row.label, among):
         return ModelState(name="failing", reason=translate(str(error)))
     if paused := circuit_of(row):
         return ModelState(name="failing", reason=paused)
