@@ -56,7 +56,7 @@ def look_up(model: str) -> ModelFacts:
         input_price=_per_million(price.input) if price else None,
         output_price=_per_million(price.output) if price else None,
         abilities={
-            "tools": model_info.calls_tools(name),
+            "tools": model_info.calls_tools(name) if is_listed else None,
             "images": model_info.sees_images(name) if is_listed else None,
             "audio": model_info.hears_audio(name) if is_listed else None,
             "schema": model_info.follows_schemas(name),

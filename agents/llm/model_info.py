@@ -72,12 +72,6 @@ def hears_audio(model: str) -> bool:
     return bool(_model_entry(model).get("supports_audio_input"))
 
 
-def calls_tools(model: str) -> bool | None:
-    """Whether the model has native tool calls; None for unlisted models."""
-    known = _model_entry(model)
-    return bool(known.get("supports_function_calling")) if known else None
-
-
 def follows_schemas(model: str) -> bool | None:
     """Whether the model follows a JSON Schema; None for unlisted models."""
     known = _model_entry(model)
