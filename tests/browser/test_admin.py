@@ -110,3 +110,21 @@ def a_pattern(page: Page, **fields: str):
         page.locator(".deletelink").click()
         page.locator("#content form [type=submit]").click()
         expect(page.locator(".messagelist .success")).to_be_visible()
+
+
+def test_a_server_of_the_gallery_is_added_with_its_fields(page: Page):
+    page.goto("/admin/agents/mcpserver/")
+    page.get_by_role("link", name="Add MCP server").click()
+    page.get_by_role("link", name="GitHub").click()
+    page.get_by_label("Personal access token").fill("github_pat_1")
+    page.get_by_role("button", name="Add server").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("Github was added.")
+
+    page.goto("/admin/agents/mcpserver/")
+    card = page.locator(".server-card", has_text="github")
+    card.get_by_role("button", name="Pause github").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("Github is paused.")
+    page.locator(".server-card", has_text="github").get_by_role("link", name="Edit").click()
+    page.locator(".deletelink").click()
+    page.locator("#content form [type=submit]").click()
+    expect(page.locator(".messagelist .success")).to_be_visible()
