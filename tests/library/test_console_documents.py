@@ -24,7 +24,7 @@ def page(collection):
 
 
 def test_documents_are_added_on_a_page_of_the_console(admin, handbook):
-    assert page(handbook) in admin.get("/admin/agents/document/").content.decode()
+    assert page(handbook) in admin.get("/admin/agents/collection/").content.decode()
     text = admin.get(page(handbook)).content.decode()
     assert 'class="upload-zone"' in text
     assert "console-side" in text
