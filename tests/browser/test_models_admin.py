@@ -151,8 +151,10 @@ def test_a_new_model_is_used_by_an_agent_within_six_clicks(page: Page, provider:
 
     page.goto("/admin/")
     click(page.get_by_role("link", name="Models", exact=True).first)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Models")
     click(page.get_by_role("link", name="Connect a model").first)
-    page.keyboard.type("compatible")
+    expect(page.locator("#provider-search")).to_be_focused()
+    page.keyboard.type("compatible openai")
     page.keyboard.press("Enter")
     expect(page.locator("[name=base_url]")).to_be_focused()
     page.keyboard.type(provider.url)
