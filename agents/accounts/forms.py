@@ -40,6 +40,22 @@ def grantable_groups(asker: User) -> QuerySet[Group]:
     return groups.exclude(pk__in=beyond)
 
 
+def grantable_roles(asker: User) -> list[Role]:
+    """Return the roles that include no permission which the editor lacks."""
+    if asker.is_superuser:
+        return list(Role)
+    mine = granted_permissions(asker)
+    rights = {role: roles.role_group(role).permissions for role in Role}
+    found = {
+        role: {f"{app}.{name}" for app, name in theirs.values_list(*RIGHT_COLUMNS)}
+        for role, theirs in rights.items()
+    }
+    return [role for role in Role if found[role] <= mine]
+
+
+RIGHT_COLUMNS = ("content_type__app_label", "codename")
+
+
 class PermissionsField(forms.ModelMultipleChoiceField):
     def shown_of(self, person: User) -> list[int]:
         """Return the saved values, to detect concurrent changes."""
@@ -113,6 +129,15 @@ class PersonForm(forms.ModelForm):
             return chosen
         fixed = self.instance.groups.exclude(pk__in=self._groups_field.queryset)
         return [*chosen, *fixed]
+
+    def clean_role(self) -> str:
+        """Reject a role with more permissions than the editor's: it could be their own."""
+        role = str(self.cleaned_data["role"])
+        if role != self.initial.get("role") and role not in grantable_roles(self.asker):
+            raise forms.ValidationError(
+                _("You can't grant a role or group with more permissions.")
+            )
+        return role
 
     def clean_is_active(self) -> bool:
         is_active = self.cleaned_data["is_active"]

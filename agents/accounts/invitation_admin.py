@@ -220,7 +220,12 @@ class InvitationAdmin(ConsoleAdmin):
         return redirect("admin:people_invitation_changelist")
 
     def restore(self, request: HttpRequest, pk: int) -> HttpResponse:
-        rows = Invitation.objects.filter(pk=self._get(request, pk).pk)
+        """Undo a revocation; that grants the role again, so the user must be able to."""
+        found = self._get(request, pk)
+        user = signed_in_user(request)
+        if not invitations.can_grant(user, found.role, found.groups.all()):
+            raise PermissionDenied
+        rows = Invitation.objects.filter(pk=found.pk)
         if invitations.revoke(rows, request.user, undo=True):
             messages.success(request, _("The invitation is valid again."))
         return redirect("admin:people_invitation_changelist")

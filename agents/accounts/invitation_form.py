@@ -13,7 +13,7 @@ from agents.installation import configured
 from agents.models.rights import Role
 
 from . import invitations, roles
-from .forms import grantable_groups
+from .forms import grantable_groups, grantable_roles
 
 MAX_ADDRESSES = 50
 
@@ -49,7 +49,7 @@ class InviteForm(forms.Form):
     def __init__(self, inviter: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.inviter = inviter
-        allowed = invitations.grantable_roles(inviter)
+        allowed = grantable_roles(inviter)
         role, days = cast(forms.ChoiceField, self.fields["role"]), self.fields["days"]
         role.choices = [(one.value, one.label) for one in allowed]
         days.initial = configured.INVITATION_DAYS.value

@@ -25,7 +25,7 @@ from agents.installation import configured
 from agents.models.rights import Role
 
 from . import factors, roles
-from .forms import grantable_groups, granted_permissions
+from .forms import grantable_groups, grantable_roles
 from .models import Invitation, InvitationQuerySet
 
 logger = logging.getLogger(__name__)
@@ -46,22 +46,6 @@ class Terms:
     groups: tuple[Group, ...] = ()
     max_uses: int = 1
     days: int = 7
-
-
-def grantable_roles(inviter: User) -> list[Role]:
-    """Return the roles that include no permission which the inviter lacks."""
-    if inviter.is_superuser:
-        return list(Role)
-    mine = granted_permissions(inviter)
-    rights = {role: roles.role_group(role).permissions for role in Role}
-    found = {
-        role: {f"{app}.{name}" for app, name in theirs.values_list(*RIGHT_COLUMNS)}
-        for role, theirs in rights.items()
-    }
-    return [role for role in Role if found[role] <= mine]
-
-
-RIGHT_COLUMNS = ("content_type__app_label", "codename")
 
 
 def can_grant(inviter: User | None, role: str, groups: Iterable[Group]) -> bool:
@@ -161,7 +145,8 @@ def renew(invitation: Invitation, actor: User) -> str:
     invitation.invited_by, invitation.revoked_at = actor, None
     days = timedelta(days=configured.INVITATION_DAYS.value)
     invitation.expires_at = timezone.now() + days
-    invitation.save()
+    # Not its uses: somebody may be accepting it at this moment.
+    invitation.save(update_fields=["digest", "invited_by", "revoked_at", "expires_at"])
     audit.record(actor, audit.INVITATION_SENT, invitation)
     return token
 

@@ -107,7 +107,7 @@ class PeopleActionForm(ActionForm):
     )
 
 
-@admin.action(description=_("Revoke all sessions"))
+@admin.action(description=_("Revoke all sessions"), permissions=["change"])
 def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet[Any]) -> None:
     theirs = [person for person in people if can_edit_user(signed_in_user(request), person)]
     count = sessions.end(Visit.objects.filter(user__in=theirs))

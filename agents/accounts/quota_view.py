@@ -100,7 +100,7 @@ class QuotaForm(forms.Form):
             label=label,
             required=False,
             min_value=0,
-            max_digits=15,
+            max_digits=14,  # in millionths of a dollar it still fits into the column
             decimal_places=2 if is_money else 0,
             initial=initial,
         )

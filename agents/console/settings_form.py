@@ -79,7 +79,9 @@ def form_field(setting: Setting[Any]) -> forms.Field:
     about |= {"required": not setting.is_optional}
     widget = forms.NumberInput(attrs={"inputmode": "decimal", **hint})
     if setting.kind is Kind.MONEY:
-        return forms.DecimalField(widget=widget, decimal_places=2, min_value=0, **about)
+        return forms.DecimalField(
+            widget=widget, max_digits=14, decimal_places=2, min_value=0, **about
+        )
     if setting.kind is Kind.NUMBER:
         widget.attrs["step"] = "any"
         return forms.FloatField(widget=widget, **about)

@@ -19,6 +19,8 @@ from .columns import unknown_key_message
 from .kind import ResourceKind, ResourceValues, ValidationIssue
 from .permissions import ConfigUser
 
+QUOTA_PERMISSION = "agents.change_quota"
+MAX_LIMIT = 2**63 - 1
 QUOTA_NAMES = {f"{measure}_per_{window}": (measure, window) for measure, window in DEFAULTS}
 
 
@@ -83,7 +85,7 @@ class GroupKind(ResourceKind):
         for name, limit in quotas.items():
             if name not in QUOTA_NAMES:
                 yield ValidationIssue(("quotas", name), unknown_key_message(str(name)))
-            elif limit is not None and (type(limit) is not int or limit < 0):
+            elif limit is not None and (type(limit) is not int or not 0 <= limit <= MAX_LIMIT):
                 yield ValidationIssue(("quotas", name), _("Must be a whole number or null."))
 
     def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
@@ -97,6 +99,11 @@ class GroupKind(ResourceKind):
 
     def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
         wanted = {QUOTA_NAMES[name]: limit for name, limit in values["quotas"].items()}
+        known = {(q.measure, q.window): q.limit for q in Quota.objects.filter(group=row)}
+        if wanted != known and not user.has_perm(QUOTA_PERMISSION):
+            return [
+                ValidationIssue(("quotas",), _("You don't have permission to change this."))
+            ]
         for quota in Quota.objects.filter(group=row):
             if (quota.measure, quota.window) not in wanted:
                 quota.delete()
