@@ -108,6 +108,7 @@ def _clean_one(check: Mapping[str, Any]) -> dict[str, str]:
         )
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = text.replace("\r\n", "\n").replace("\0", "").strip()[:MAX_VALUE_CHARS]
+    text = text.encode(errors="replace").decode()  # as every database accepts it
     if not text:
         raise InvalidCheck(_("“%(check)s” needs a value.") % {"check": label(kind)})
     cleaned = {"kind": kind, "value": text}

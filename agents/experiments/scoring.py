@@ -101,12 +101,13 @@ def tested_agent(experiment: Experiment) -> Agent:
 
 
 def _charge(result: ExperimentResult, run: Run, reply: PlainReply) -> None:
-    """Count the judge's tokens with the run, so that they count for the user's quota."""
+    """Count the judge's tokens and cost with the run, so that they count for the quota."""
     usage, cost = reply.usage, reply.usage.get("cost") or 0.0
     result.judge_cost = (result.judge_cost or 0.0) + cost
     run.prompt_tokens += usage["prompt_tokens"]
     run.completion_tokens += usage["completion_tokens"]
-    run.save(update_fields=["prompt_tokens", "completion_tokens"])
+    run.cost = (run.cost or 0.0) + cost if cost else run.cost
+    run.save(update_fields=["prompt_tokens", "completion_tokens", "cost"])
 
 
 def _finish(result: ExperimentResult) -> None:

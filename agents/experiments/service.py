@@ -307,8 +307,8 @@ def _finish(experiment: Experiment) -> None:
     """Save the totals."""
     results = list(experiment.results.select_related("run", "example"))
     scored = [result.score for result in results if result.score is not None]
-    costs = [result.run.cost for result in results if result.run]
-    known = [cost for cost in (*costs, *(r.judge_cost for r in results)) if cost is not None]
+    costs = [result.run.cost if result.run else result.judge_cost for result in results]
+    known = [cost for cost in costs if cost is not None]  # a run's includes its judge's
     experiment.score = round(sum(scored) / len(scored), 4) if scored else None
     experiment.passed = sum(result.state == State.PASSED for result in results)
     experiment.cost = sum(known) if known else None

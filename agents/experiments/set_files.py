@@ -62,7 +62,10 @@ def import_file(example_set: ExampleSet, name: str, data: bytes, user: User) -> 
     except UnicodeDecodeError:
         raise InvalidFile(_("The file isn't UTF-8 text.")) from None
     is_csv = name.lower().endswith(".csv")
-    rows = list(_csv_rows(text) if is_csv else _json_rows(text))
+    try:
+        rows = list(_csv_rows(text) if is_csv else _json_rows(text))
+    except csv.Error:
+        raise InvalidFile(_("The file has no rows.")) from None
     if not rows:
         raise InvalidFile(_("The file has no rows."))
     if len(rows) > MAX_ROWS:
@@ -89,14 +92,14 @@ def _json_rows(text: str) -> Iterator[tuple[int, Any]]:
         if line.strip():
             try:
                 yield number, json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 yield number, None
 
 
 def _import_row(example_set: ExampleSet, number: int, row: Any, user: User) -> RowResult:
     if not isinstance(row, dict):
         return RowResult(number=number, name="", problem=_("This line isn't a JSON object."))
-    name = str(row.get("name") or "")
+    name = clean_text(row.get("name"))
     try:
         with transaction.atomic():
             saved = add(example_set, row, user)
@@ -114,7 +117,7 @@ def add(example_set: ExampleSet, row: dict[str, Any], user: User | None) -> Exam
         raise ValueError(duplicate_message(known))
     return Example.objects.create(
         example_set=example_set,
-        name=free_name(str(row.get("name") or "") or question),
+        name=free_name(clean_text(row.get("name")) or question),
         question=question,
         expected=clean_text(row.get("expected")),
         checks=checks.clean(_parse_checks(row.get("checks"))),
@@ -130,7 +133,7 @@ def clean_text(value: Any) -> str:
 
 def clean_tags(value: Any) -> str:
     found = value if isinstance(value, list) else str(value or "").replace("、", ",").split(",")
-    return ", ".join(dict.fromkeys(t for one in found if (t := str(one).strip())))[:200]
+    return ", ".join(dict.fromkeys(t for one in found if (t := clean_text(one))))[:200]
 
 
 def _parse_checks(value: Any) -> list[dict[str, Any]]:
@@ -138,7 +141,7 @@ def _parse_checks(value: Any) -> list[dict[str, Any]]:
         return []
     try:
         found = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError(_("The checks aren't valid JSON.")) from None
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise ValueError(_("The checks must be a list of objects."))
@@ -163,7 +166,9 @@ def free_name(text: str) -> str:
     """Return an unused name, numbered if needed."""
     bare = Truncator(" ".join(text.split())).chars(MAX_NAME_CHARS - 8)
     name, number = bare, 1
-    while Example.objects.filter(name=name).exists():
+    # Once for all numbers: a file can have hundreds of rows with one name.
+    taken = {*Example.objects.filter(name__startswith=bare).values_list("name", flat=True)}
+    while name in taken:
         number += 1
         name = f"{bare} ({number})"
     return name

@@ -102,16 +102,14 @@ class ExperimentAdmin(ReadOnlyAdmin):
         return experiment.is_running and may
 
     async def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        view = require_POST(self._cancel)
-        answer = await run_admin_view(self.admin_site, view, request, pk)
-        await service.advance(pk)
-        return answer
+        return await run_admin_view(self.admin_site, require_POST(self._cancel), request, pk)
 
     def _cancel(self, request: HttpRequest, pk: int) -> HttpResponse:
         experiment = self._get_experiment(request, str(pk))
         if self._may_cancel(request, experiment):
             service.request_cancel(experiment)
             messages.info(request, _("Canceled. What has been scored stays."))
+            return ExperimentStarted(experiment)  # the event loop stops its runs
         return redirect("admin:experiments_experiment_change", pk)
 
     async def backtest_view(self, request: HttpRequest, pk: int) -> HttpResponse:
