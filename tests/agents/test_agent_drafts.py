@@ -182,3 +182,21 @@ def test_an_unreadable_draft_is_refused(root, body):
     answer = root.post(page("draft_save"), body, content_type="application/json")
 
     assert answer.status_code == 400
+
+
+def test_a_draft_doesnt_grow_with_every_request(root, agent, monkeypatch):
+    monkeypatch.setattr(drafts, "MAX_INPUTS", 3)
+    assert save(root, agent, a="1", b="2").status_code == 200
+
+    assert save(root, agent, c="3", d="4").status_code == 413
+    root.post(page("draft_discard"), {"agent": agent.pk})
+    save(root, agent, c="3", d="4")
+
+    assert len(AgentDraft.objects.get().marks) == 3
+
+
+def test_numbers_without_end_are_no_ids(root, agent):
+    assert root.get(page("draft_state"), {"agent": "9" * 5_000}).status_code == 404
+    save(root, agent, instructions="Be brief.")
+    sent = {"name": agent.name, "_revision": "²"}
+    assert root.post(page("change", agent.pk), sent).status_code < 500

@@ -158,6 +158,7 @@ class DraftAdmin(ConsoleAdmin):
 def parse_id(text: str | None) -> int | None:
     if not text:
         return None
-    if not text.isascii() or not text.isdigit() or int(text) > MAX_ID:
+    is_number = text.isascii() and text.isdigit() and len(text) < 20
+    if not is_number or int(text) > MAX_ID:
         raise Http404
     return int(text)

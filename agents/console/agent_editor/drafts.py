@@ -84,8 +84,8 @@ def save(
     hears of the one before, when it is closed.
     """
     changes = form_values.normalize(changes)
-    _check_size(changes)
     row = _lock(agent, draft or _draft_of_tab(agent, user, tab))
+    _check_size({**row.values, **changes})  # not of this request only: requests add up
     newer = [name for name in changes if _is_newer(row, name, base, tab)]
     clashing = [name for name in newer if row.values.get(name) != changes[name]]
     if clashing and not is_forced:
@@ -166,6 +166,7 @@ def of_version(version: AgentVersion) -> tuple[Values, list[str]]:
 
 def _check_size(changes: Values) -> None:
     size = sum(len(text) for texts in changes.values() for text in texts)
+    size += sum(map(len, changes))
     if size > MAX_VALUE_CHARS or len(changes) > MAX_INPUTS:
         raise DraftTooLarge
 
@@ -200,6 +201,8 @@ def _write(
     row.values = {name: texts for name, texts in values.items() if base.get(name) != texts}
     row.revision += 1
     row.marks |= {name: [row.revision, user.pk, tab] for name in touched}
+    newest = sorted(row.marks, key=lambda name: -row.marks[name][0])[:MAX_INPUTS]
+    row.marks = {name: row.marks[name] for name in newest}
     row.editor = user
     row.save()
     return row

@@ -167,7 +167,8 @@ class EditorAdmin(DraftAdmin):
 def _is_outdated(request: HttpRequest, draft: AgentDraft | None) -> bool:
     """Whether somebody else changed the draft since the page was rendered."""
     seen = request.POST.get(REVISION_INPUT, "")
-    return bool(draft and seen.isdigit() and int(seen) < draft.revision)
+    is_number = seen.isascii() and seen.isdigit() and len(seen) < 20
+    return bool(draft and is_number and int(seen) < draft.revision)
 
 
 def _outdated(draft: AgentDraft | None) -> str:
