@@ -49,7 +49,10 @@ class TablesWidget(forms.Widget):
             return None
         if f"{name}-listed" not in data:
             return data.get(name)
-        return json.dumps(_read_choices(data, name))
+        try:
+            return json.dumps(_read_choices(data, name))
+        except (ValueError, TypeError, RecursionError):
+            return "?"  # not from our page; the field says what it should be
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return name not in data and f"{name}-{MODE}" not in data
@@ -65,6 +68,8 @@ class TablesWidget(forms.Widget):
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         context = super().get_context(name, value, attrs)
         chosen = self.format_value(value)
+        if chosen is not None and not isinstance(chosen, dict):
+            chosen = {}  # typed by hand, and wrong
         tables = list(_listed(self.schema, chosen)) if self.schema else []
         context["widget"] |= {
             "is_limited": chosen is not None,
@@ -86,8 +91,9 @@ def _read_choices(data: Any, name: str) -> dict[str, list[str] | None]:
     totals = dict(json.loads(pair) for pair in data.getlist(f"{name}-total"))
     chosen: dict[str, list[str] | None] = {}
     for table in data.getlist(f"{name}-{TABLE}"):
-        picked = columns.get(table, [])
-        chosen[table] = None if len(picked) in (0, totals.get(table, 0)) else picked
+        picked, total = columns.get(table, []), totals.get(table, 0)
+        if picked or not total:  # without any column there is nothing to read
+            chosen[table] = None if len(picked) in (0, total) else picked
     return chosen
 
 
@@ -97,6 +103,7 @@ def _listed(schema: Schema, chosen: Any) -> Any:
     for table in schema.tables:
         is_chosen = chosen is None or schema.fold(table.key) in wanted
         picked = wanted.get(schema.fold(table.key))
+        picked = picked if isinstance(picked, list) else None
         columns = [
             {
                 "name": column.name,
@@ -197,7 +204,9 @@ class DatabaseForm(forms.ModelForm):
 
     def clean_host(self) -> str:
         host = str(self.cleaned_data["host"]).strip()
-        if host and not host.startswith("/") and not is_host(host):
+        # A driver would read a list as several hosts, of which none is checked.
+        is_path = host.startswith("/") and "," not in host
+        if host and not is_path and not is_host(host):
             raise ValidationError(
                 _("Enter a host name or an address, without https:// or port.")
             )

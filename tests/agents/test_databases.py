@@ -201,3 +201,38 @@ def test_a_tool_has_its_own_number_of_retries(connection):
     registry = async_to_sync(tool_factory.build_registry)([tool], built)
 
     assert registry.get("query_shop").max_retries == 0
+
+
+@pytest.mark.parametrize("pair", ["{", "1", '[["a"], "b"]'])
+def test_a_checklist_that_isnt_ours_is_refused_with_a_sentence(console, connection, pair):
+    choice = {"tables-mode": "some", "tables-listed": "1", "tables-table": ["orders"]}
+
+    page = console.post(
+        f"{BASE}{connection.pk}/change/", {**ORDERS, **choice, "tables-column": [pair]}
+    )
+
+    assert page.context["adminform"].form.errors["tables"]
+
+
+def test_a_table_without_any_column_isnt_read_at_all(console, connection):
+    choice = {"tables-mode": "some", "tables-listed": "1", "tables-table": ["orders", "tokens"]}
+    choice |= {
+        "tables-total": ['["orders", 3]', '["tokens", 1]'],
+        "tables-column": ['["tokens", "token"]'],
+    }
+
+    console.post(f"{BASE}{connection.pk}/change/", {**ORDERS, **choice})
+
+    connection.refresh_from_db()
+    assert connection.tables == {"tokens": None}
+
+
+def test_a_list_of_hosts_doesnt_pass_for_a_socket(console):
+    server = {"kind": "postgresql", "host": "/run,169.254.169.254", "tls": "off"}
+    values = {"name": "far", **server, "database": "a", "username": "b", "tables-mode": "all"}
+
+    page = console.post(f"{BASE}add/", values)
+
+    assert page.context["adminform"].form.errors["host"]
+    row = DatabaseConnection(**server)
+    assert "valid host" in databases.check(row).error

@@ -50,6 +50,8 @@ class ServerAddress:
     async def request(self) -> dict[str, Any]:
         """Return the connection's part of a request, with a checked address."""
         port = self.port or PORTS[self.kind]
+        if self.host.startswith("/") and "," in self.host:
+            raise ConnectionFailed(f"{self.host!r} isn't a valid host name.")
         return {
             "host": self.host,
             "address": "" if self.host.startswith("/") else await self._resolve(port),
