@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from agents.access import audit, masking
 from agents.catalog import agent_factory, planner_factory
 from agents.catalog.recorded_tools import observations, registry_of
+from agents.db import database
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
 from agents.engine.loop import Events, RecordedCall, RecordedCalls
@@ -93,7 +94,7 @@ class ExampleResult:
 
 async def evaluate(example: Example, agent: Agent, model: str = "") -> ExampleResult:
     """Run the example with the current agent, and compare."""
-    model = model or planner_factory.model_name(agent)
+    model = model or await database.run(planner_factory.model_name, agent)
     result = partial(ExampleResult, name=example.name, agent=agent.name, model=model)
     recorded_calls = RecordedCalls(map(RecordedCall.from_dict, example.observations))
     run = Run(agent=agent, model=model, query=example.question, history=example.history)

@@ -12,6 +12,7 @@ from agents.access.audit import hash_chain, request_context
 from agents.catalog import agent_versions
 from agents.console import server_import
 from agents.models import Agent, AuditEntry, GuardrailPattern, McpServer
+from tests.agents.forms import agent_form
 from tests.review.conftest import client_of
 from tests.sampling import one_in
 
@@ -120,9 +121,10 @@ def test_a_changed_name_is_audited_without_the_name(ada, administrator):
 def test_configuration_changes_are_audited_with_old_values(administrator):
     pattern = GuardrailPattern.objects.create(name="mail", pattern="x", action="warn")
     page = f"/admin/agents/guardrailpattern/{pattern.pk}/change/"
-    form = {"name": "mail", "pattern": "y", "stage": pattern.stage, "action": "warn"}
+    form = {"kind": "pattern", "name": "mail", "pattern": "y", "message": ""}
+    form |= {"stage": pattern.stage, "action": "warn", "enabled": "on"}
 
-    answer = client_of(administrator).post(page, {**form, "message": "", "enabled": "on"})
+    answer = client_of(administrator).post(page, form)
 
     assert answer.status_code == 302, answer.content.decode()
     entry = newest("console.changed")
@@ -159,7 +161,7 @@ def test_changes_fail_if_the_audit_log_fails(administrator, monkeypatch):
     one_in(
         4,
         [
-            ("agent/{pk}/history/1/restore/", {}),
+            ("agent/{pk}/change/", agent_form(name="clerk", instructions="Be kind.")),
             ("agent/{pk}/clone/", {}),
             ("mcpserver/import/", IMPORT),
             ("guardrailpattern/sets/", {"set": "secrets"}),

@@ -403,6 +403,7 @@ NO_WORDS = {
             "LanguageModel.parameters",
         ),
         *("LanguageModel.fallbacks", "ServerProcess.stalled_in"),
+        *("LanguageModel.abilities", "LanguageModel.last_test"),
         "ServerProcess.mcp_instances",
         "Sitemap.known",
         *("AgentDraft.marks", "AgentTool.description"),

@@ -19,7 +19,7 @@ def test_an_http_tool_is_saved_once_it_is_valid(page: Page):
     page.locator("[name=_save]").click()
     row = page.locator("#result_list tr", has_text="weather")
     expect(row.locator(".field-what_it_does")).to_have_text("read-only")
-    expect(row.locator(".field-state")).to_have_text("healthy")
+    expect(row.locator(".field-condition")).to_have_text("healthy")
 
     row.get_by_role("link", name="weather").click()
     assert json.loads(page.locator("[name=definition]").input_value())["type"] == "function"
@@ -30,7 +30,8 @@ def test_an_http_tool_is_saved_once_it_is_valid(page: Page):
 
 def test_the_circuit_page_works_on_a_phone(phone: Page):
     phone.goto("/admin/")
-    phone.locator("#content").get_by_role("link", name="Circuit breakers").click()
+    phone.get_by_role("button", name="Menu").click()
+    phone.locator("#console-side").get_by_role("link", name="Circuit breakers").click()
 
     expect(phone.get_by_role("heading", level=1)).to_have_text("Circuit breakers")
     expect(phone.locator(".circuits")).to_contain_text("the process that served this page")

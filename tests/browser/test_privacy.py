@@ -39,6 +39,12 @@ def masking_agent(tmp_path_factory, prepared_data, model) -> Iterator[Server]:
     yield from serve(folder, 0, **use_model(model.url, "openai/scripted"))
 
 
+def sent(model: wire.WireServer, before: int) -> str:
+    """Return what the model got after so many requests: the title's may be the last."""
+    bodies = [request.body for request in model.requests[before:]]
+    return json.dumps(bodies, ensure_ascii=False)
+
+
 def choose(page: Page, rule: str) -> None:
     open_agent(page, "helper", "Safety & privacy")
     choice = page.locator(f"[name=personal_data][value={rule}]")
@@ -53,11 +59,12 @@ def test_the_model_gets_no_personal_data_and_the_user_reads_it(visit, masking_ag
     page.goto("/")
     expect(page.locator(".promise:visible")).to_have_text(PROMISE)
 
+    before = len(model.requests)
     run = ask_and_wait(page, QUESTION)
 
     expect(run.locator(".answer")).to_contain_text(f"You asked: {QUESTION}")
-    assert "‹email 1›" in json.dumps(model.requests[-1].body, ensure_ascii=False)
-    assert MAIL not in json.dumps(model.requests[-1].body)
+    assert "‹email 1›" in sent(model, before)
+    assert MAIL not in sent(model, before)
     watched = html(page.locator("#messages"))
     page.reload()
     expect(last_run(page)).to_have_attribute("data-status", "completed")
@@ -84,11 +91,12 @@ def test_the_trace_shows_replaced_values(visit, masking_agent):
 def test_personal_data_that_is_not_stored_cannot_be_read_again(visit, masking_agent, model):
     page = visit(masking_agent)
     choose(page, "unkept")
+    before = len(model.requests)
 
     run = begin(page, QUESTION)
     expect(run).to_have_attribute("data-status", "completed")
 
-    assert MAIL in json.dumps(model.requests[-1].body)
+    assert MAIL in sent(model, before)
     expect(page.locator(".question")).to_contain_text("Who is ‹email›?")
     expect(run.locator(".answer")).to_contain_text("Her phone is ‹phone›.")
     assert MAIL not in page.locator("#main").inner_html()
