@@ -31,6 +31,7 @@ class Console(admin.AdminSite):
 
     site_header = site_title = "Ashiato"
     index_title = _("Admin console")
+    empty_value_display = "—"
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
         """Register pages, also those of packages, with restricted lookups."""

@@ -241,7 +241,7 @@ class PersonAdmin(ConsoleAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         may = request.user.has_perms(["auth.add_user", "people.add_invitation"])
         waiting = Invitation.objects.open().count()
-        more = {"may_invite": may, "waiting": waiting}
+        more = {"title": _("People"), "may_invite": may, "waiting": waiting}
         return super().changelist_view(request, more | (extra_context or {}))
 
     def save_quotas(self, request: HttpRequest, pk: int) -> HttpResponse:

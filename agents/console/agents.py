@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
@@ -14,6 +14,7 @@ from agents.catalog import planner_factory
 from agents.models import Agent
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
+from agents.web.presentation.icons import icon
 
 from . import figures
 from .agent_editor import drafts
@@ -25,14 +26,15 @@ from .draft_runs import DraftRunAdmin
 from .json_field import JsonObjectField
 from .recent_usage import ListedAgent, UsageChangeList
 
-DRAFT_BADGE = '<span class="badge" data-tone="amber">{}</span>'
+BADGE = '<span class="badge" data-tone="{}">{}</span>'
+AVATAR = '<span class="avatar" data-icon="{0}">{1}</span>{2}'
 
 
 @admin.register(Agent)
 class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
     form = AgentForm
-    list_display = ["name", "enabled", "is_default", "description", "thinks_with"]
-    list_display += ["tool_count", "last_change", "last_used", "recent_runs", "failures"]
+    list_display = ["named", "state", "description", "thinks_with", "tool_count"]
+    list_display += ["last_change", "last_used", "recent_runs", "failures"]
     search_fields = ["name", "description"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}  # for imports
     fieldsets = [(tab.label, {"fields": tab.fields}) for tab in TABS if tab.fields]
@@ -58,6 +60,18 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
             if error := planner_factory.configuration_error(name):
                 messages.warning(request, translate(str(error)))
 
+    @admin.display(description=_("name"), ordering="name")
+    def named(self, agent: Agent) -> SafeString:
+        return format_html(AVATAR, agent.icon, icon(agent.icon or "auto"), agent.name)
+
+    @admin.display(description=_("state"), ordering="enabled")
+    def state(self, agent: ListedAgent) -> SafeString:
+        """Return badges: live or off, the default agent, unpublished changes."""
+        badges = [("green", _("Live")) if agent.enabled else ("", _("Off"))]
+        badges += [("blue", _("Default"))] if agent.is_default else []
+        badges += [("amber", _("Draft"))] if agent.has_draft else []
+        return format_html_join(" ", BADGE, badges)
+
     @admin.display(description=_("model"), ordering="model")
     def thinks_with(self, agent: Agent) -> LazyText:
         return agent.model or _("default model")
@@ -66,20 +80,20 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
     def tool_count(self, agent: ListedAgent) -> SafeString | int:
         if agent.auto_execute_tools or not agent.has_tools:
             return agent.has_tools
-        note = format_html('<span class="about">{}</span>', _("approval required"))
-        return format_html("{} {}", agent.has_tools, note)
+        return format_html(
+            "{} {}", agent.has_tools, format_html(BADGE, "", _("Approval required"))
+        )
 
     @admin.display(description=_("version"), ordering="version")
     def last_change(self, agent: ListedAgent) -> SafeString | str:
         """Return the version number, its author and time."""
-        draft = format_html(DRAFT_BADGE, _("Draft")) if agent.has_draft else SafeString("")
         if agent.newest is None:
-            return draft or "—"
+            return "—"
         page = reverse("admin:agents_agent_history", args=[agent.pk])
         who = agent.newest.author.get_username() if agent.newest.author else ""
         about = " · ".join(filter(None, [who, figures.ago(agent.newest.created_at)]))
-        form = '<a href="{}">{}</a> {}<span class="about">{}</span>'
-        return format_html(form, page, agent.newest.number, draft, about)
+        form = '<a href="{}">{}</a> <span class="about">{}</span>'
+        return format_html(form, page, agent.newest.number, about)
 
     @admin.display(description=_("last used"))
     def last_used(self, agent: ListedAgent) -> LazyText:

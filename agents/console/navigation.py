@@ -39,13 +39,14 @@ class ConsolePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MenuSection:
-    """A heading with models, their descriptions, and pages."""
+    """A heading with models, their descriptions, and pages before or after them."""
 
     key: str
     name: str | Promise
     icon: str
     rows: Mapping[str, str | Promise]
     pages: tuple[ConsolePage, ...] = ()
+    has_pages_first: bool = False
 
 
 MENU = (
@@ -118,6 +119,7 @@ MENU = (
         key="activity",
         name=_("Activity"),
         icon="trace",
+        has_pages_first=True,
         rows={
             "review.ExampleSet": _("Questions with expected answers, run and scored together."),
             "review.Example": _("Single questions, in any set."),
@@ -173,6 +175,7 @@ MENU = (
     ),
 )
 RAW_DATA = _("Raw data")
+OWN_NAMES = {"auth.User": _("People")}  # instead of the model's, which is Django's
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
@@ -191,10 +194,7 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
 def build_menu(apps: list[Entry], request: HttpRequest) -> list[Entry]:
     """Return everything this user can open, under our headings instead of Django's apps."""
     models = _entries_by_label(apps)
-    parts = [
-        _section_entry(part, [*_pop_entries(part, models), *_page_entries(part, request)])
-        for part in MENU
-    ]
+    parts = [_section_entry(part, _section_entries(part, models, request)) for part in MENU]
     if models:
         parts[-1]["models"].append(_raw_data_entry(models.values(), request.path))
     parts = [part for part in parts if part["models"]]
@@ -247,10 +247,18 @@ def _entries_by_label(apps: list[Entry]) -> dict[str, Entry]:
     return {entry["model"]._meta.label: entry for app in apps for entry in app["models"]}
 
 
+def _section_entries(
+    part: MenuSection, models: dict[str, Entry], request: HttpRequest
+) -> list[Entry]:
+    rows, pages = list(_pop_entries(part, models)), _page_entries(part, request)
+    return [*pages, *rows] if part.has_pages_first else [*rows, *pages]
+
+
 def _pop_entries(part: MenuSection, models: dict[str, Entry]) -> Iterator[Entry]:
     for label, about in part.rows.items():
         if entry := models.pop(label, None):
-            yield {**entry, "name": capfirst(entry["name"]), "about": about}
+            name = OWN_NAMES.get(label) or capfirst(entry["name"])
+            yield {**entry, "name": name, "about": about}
 
 
 def _page_entries(part: MenuSection, request: HttpRequest) -> list[Entry]:

@@ -179,7 +179,7 @@ def test_the_list_shows_recent_usage(root, agent, administrator):
     Agent.objects.create(name="shy")
 
     html = root.get(page("changelist")).content.decode()
-    helper, shy = html.split('class="field-name"')[1:]
+    helper, shy = html.split('class="field-named"')[1:]
 
     assert ">4</a></td>" in helper
     assert ">25%<" in helper

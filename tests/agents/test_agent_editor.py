@@ -82,7 +82,7 @@ def test_a_new_agent_is_listed_as_a_draft_until_it_is_published(root):
 
 def test_the_list_marks_agents_with_unpublished_changes(root, agent):
     save(root, agent, instructions="Be brief.")
-    row = root.get(page("changelist")).content.decode().split('class="field-last_change')[1]
+    row = root.get(page("changelist")).content.decode().split('class="field-state')[1]
 
     assert ">Draft</span>" in row.split("</td>")[0]
 

@@ -512,7 +512,7 @@ def test_the_agent_list_shows_the_kind_of_each(root, agent):
     shy.tools.add(ToolRegistration.objects.get(name="search"))
     html = root.get(page("changelist", of="agent")).content.decode()
 
-    asks = '>1 <span class="about">approval required</span><'
+    asks = '>1 <span class="badge" data-tone="">Approval required</span><'
     for words in ("default model", "openai/gpt-5", asks, ">3<"):
         assert words in html
 
