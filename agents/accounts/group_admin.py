@@ -44,7 +44,7 @@ class GroupAdmin(ConsoleAdmin):
 
     @admin.display(description=_("type"))
     def what(self, group: Group) -> LazyText:
-        return _("role") if _is_role(group) else _("group")
+        return capfirst(_("role") if _is_role(group) else _("group"))
 
     @admin.display(description=_("Permissions"))
     def may(self, group: Group) -> LazyText:
