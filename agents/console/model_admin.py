@@ -144,7 +144,11 @@ class _ListRowForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in set(self.fields) - {self._meta.model._meta.pk.name}:
-            self.fields[name].show_hidden_initial = True
+            field = self.fields[name]
+            field.show_hidden_initial = True
+            # The column's heading is no label for a screen reader.
+            said = f"{self.instance}: {field.label or name}"
+            field.widget.attrs.setdefault("aria-label", said)
 
 
 class _ConflictCheckForm(forms.BaseModelForm):
