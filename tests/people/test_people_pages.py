@@ -53,7 +53,7 @@ def test_the_list_has_state_usage_and_filters(console, person, sales, stranger):
     Run.objects.create(**about, prompt_tokens=1200, cost=0.5)
     page = console.get(PEOPLE).content.decode()
     assert "1,200 tokens · $0.50" in page
-    assert "invited</span>" in page
+    assert "Invited</span>" in page
 
     def names(query):
         return {
