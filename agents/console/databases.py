@@ -16,6 +16,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -72,7 +73,7 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
     def condition(self, row: DatabaseConnection) -> SafeString:
         state, error = _current_state(row)
         badge = format_html(
-            '<span class="badge" data-tone="{}">{}</span>', TONES[state], state.label
+            '<span class="badge" data-tone="{}">{}</span>', TONES[state], capfirst(state.label)
         )
         if not error:
             return badge
