@@ -1,6 +1,7 @@
 """Guardrail patterns in the console: sample test, backtest, presets and verdicts."""
 
 import re
+import time
 from typing import get_args
 
 import pytest
@@ -9,7 +10,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from agents.console.guardrail_testing import backtest, rule_order, tester
+from agents.console.guardrail_testing import backtest, rule_order, rule_tester, tester
 from agents.engine.guardrails import STAGES, Pattern, Stage
 from agents.models import (
     Agent,
@@ -554,3 +555,15 @@ def test_those_who_cannot_change_rules_cannot_spend(person):
 
     assert client.post(url("ask"), {**JUDGE, "sample": "x"}).status_code == 403
     assert client.post(url("backtest"), {**JUDGE, "runs": "10"}).status_code == 403
+
+
+def test_a_rule_that_matches_every_character_is_marked_in_time():
+    text = "ab" * 10_000
+    began = time.perf_counter()
+
+    pieces = rule_tester._test_stage(
+        text, "input", [Pattern(pattern="a", name="A", id=1)]
+    ).pieces
+
+    assert [piece.names for piece in pieces[:2]] == ["A", ""]
+    assert time.perf_counter() - began < 10

@@ -130,9 +130,16 @@ def _rule_key(rule: object) -> int | None:
 def _mark(text: str, found: Sequence[Match]) -> list[MarkedText]:
     """Return the text in pieces, each with the rules that match there."""
     edges = sorted({0, len(text), *(m.start for m in found), *(m.end for m in found)})
-    pieces = []
+    begins = sorted(enumerate(found), key=lambda pair: pair[1].start)
+    pieces, active, at = [], list[tuple[int, Match]](), 0
     for start, end in zip(edges, edges[1:], strict=False):
-        rules = [m.rule for m in found if m.start < end and m.end > start]
-        names = ", ".join(dict.fromkeys(getattr(rule, "label", "") for rule in rules))
+        # Only matches around here: a rule can match every single character.
+        while at < len(begins) and begins[at][1].start < end:
+            active.append(begins[at])
+            at += 1
+        active = sorted(
+            (pair for pair in active if pair[1].end > start), key=lambda pair: pair[0]
+        )
+        names = ", ".join(dict.fromkeys(getattr(m.rule, "label", "") for _n, m in active))
         pieces.append(MarkedText(text=text[start:end], names=names))
     return pieces
