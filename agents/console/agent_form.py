@@ -42,7 +42,11 @@ class AgentForm(forms.ModelForm):
     class Meta:
         model = Agent
         fields = COLUMNS
-        field_classes = {"output_schema": JsonObjectField, "groups": GroupsField}
+        field_classes = {
+            "output_schema": JsonObjectField,
+            "experts": GroupsField,
+            "groups": GroupsField,
+        }
         widgets = {
             "description": forms.TextInput,
             "model": ModelInput(attrs={"autocomplete": "off"}),
