@@ -1,10 +1,11 @@
 """A model as configured by an administrator."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 from agents.engine.errors import ModelError
-from agents.engine.planner import LLM
+from agents.engine.planner import LLM, for_short_reply
 from agents.engine.turn import Chunk
 
 from .model_info import Price
@@ -18,6 +19,11 @@ class ConfiguredModel:
         self.route: str = getattr(llm, "route", "")
         self.base_url: str | None = getattr(llm, "base_url", None)
         self.batch_seconds: float = getattr(llm, "batch_seconds", 0)
+
+    def for_short_reply(self) -> Self:
+        other = copy(self)
+        other.llm = for_short_reply(self.llm)
+        return other
 
     def stream(
         self,

@@ -213,7 +213,7 @@ async def _ask(unnamed: Unnamed, model: agent_factory.PlainModel) -> PlainReply 
     ]
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            return await model.ask(texts, max_tokens=MAX_TOKENS)
+            return await model.ask_briefly(texts, max_tokens=MAX_TOKENS)
     except (AgentError, TimeoutError) as error:
         _log_kept(unnamed.message, error)
         return None

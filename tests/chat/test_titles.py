@@ -120,6 +120,18 @@ async def test_a_model_that_does_not_answer_in_time_leaves_the_question(named, m
     assert chat.title == "Which tea sold best?"
 
 
+async def test_a_title_that_a_guardrail_blocks_leaves_the_question(named):
+    about = {"stage": "output", "action": "block"}
+    await GuardrailPattern.objects.acreate(name="Tea", pattern="secret tea", **about)
+    chat, run, model = await named(Says(answer="The secret tea"))
+
+    await name(run)
+
+    await chat.arefresh_from_db()
+    assert len(model.requests) == 1
+    assert chat.title == "Which tea sold best?"
+
+
 async def test_titles_can_be_switched_off(named, settings):
     settings.GENERATED_TITLES = False
     chat, run, model = await named(Says(answer="Tea"))

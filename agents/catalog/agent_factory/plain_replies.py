@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from agents.access import permissions
 from agents.engine.guardrails import Guardrails
-from agents.engine.loop import AgentRuntime, PlainReply, ask_once
+from agents.engine.loop import AgentRuntime, PlainReply, ask_briefly, ask_once
 from agents.engine.planner import ReActPlanner
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.state import Message
@@ -27,6 +27,12 @@ class PlainModel:
     async def ask(self, messages: list[Message], *, max_tokens: int) -> PlainReply:
         """Return its reply; raise an AgentError."""
         return await ask_once(
+            self.planners, self.guardrails, CIRCUITS, messages, max_tokens=max_tokens
+        )
+
+    async def ask_briefly(self, messages: list[Message], *, max_tokens: int) -> PlainReply:
+        """Return a reply of a line, which is read at once; raise an AgentError."""
+        return await ask_briefly(
             self.planners, self.guardrails, CIRCUITS, messages, max_tokens=max_tokens
         )
 

@@ -13,7 +13,7 @@ from .compaction import HistoryLimits
 from .function_tool import FunctionTool
 from .handoff import HANDOFF_PREFIX, UNFINISHED, Handoff
 from .output_schema import INSTRUCTIONS, OutputSchema, is_number, table_columns
-from .plain_request import PlainReply, ask_once
+from .plain_request import PlainReply, ask_briefly, ask_once
 from .recorded_calls import (
     CallNotRecorded,
     Divergence,
@@ -58,6 +58,7 @@ __all__ = [
     "StopReason",
     "UNFINISHED",
     "UntrustedPolicy",
+    "ask_briefly",
     "ask_once",
     "call_key",
     "effect",

@@ -30,6 +30,13 @@ Events = AsyncGenerator[Event, None]
 RequestBuilder = Callable[[ReActPlanner], ModelRequest]
 
 
+def circuit_keys(planner: ReActPlanner) -> tuple[str, str]:
+    """Return the provider (host or name) and the model, as circuit breaker keys."""
+    known = planner.provider_info.get("provider_model", planner.model)
+    address = urlsplit(getattr(planner.llm, "base_url", None) or "").netloc
+    return address.rpartition("@")[2] or known.partition("/")[0], planner.model
+
+
 class ModelCall:
     """One model request; ends with a `plan`, or a `finding` that blocks it.
 
@@ -84,7 +91,7 @@ class ModelCall:
                 ):
                     yield self._rate_limit_event(self.planner.rate_limiter, limit)
                 async with self._acquire_slot():
-                    with self.circuits.guard(*self._circuit_keys()):
+                    with self.circuits.guard(*circuit_keys(self.planner)):
                         self._tries[self.planner.model] += 1
                         fault_injection.point("before_model_call")
                         async with aclosing(self.stream_screened(self.request)) as events:
@@ -127,15 +134,8 @@ class ModelCall:
             used = turn_usage(self.plan, request.messages, self.planner.count_tokens)
             self.planner.rate_limiter.spend(used["total_tokens"])
 
-    def _circuit_keys(self) -> tuple[str, str]:
-        """Return the provider (host or name) and the model, as circuit breaker keys."""
-        model = self.planner.model
-        known = self.planner.provider_info.get("provider_model", model)
-        address = urlsplit(getattr(self.planner.llm, "base_url", None) or "").netloc
-        return address.rpartition("@")[2] or known.partition("/")[0], model
-
     def _retry_delay(self, error: AgentError, attempt: int) -> float | None:
-        if self._has_spoken or self.circuits.are_refusing(*self._circuit_keys()):
+        if self._has_spoken or self.circuits.are_refusing(*circuit_keys(self.planner)):
             return None
         return self.retry.wait(error, attempt)
 

@@ -2,7 +2,7 @@
 
 from .message_attachments import Sense
 from .react_parser import parse_react
-from .react_planner import LLM, Dialect, ReActPlanner
+from .react_planner import LLM, Dialect, ReActPlanner, for_short_reply
 from .stream_batches import Deadlines, batched, open_stream
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "ReActPlanner",
     "Sense",
     "batched",
+    "for_short_reply",
     "open_stream",
     "parse_react",
 ]

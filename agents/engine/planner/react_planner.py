@@ -32,7 +32,7 @@ from .message_attachments import Sense
 from .model_request import ModelRequest
 from .react_history import attachment_refs, react_history
 from .reply_readers import NativeReader, ReactReader, TextDelta, join_deltas, read_batch
-from .stream_batches import Deadlines, batched, open_stream
+from .stream_batches import Deadlines, batched, open_stream, read_all
 
 Dialect = Literal["native", "react"]
 DEFAULT_ANSWER_TOKENS = 4_096
@@ -63,6 +63,12 @@ class LLM(Protocol):
         tools: list[dict[str, Any]] | None = None,
         **parameters: Any,
     ) -> AsyncIterator[Chunk]: ...
+
+
+def for_short_reply(llm: LLM) -> LLM:
+    """Return the client in its mode for a reply that nobody watches, if it has one."""
+    change = getattr(llm, "for_short_reply", None)
+    return llm if change is None else change()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +231,21 @@ class ReActPlanner:
         for delta in restorer.rest() if restorer else ():
             yield delta
         yield restorer.plan(plan) if restorer else plan
+
+    async def reply(self, request: ModelRequest) -> PlanResult:
+        """Return a short reply that nobody watches, read in as few pieces as possible."""
+        chunks = open_stream(
+            for_short_reply(self.llm).stream,
+            model=self.model,
+            messages=request.messages,
+            tools=request.tools,
+            **request.parameters,
+        )
+        reader = NativeReader()
+        read_batch(reader, await read_all(chunks, self.deadlines.first))
+        reader.rest()
+        plan = reader.result()
+        return plan if self.pseudonymizer is None else self.pseudonymizer.restore_plan(plan)
 
     def _system_instructions(self) -> tuple[str, ...]:
         if self.pseudonymizer is None:

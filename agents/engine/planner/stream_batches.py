@@ -86,6 +86,17 @@ async def batched(
             pump.exception()  # was handled, or came too late to matter
 
 
+async def read_all(chunks: AsyncIterator[Chunk], seconds: float) -> list[Chunk]:
+    """Return all chunks of a short reply, without a task and timers of their own."""
+    ready: list[Chunk] = []
+    try:
+        async with asyncio.timeout(seconds):
+            await _pump(chunks, ready, asyncio.Event())
+    except TimeoutError as error:
+        raise ModelTimeout(f"The model didn't finish within {seconds:g} s.") from error
+    return ready
+
+
 class _StreamTimer:
     """Wakes the reader of a model that sends nothing.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from textwrap import shorten
 from typing import Any, Self
 
@@ -120,7 +121,7 @@ class Schema:
         return [table.key for table in self.tables]
 
     def describe(self) -> list[str]:
-        return list(_describe_tables(self))
+        return list(_describe(self))
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -144,6 +145,12 @@ def _read_table(values: Mapping[str, Any]) -> Table:
 def _read_column(values: Mapping[str, Any]) -> Column:
     to = values.get("references")
     return Column(**{**values, "references": (to[0], to[1]) if to else None})
+
+
+@lru_cache(maxsize=64)
+def _describe(schema: Schema) -> tuple[str, ...]:
+    """Return the description of a schema, which every run of an agent needs."""
+    return tuple(_describe_tables(schema))
 
 
 def _describe_tables(schema: Schema) -> Iterator[str]:
