@@ -21,7 +21,6 @@ from agents.models import (
     Document,
     GuardrailPattern,
     InstallationSetting,
-    LanguageModel,
     Run,
     RunEvent,
     ToolRegistration,
@@ -247,15 +246,15 @@ def test_saving_again_after_the_conflict_message_overwrites(root, colleague):
 
 def test_a_list_saves_only_the_switches_that_were_changed(root, colleague):
     """The other switch was changed by someone else since the list was rendered."""
-    LanguageModel.objects.all().delete()
-    mine = LanguageModel.objects.create(label="a", model="openai/a")
-    theirs = LanguageModel.objects.create(label="b", model="openai/b", enabled=False)
+    about = {"source": "http", "method": "GET", "endpoint": "https://a.example/"}
+    mine = ToolRegistration.objects.create(name="a", **about)
+    theirs = ToolRegistration.objects.create(name="b", enabled=False, **about)
     sent = {"_save": "Save", "form-TOTAL_FORMS": 2, "form-INITIAL_FORMS": 2}
     for at, row in enumerate([mine, theirs]):
         sent |= {f"form-{at}-id": row.pk, f"initial-form-{at}-enabled": "True"}
     sent["form-1-enabled"] = "on"
 
-    root.post(page(LanguageModel, "changelist"), sent)
+    root.post(page(ToolRegistration, "changelist"), sent)
 
     mine.refresh_from_db()
     theirs.refresh_from_db()

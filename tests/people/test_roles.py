@@ -313,7 +313,7 @@ def test_existing_users_have_the_default_role(person, administrator):
 def test_roles_have_their_labels_wherever_groups_are_listed(root, agent):
     Group.objects.create(name="finance")
     root.cookies["django_language"] = "ja"
-    places = ("agent/1/change/", "languagemodel/add/", "toolregistration/add/")
+    places = ("agent/1/change/", "languagemodel/add/?provider=openai", "toolregistration/add/")
     pages = [f"/admin/agents/{place}".replace("/1/", f"/{agent.pk}/") for place in places]
 
     for way in (*pages, "/admin/auth/group/", "/admin/auth/user/"):
