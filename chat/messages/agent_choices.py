@@ -111,7 +111,8 @@ class _Relations:
         self.others: Mapping[int, list[tuple[int, str]]] = defaultdict(list)
         closed = ToolRegistration.objects.closed_to(user.pk).values("pk")
         links = AgentTool.objects.filter(tool__enabled=True).exclude(tool__in=closed)
-        for link in links.select_related("tool__server").order_by("tool__name"):
+        rows = links.select_related("tool__server", "tool__connection")
+        for link in rows.order_by("tool__name"):
             self.links[link.agent_id].append(link)
         names = {agent.pk: agent.name for agent in agents}
         handoffs: Any = Agent.handoffs.through.objects.filter(to_agent__in=names)

@@ -162,9 +162,9 @@ class ChatSession(models.Model):
     def is_public(self) -> bool:
         """Whether a public link to it works."""
         return (
-            configured.PUBLIC_LINKS.value
-            and self.public_until is not None
+            self.public_until is not None
             and self.public_until > timezone.now()
+            and configured.PUBLIC_LINKS.value
         )
 
     @property
