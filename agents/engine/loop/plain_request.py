@@ -76,10 +76,7 @@ async def ask_briefly(
     *,
     max_tokens: int,
 ) -> PlainReply:
-    """Ask like `ask_once`, for a reply of a line: it is read and screened as a whole.
-
-    A streamed request of the same length costs twice the CPU time.
-    """
+    """Ask like `ask_once`, for a reply of a line: it is read and screened as a whole."""
     for planner in planners[:-1]:
         try:
             return await _ask(planner, guardrails, circuits, messages, max_tokens)
