@@ -128,6 +128,7 @@ def test_a_shared_folder_is_unchanged(tmp_path):
     assert tmp_path.stat().st_mode & 0o7777 == 0o1777
 
 
+@pytest.mark.thorough
 def test_the_database_and_its_log_are_private(tmp_path):
     code = (
         "import django; django.setup()\nfrom django.db import connection as c, transaction\n"

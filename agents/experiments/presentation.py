@@ -41,7 +41,9 @@ VERDICT_TONES = {
 }
 VERDICT_HELP = {
     Verdict.BETTER: gettext_lazy("Meets more checks, or is closer to the corrected answer."),
-    Verdict.SAME: gettext_lazy("Same score, or at least 90 percent similar to the recorded answer."),
+    Verdict.SAME: gettext_lazy(
+        "Same score, or at least 90 percent similar to the recorded answer."
+    ),
     Verdict.CHANGED: gettext_lazy("Another answer, and nothing says which one is right."),
     Verdict.WORSE: gettext_lazy("Meets fewer checks, or has no answer any more."),
     Verdict.STOPPED: gettext_lazy("Made a call that wasn't recorded, so it stopped there."),

@@ -61,6 +61,7 @@ def add(*names: str) -> None:
         ingestion.add_file(collection, None, name, stored)
 
 
+@pytest.mark.thorough
 def test_two_processes_index_each_document_once(start: Start) -> None:
     workers = [start("work"), start("work")]
     for worker in workers:

@@ -301,6 +301,7 @@ def test_a_run_is_found_by_its_number(runs):
     assert set(asked.apply(Run.objects.all())) == set(Run.objects.exclude(pk=second))
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 @given(st.lists(st.one_of(TERMS, NOISE), min_size=1, max_size=3).map(" ".join))
 def test_any_filter_is_a_valid_query(text):

@@ -613,6 +613,7 @@ async def test_sse_servers_are_supported():
         assert (await old.call("price", {"item": "cheese"})).output == "6"
 
 
+@pytest.mark.thorough
 async def test_an_sse_server_is_recognized_by_its_error_status():
     async with open_shop("sse") as (_, port):
         config = replace(shop(port, "sse"), transport="http")
