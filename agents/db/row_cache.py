@@ -63,7 +63,9 @@ class RowCache(Generic[Rows]):
                 stamp = self._read_stamp()
                 if stamp != self._stamp:
                     self._rows, self._stamp = self.load(), stamp
-            except DatabaseError as error:  # e.g. before the tables are created
+            except DatabaseError as error:
+                if self._stamp is None and connection.connection is None:
+                    raise  # no server: each setting would wait for it again
                 logger.warning("Can't read the %s: %s", self.model._meta.label, error)
             self._read_at = started
 

@@ -18,6 +18,7 @@ from agents.review.models import Example, ExampleSet
 from . import checks
 
 MAX_BYTES = 5_000_000
+MAX_CELL_CHARS = 131_072
 MAX_ROWS = 500
 MAX_QUESTION_CHARS = 20_000
 MAX_NAME_CHARS = 120
@@ -84,6 +85,9 @@ def _csv_rows(text: str) -> Iterator[tuple[int, Any]]:
     if "question" not in (reader.fieldnames or ()):
         raise InvalidFile(_("The first line needs a column named “question”."))
     for row in reader:
+        # The limit of the module belongs to the whole process, and other code raises it.
+        if any(len(value or "") > MAX_CELL_CHARS for key, value in row.items() if key):
+            raise csv.Error
         yield reader.line_num, {key: _unescape(value) for key, value in row.items() if key}
 
 

@@ -93,7 +93,7 @@ async def read_all(chunks: AsyncIterator[Chunk], seconds: float) -> list[Chunk]:
         async with asyncio.timeout(seconds):
             await _pump(chunks, ready, asyncio.Event())
     except TimeoutError as error:
-        raise ModelTimeout(f"The model didn't finish within {seconds:g} s.") from error
+        raise ModelTimeout("The model didn't finish before its timeout.") from error
     return ready
 
 
