@@ -180,6 +180,7 @@ def test_pipelined_requests_are_answered_and_an_incomplete_one_times_out(server)
     assert b" 408 " in said
 
 
+@pytest.mark.thorough
 def test_a_quiet_socket_stays_open(server):
     with connect(f"ws://127.0.0.1:{server.port}/", compression=None) as page:
         time.sleep(LIMIT * 2)

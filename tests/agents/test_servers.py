@@ -256,6 +256,7 @@ async def test_a_tool_that_changes_during_a_run_is_disabled_at_once(plain, admin
         assert await mcp_servers.load_tools([await arow("plain__add")]) == []
 
 
+@pytest.mark.thorough
 async def test_a_server_has_its_own_folder_until_it_is_deleted(plain, administrator, left):
     async with synced_server(plain, administrator) as (add, _):
         env = await arow("plain__environment")

@@ -84,6 +84,7 @@ def is_disconnected(reader, seconds=0.0):
     return bool(poll.poll(seconds * 1000))
 
 
+@pytest.mark.thorough
 def test_a_client_that_never_reads_is_disconnected_and_costs_little_memory(server):
     before = resident_mb(server)
     with ExitStack() as stack:

@@ -87,7 +87,6 @@ def test_typed_instructions_survive_a_closed_tab(page: Page):
     expect(other.get_by_role("tab", name="Prompt")).to_have_attribute("data-changed", "")
 
 
-@pytest.mark.journey
 def test_the_draft_chat_has_several_turns_with_their_steps(page: Page):
     page.goto(f"{AGENTS}add/?start=assistant")
     ask_draft(page, "What is 6 * 7?")

@@ -41,7 +41,6 @@ def choose(page: Page, title: str, action: str) -> None:
     page.get_by_role("menuitem", name=action, exact=True).press("Enter")
 
 
-@pytest.mark.journey
 def test_chats_are_pinned_filed_archived_and_deleted_with_undo(page: Page, server):
     seed(server, "Oolong one", "Oolong two", "Oolong three")
     page.goto("/")

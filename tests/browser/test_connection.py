@@ -22,7 +22,6 @@ def lost(watch):
     watch.expect(AWAY)
 
 
-@pytest.mark.journey
 def test_no_input_is_lost_while_the_server_is_down(slow_page: Page, slow_server, lost):
     ask_and_wait(slow_page, "What is 2 + 3?")
     typing = slow_page.context.new_page()

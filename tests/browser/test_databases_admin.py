@@ -39,7 +39,6 @@ def ask(page: Page, sql: str) -> None:
     page.locator("#query-sql").press("Control+Enter")
 
 
-@pytest.mark.journey
 def test_a_database_is_connected_limited_and_queried(page):
     page.goto(DATABASES)
     page.get_by_role("link", name="Add database").click()

@@ -120,7 +120,6 @@ def test_a_model_check_is_tried_after_its_cost_and_its_verdict_is_in_the_trace(p
         expect(page.locator(".run .step[data-kind=guardrail]")).to_have_count(1)
 
 
-@pytest.mark.journey
 def test_an_observe_only_pattern_changes_nothing_and_its_hit_can_be_rated(page: Page):
     draft(page, "(?i)pikeperch")
     page.locator("[name=is_observed]").check()

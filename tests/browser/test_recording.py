@@ -37,7 +37,6 @@ def listening_server(tmp_path_factory, prepared_data):
         yield from serve(folder, 0.003, **use_model(model.url), **settings)
 
 
-@pytest.mark.journey
 def test_a_recording_is_transcribed_into_the_composer_and_sent(
     listening_server, new_context, watch
 ):

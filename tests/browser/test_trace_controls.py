@@ -2,13 +2,11 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import CALCULATION, ask_and_wait
 
 
-@pytest.mark.journey
 def test_two_runs_are_found_by_menu_sorted_selected_and_compared(page: Page):
     ask_and_wait(page, CALCULATION)
     ask_and_wait(page, "What is 5 + 5?")

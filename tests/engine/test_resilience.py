@@ -56,6 +56,7 @@ async def collect(heard, events=None):
     return events
 
 
+@pytest.mark.thorough
 async def test_a_failing_provider_is_replaced_by_the_fallback():
     async with WireServer([fail(503, "overloaded")] * 3) as a, WireServer([say("Here.")]) as b:
         events = await collect(model_call(planner(a.url), planner(b.url, "openai/other")))

@@ -145,6 +145,7 @@ async def test_a_server_reaches_the_network(config, tmp_path):
     assert found == ["connected"]
 
 
+@pytest.mark.thorough
 async def test_child_processes_end_with_the_server(config):
     # Other tests of this process leave children of their own: servers, pools.
     before = set(psutil.Process().children(recursive=True))
