@@ -49,7 +49,7 @@ class Terms:
 
 
 def can_grant(inviter: User | None, role: str, groups: Iterable[Group]) -> bool:
-    """Whether a user can give this role and these groups to somebody, at this moment."""
+    """Whether a user can grant this role and these groups at this moment."""
     if inviter is None or not inviter.is_active or not inviter.has_perm("auth.add_user"):
         return False
     allowed = set(grantable_groups(inviter).values_list("pk", flat=True))
@@ -145,7 +145,7 @@ def renew(invitation: Invitation, actor: User) -> str:
     invitation.invited_by, invitation.revoked_at = actor, None
     days = timedelta(days=configured.INVITATION_DAYS.value)
     invitation.expires_at = timezone.now() + days
-    # Not its uses: somebody may be accepting it at this moment.
+    # Not its uses: it may be accepted at this moment.
     invitation.save(update_fields=["digest", "invited_by", "revoked_at", "expires_at"])
     audit.record(actor, audit.INVITATION_SENT, invitation)
     return token

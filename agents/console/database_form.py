@@ -183,7 +183,7 @@ class DatabaseForm(forms.ModelForm):
             widget.schema = self.known_schema() if isinstance(widget, TablesWidget) else None
 
     def known_schema(self) -> Schema | None:
-        """Return the tables as they were at the last check; None if nobody has looked."""
+        """Return the tables as they were at the last check; None if they were never read."""
         row = self.instance
         if row.kind != Kind.SQLITE or not row.pk:
             return Schema.from_dict(row.schema) if row.schema else None

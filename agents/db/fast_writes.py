@@ -54,7 +54,7 @@ def insert(row: Model) -> None:
 
 
 def insert_many(model: type[Model], rows: Iterable[Model]) -> None:
-    """Insert new rows whose IDs nobody needs; values can't be expressions."""
+    """Insert new rows whose IDs aren't needed; values can't be expressions."""
     fields, ours = _insert_fields(model), _connection()
     sql = _insert_statement(model, ("%s",) * len(fields), False)
     written = [[_db_value(f, _field_value(f, row), ours) for f in fields] for row in rows]

@@ -2,7 +2,7 @@
 
 from agents.engine.errors import RunCancelled
 
-NEEDS_APPROVAL = "A tool call needs approval, and nobody approves during an experiment."
+NEEDS_APPROVAL = "A tool call needs approval, which an experiment can't get."
 
 
 class ExperimentRejected(Exception):
@@ -10,7 +10,7 @@ class ExperimentRejected(Exception):
 
 
 class ApprovalNeeded(RunCancelled):
-    """A tool call needs approval, and nobody approves during an experiment."""
+    """A tool call needs approval, which an experiment can't get."""
 
 
 class DeadlineExceeded(RunCancelled):

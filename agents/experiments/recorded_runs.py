@@ -59,7 +59,7 @@ def _load_result(run: Run) -> ExperimentResult | None:
 
 
 async def _until_approval(events: Events) -> Events:
-    """Yield events until one needs a person; that one isn't saved, so nobody is asked."""
+    """Yield events until one needs a person; that one isn't saved or asked."""
     async with aclosing(events) as stream:
         async for event in stream:
             if event.type in APPROVAL_EVENTS:

@@ -20,7 +20,7 @@ from .routing import Endpoint, Route, resolve_endpoint
 
 DONE = b"[DONE]"
 DRAIN_SECONDS = 0.1
-SHORT_REPLY_SECONDS = 0.25  # between two reads of a reply that nobody watches
+SHORT_REPLY_SECONDS = 0.25  # between two reads of a reply that isn't displayed
 TICKS_PER_DOLLAR = 10_000_000_000  # of a dollar, xAI's unit of cost
 
 

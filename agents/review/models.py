@@ -214,7 +214,7 @@ class Review(models.Model):
 
 class ExampleSetManager(models.Manager["ExampleSet"]):
     def default(self) -> "ExampleSet":
-        """Return the set of examples for which nobody chose one."""
+        """Return the set of examples without a chosen one."""
         return self.get_or_create(name=DEFAULT_SET_NAME)[0]
 
 

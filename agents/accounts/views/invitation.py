@@ -81,7 +81,7 @@ def _create(request: HttpRequest, invitation: Invitation, form: AcceptForm) -> H
         )
     except invitations.InvitationRejected as reason:
         return _render(request, 404, problem=str(reason))
-    except IntegrityError:  # somebody took the name a moment ago
+    except IntegrityError:  # the name was taken a moment ago
         form.add_error("username", NAME_TAKEN)
         return _render(request, 422, form=form, invitation=invitation)
     return after_first_factor(request, user, "password", reverse("chat:new"))

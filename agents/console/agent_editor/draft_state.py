@@ -16,7 +16,7 @@ from . import draft_changes, form_values
 from .drafts import DraftConflict, EditedAgent
 from .layout import tabs_of
 
-# Somebody who saved this recently is said to be editing.
+# A user who saved this recently is said to be editing.
 EDITING_PERIOD = timedelta(minutes=5)
 
 
@@ -71,7 +71,7 @@ def conflict(error: DraftConflict, edited: EditedAgent) -> dict[str, Any]:
     """Return who changed which inputs, and what they are now."""
     fields = form_values.fields_by_input(edited.form)
     labels = [str(fields[name].label or name) for name in error.names if name in fields]
-    who = display_name(error.draft.editor) if error.draft.editor else _("Somebody")
+    who = display_name(error.draft.editor) if error.draft.editor else _("Someone")
     sentence = _("%(who)s changed this draft meanwhile: %(fields)s. Your version isn't saved.")
     return {
         "conflict": sentence % {"who": who, "fields": ", ".join(dict.fromkeys(labels))},

@@ -25,7 +25,7 @@ RECENT_DRAFTS = 20
 
 
 class DraftConflict(Exception):
-    """Raised when somebody else changed the same inputs since the page was loaded."""
+    """Raised when another user changed the same inputs since the page was loaded."""
 
     def __init__(self, draft: AgentDraft, names: list[str]) -> None:
         super().__init__(", ".join(names))

@@ -165,13 +165,13 @@ class EditorAdmin(DraftAdmin):
 
 
 def _is_outdated(request: HttpRequest, draft: AgentDraft | None) -> bool:
-    """Whether somebody else changed the draft since the page was rendered."""
+    """Whether another user changed the draft since the page was rendered."""
     seen = request.POST.get(REVISION_INPUT, "")
     is_number = seen.isascii() and seen.isdigit() and len(seen) < 20
     return bool(draft and is_number and int(seen) < draft.revision)
 
 
 def _outdated(draft: AgentDraft | None) -> str:
-    who = draft.editor.get_username() if draft and draft.editor else _("Somebody")
+    who = draft.editor.get_username() if draft and draft.editor else _("Someone")
     sentence = _("%(who)s changed this draft meanwhile. Review it and publish again.")
     return sentence % {"who": who}

@@ -66,7 +66,7 @@ class LLM(Protocol):
 
 
 def for_short_reply(llm: LLM) -> LLM:
-    """Return the client in its mode for a reply that nobody watches, if it has one."""
+    """Return the client in its mode for a reply that isn't displayed, if it has one."""
     change = getattr(llm, "for_short_reply", None)
     return llm if change is None else change()
 
@@ -233,7 +233,7 @@ class ReActPlanner:
         yield restorer.plan(plan) if restorer else plan
 
     async def reply(self, request: ModelRequest) -> PlanResult:
-        """Return a short reply that nobody watches, read in as few pieces as possible."""
+        """Return a short reply that isn't displayed, read in as few pieces as possible."""
         chunks = open_stream(
             for_short_reply(self.llm).stream,
             model=self.model,

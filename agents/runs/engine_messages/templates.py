@@ -212,7 +212,7 @@ ATTACHMENT_SENTENCES = (
     _("The model's reply isn't a valid verdict."),
     _("A limit of the check is reached."),
     _("A call that wasn't recorded, so a run on recorded results stops there."),
-    _("A tool call needs approval, and nobody approves during an experiment."),
+    _("A tool call needs approval, which an experiment can't get."),
     _("The run took longer than the experiment allows."),
     _(
         "This run replays recorded tool results, and this call wasn't recorded, so nothing was "

@@ -24,7 +24,7 @@ SYSTEM_PATHS = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/nix/store", "/etc/ld
 DEVICES = ("/dev/null", "/dev/urandom")
 PORTS = {DatabaseKind.POSTGRESQL: 5432, DatabaseKind.MYSQL: 3306}
 CHECK_SECONDS = 10.0
-# Where clouds give their machines keys; nobody's database is there.
+# Where clouds give their machines keys; no database is there.
 CLOUD_METADATA = frozenset(
     map(ip_address, ("168.63.129.16", "192.0.0.192", "100.100.100.200", "fd00:ec2::254"))
 )
