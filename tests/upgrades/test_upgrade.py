@@ -111,8 +111,9 @@ def test_the_filled_database_has_the_baseline_schema(before):
 
 
 def test_migrations_of_the_baseline_are_still_there_and_others_come_after(upgraded):
-    graph = MigrationExecutor(connection).loader.graph
-    ours = {node for node in graph.nodes if node[0] in OURS}
+    graph = databases.executor_one_by_one().loader.graph
+    squashed = {node for node in graph.nodes if graph.nodes[node].replaces}
+    ours = {node for node in graph.nodes if node[0] in OURS} - squashed
 
     assert ours >= BASELINE
     for node in ours - BASELINE:
