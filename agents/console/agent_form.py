@@ -161,8 +161,8 @@ TOOL_NAME_TAKEN = _(
 )
 MEMBERS_REQUIRED = _("A panel needs members. Select at least one agent.")
 SCHEMA_NEEDS_SYNTHESIS = _(
-    "With a majority vote or a judge, a member's answer is used unchanged. "
-    "Structured output requires synthesis."
+    "Structured output requires synthesis. The other merge methods take the format of the "
+    "members' answers."
 )
 CALLER_HAS_TOOL = _(
     "%(agent)s hands off to this agent and already has a tool named "

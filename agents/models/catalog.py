@@ -44,6 +44,8 @@ class Agent(Restricted):
         VOTE = "vote", _("Majority vote")
         SYNTHESIS = "synthesis", _("Synthesis with attribution")
         JUDGE = "judge", _("Judge decides")
+        SUM = "sum", _("Sum of the numbers")
+        AVERAGE = "average", _("Average of the numbers")
 
     class Icon(models.TextChoices):
         __empty__ = _("Automatic")
@@ -152,6 +154,10 @@ class Agent(Restricted):
         choices=Merge,
         default=Merge.SYNTHESIS,
         db_default=Merge.SYNTHESIS.value,
+        help_text=_(
+            "Sum and average need one clear number per answer, or numeric fields of structured "
+            "answers. Without them, a synthesis is written."
+        ),
     )
     roles = models.CharField(
         _("roles"),

@@ -80,6 +80,33 @@ async def test_a_panel_can_vote_or_have_a_judge(panel, merge, chosen, words):
     assert words in run.answer
 
 
+async def test_a_panel_adds_up_numbers_and_the_trace_shows_the_working(
+    agent, monkeypatch, administrator
+):
+    members = [
+        await Agent.objects.acreate(
+            name=name, instructions=f"You are {name}.", model="openai/x"
+        )
+        for name in "ab"
+    ]
+    panel = await Agent.objects.acreate(
+        name="adder", mode="panel", merge="sum", model="openai/x"
+    )
+    await sync_to_async(panel.handoffs.set)(members)
+    async with WireServer(lambda request: say("It is 1,200 km.")) as server:
+        monkeypatch.setattr(
+            planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
+        )
+        run = await verify_run(await run_question("How far?", agent=panel, user=administrator))
+    client = AsyncClient()
+    await client.aforce_login(administrator)
+    page = (await client.get(f"/traces/{run.pk}/")).content.decode()
+
+    assert run.answer == "**2,400 km**\n\n1,200 + 1,200 = 2,400 km"
+    assert "1,200 + 1,200 = 2,400 km</dd>" in page
+    assert len(server.requests) == 2
+
+
 async def test_a_panel_resumes_when_all_its_approvals_are_decided(panel, person):
     twin = await Agent.objects.acreate(name="twin", auto_execute_tools=False)
     careful = await Agent.objects.aget(name="careful")
@@ -216,6 +243,12 @@ FACTS = {
     "chosen": "a",
     "differences": [],
 }
+SUM = {
+    "operation": "sum",
+    "numbers": {"a": "42", "b": "42"},
+    "results": [{"field": "", "value": "84", "working": "42 + 42 = 84"}],
+    "left_out": ["c", "d"],
+}
 
 
 @pytest.mark.parametrize(
@@ -229,6 +262,10 @@ FACTS = {
         (
             {"merge": "synthesis", "chosen": "", "groups": [["a"], ["b"], ["c"]]},
             ["differs", "differs", "differs", "no answer"],
+        ),
+        (
+            {"merge": "sum", "chosen": "", "arithmetic": SUM},
+            ["42", "42", "no clear number", "no answer"],
         ),
     ],
 )

@@ -208,6 +208,67 @@ async def test_without_a_verdict_every_answer_is_returned(panel):
     assert answer == "The judge didn't return a verdict.\n\n### a\n\n42\n\n### b\n\n41"
 
 
+async def test_numbers_are_added_exactly_and_the_working_is_recorded(panel):
+    heads = panel({"a": "It is $0.10.", "b": "$0.20", "c": "$1,000"}, merge="sum")
+
+    events = await run_to_end(heads)
+
+    assert heads.planner.llm.requests == []
+    facts = verdict(events)["arithmetic"]
+    assert facts["numbers"] == {"a": "$0.10", "b": "$0.20", "c": "$1,000"}
+    assert facts["results"][0]["working"] == "0.10 + 0.20 + 1,000 = $1,000.30"
+    assert events[-1].data["answer"] == "**$1,000.30**\n\n0.10 + 0.20 + 1,000 = $1,000.30"
+
+
+async def test_equal_numbers_are_still_added(panel):
+    events = await run_to_end(panel({"a": "42", "b": "42"}, merge="sum"))
+
+    assert events[-1].data["answer"].startswith("**84**")
+
+
+async def test_an_average_that_does_not_end_is_rounded_and_says_so(panel):
+    events = await run_to_end(panel({"a": "1", "b": "1", "c": "2"}, merge="average"))
+
+    assert verdict(events)["arithmetic"]["results"][0]["working"] == "(1 + 1 + 2) ÷ 3 ≈ 1.3333"
+
+
+async def test_answers_without_a_clear_number_are_named_and_left_out(panel):
+    members = {"a": "10 km", "b": "20 km", "c": "Far.", "d": ModelError("Down.")}
+
+    events = await run_to_end(panel(members, merge="average"))
+
+    reason = "Average of 2 answers. Left out, without a clear number: c, d."
+    assert verdict(events)["reason"] == reason
+    assert events[-1].data["answer"] == f"**15 km**\n\n(10 + 20) ÷ 2 = 15 km\n\n> {reason}"
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"a": "10 km", "b": "6 miles"}, "The numbers have different units: km, miles."),
+        ({"a": "10 km", "b": "Far."}, "Only a gave a clear number."),
+        ({"a": "Near.", "b": "Far."}, "No answer has a clear number."),
+    ],
+)
+async def test_without_comparable_numbers_a_synthesis_is_written(panel, members, why):
+    events = await run_to_end(panel(members, "Both (a, b).", DIFFER, merge="sum"))
+
+    expected = f"{why} One answer was written from all of them instead."
+    assert verdict(events)["reason"] == expected
+    assert events[-1].data["answer"] == "Both (a, b)."
+
+
+async def test_numeric_fields_of_structured_answers_are_added(panel):
+    schema = {"type": "object", "properties": {"sum": {"type": "number"}}}
+    members = {"a": {"sum": 0.1, "of": "x"}, "b": {"sum": 0.2, "of": "x"}}
+    outputs = dict.fromkeys("ab", OutputSchema(schema))
+
+    events = await run_to_end(panel(members, merge="sum", outputs=outputs))
+
+    assert events[-1].data["output"] == {"sum": 0.3, "of": "x"}
+    assert verdict(events)["arithmetic"]["results"][0]["working"] == "0.1 + 0.2 = 0.3"
+
+
 async def test_a_failed_member_does_not_end_the_panel(panel):
     heads = panel({"a": ModelError("Down."), "b": "41"})
 
@@ -314,7 +375,8 @@ async def test_members_get_the_conversation(panel):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("merge", "form"), one_in(4, [("vote", DIFFER), ("synthesis", DIFFER), ("judge", JUDGED)])
+    ("merge", "form"),
+    one_in(4, [("vote", DIFFER), ("synthesis", DIFFER), ("judge", JUDGED), ("sum", None)]),
 )
 async def test_a_panel_interrupted_after_any_event_has_the_same_result(panel, merge, form):
     def build():

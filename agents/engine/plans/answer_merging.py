@@ -10,10 +10,11 @@ from agents.engine.loop.handoff import Handoff, HandoffRun
 from agents.engine.loop.output_schema import OutputSchema
 
 from ..events import Event, EventType
+from .arithmetic import AnswerValue, NotNumeric, calculate
 from .context import PlanContext
 from .similarity import group_equal
 
-MergeStrategy = Literal["vote", "synthesis", "judge"]
+MergeStrategy = Literal["vote", "synthesis", "judge", "sum", "average"]
 AnswerGroups = list[list[str]]
 
 MODERATOR = "moderator"
@@ -56,7 +57,10 @@ class PanelMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:
-    """The merged answer; `chosen` is empty in a tie, or if a new answer is written."""
+    """The merged answer; `chosen` is empty in a tie, or if a new answer is written.
+
+    `arithmetic` has the numbers and the result of a sum or an average.
+    """
 
     merge: MergeStrategy
     groups: AnswerGroups
@@ -64,17 +68,27 @@ class MergeResult:
     reason: str = ""
     differences: tuple[str, ...] = ()
     heading: str = ""
+    arithmetic: Mapping[str, Any] | None = None
 
     @property
     def is_agreed(self) -> bool:
         return len(self.groups) == 1
 
+    @property
+    def needs_synthesis(self) -> bool:
+        """Whether one answer has to be written from several; also if they have no numbers."""
+        is_written = self.merge in ("synthesis", "sum", "average")
+        return is_written and not self.is_agreed and self.arithmetic is None
+
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "differences": list(self.differences)}
+        facts = {**asdict(self), "differences": list(self.differences)}
+        if self.arithmetic is None:
+            del facts["arithmetic"]
+        return facts
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Self:
-        facts = {name: value[name] for name in cls.__dataclass_fields__}
+        facts = {name: value[name] for name in cls.__dataclass_fields__ if name in value}
         return cls(**{**facts, "differences": tuple(facts["differences"])})
 
 
@@ -92,6 +106,8 @@ class AnswerMerger:
         self.members = members
         self.answered = [member for member in members if not member.problem]
         self.exact: AnswerGroups = []
+        self.arithmetic: dict[str, Any] | None = None
+        self.not_numeric = ""
         self.verdict = MergeResult(merge=merge, groups=[])
 
     async def events(self) -> Events:
@@ -105,6 +121,9 @@ class AnswerMerger:
             value, size = None, _answer_chars(self.answered)
             answers = {member.name: _comparable_value(member) for member in self.answered}
             self.exact = await run_in_thread_if_large(size, group_equal, answers)
+            self.arithmetic, self.not_numeric = await run_in_thread_if_large(
+                size, self._calculate
+            )
             if not self._needs_no_judge():
                 handoff = self._handoff_run(number)
                 async with aclosing(handoff.events()) as events:
@@ -148,7 +167,24 @@ class AnswerMerger:
     def _needs_no_judge(self) -> bool:
         """Whether no model is needed: the answers are equal, or data to be counted."""
         is_data = all(member.output is not None for member in self.answered)
+        if self.arithmetic is not None:
+            return True
         return len(self.exact) == 1 or (self.merge == "vote" and is_data)
+
+    def _calculate(self) -> tuple[dict[str, Any] | None, str]:
+        """Return the sum or average, or why the answers have none."""
+        if self.merge not in ("sum", "average") or len(self.answered) < 2:
+            return None, ""
+        answers = [
+            AnswerValue(name=member.name, text=member.answer, output=member.output)
+            for member in self.answered
+        ]
+        try:
+            facts = calculate(self.merge, answers).to_dict()
+        except NotNumeric as error:
+            return None, str(error)
+        silent = [member.name for member in self.members if member.problem]
+        return facts | {"left_out": [*facts["left_out"], *silent]}, ""
 
     def _handoff_run(self, number: int) -> HandoffRun:
         name = JUDGE if self.merge == "judge" else MODERATOR
@@ -185,11 +221,14 @@ class AnswerMerger:
             reason=reason,
             differences=tuple(value.get("differences", ())) if len(groups) > 1 else (),
             heading=value.get("heading", ""),
+            arithmetic=self.arithmetic,
         )
 
     def _choose(self, groups: AnswerGroups, value: Mapping[str, Any]) -> tuple[str, str]:
         """Return the member whose answer is chosen, and why."""
         most, everybody = groups[0], len(self.answered)
+        if self.arithmetic is not None:
+            return "", _arithmetic_sentence(self.arithmetic)
         if len(most) == everybody:
             return most[
                 0
@@ -198,11 +237,13 @@ class AnswerMerger:
             return value.get("choice", ""), value.get(
                 "reason", "The judge didn't return a verdict."
             )
-        if len(most) * 2 > everybody:
+        if len(most) * 2 > everybody and not self.not_numeric:
             votes = f"{len(most)} of {everybody} agree: {', '.join(most)}."
             return most[0] if self.merge == "vote" else "", votes
         if self.merge == "vote":
             return "", f"No majority: the panel gave {len(groups)} different answers."
+        if self.not_numeric:
+            return "", f"{self.not_numeric} One answer was written from all of them instead."
         return "", f"The panel gave {len(groups)} different answers."
 
 
@@ -211,6 +252,13 @@ def format_answers(members: Sequence[PanelMember]) -> str:
     return "\n\n".join(
         f"### {member.name}\n\n{_shorten(member.answer, MAX_SHOWN_CHARS)}" for member in members
     )
+
+
+def _arithmetic_sentence(facts: Mapping[str, Any]) -> str:
+    count, names = len(facts["numbers"]), ", ".join(facts["left_out"])
+    is_sum = facts["operation"] == "sum"
+    sentence = f"Sum of {count} answers." if is_sum else f"Average of {count} answers."
+    return f"{sentence} Left out, without a clear number: {names}." if names else sentence
 
 
 def _event_fields(number: int) -> dict[str, Any]:

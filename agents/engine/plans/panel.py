@@ -1,6 +1,7 @@
 """A panel: asks several agents at once and merges their answers."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -134,15 +135,14 @@ class PanelRunLoop(RunLoop):
             return []
         chosen = next((member for member in members if member.name == verdict.chosen), None)
         text = "\n\n".join(filter(None, _answer_parts(verdict, members, chosen)))
-        output = chosen.output if chosen else None
+        output = chosen.output if chosen else (verdict.arithmetic or {}).get("output")
         # Each answer had a length limit; the merged one may be longer.
         rules = self.agent.guardrails.without_length_limits()
         return await self._conclude(PlanResult(), text, output, rules)
 
     def _needs_writing(self, verdict: MergeResult) -> bool:
         """Whether the model has to write: a synthesis, or a structured answer."""
-        differs = self.agent.merge == "synthesis" and not verdict.is_agreed
-        return differs or self.agent.output is not None
+        return verdict.needs_synthesis or self.agent.output is not None
 
 
 class PanelPoll:
@@ -203,11 +203,22 @@ def _answer_parts(
     verdict: MergeResult, members: Sequence[PanelMember], chosen: PanelMember | None
 ) -> list[str]:
     """Return the chosen answer, or all of them with the reason, and the differences."""
+    if verdict.arithmetic is not None:
+        return _arithmetic_parts(verdict.arithmetic, verdict.reason)
     if chosen is None:
         return [verdict.reason, format_answers(members), _differences_list(verdict)]
     is_judged = verdict.merge == "judge" and not verdict.is_agreed
     why = f"> **{chosen.name}**: {' '.join(verdict.reason.split())}" if is_judged else ""
     return [chosen.answer, why, _differences_list(verdict)]
+
+
+def _arithmetic_parts(facts: Mapping[str, Any], reason: str) -> list[str]:
+    """Return the result, how it was worked out, and who is left out."""
+    if isinstance(facts["output"], dict):
+        return [json.dumps(facts["output"], ensure_ascii=False)]
+    result = facts["results"][0]
+    why = f"> {reason}" if facts["left_out"] else ""
+    return [f"**{result['value']}**", result["working"], why]
 
 
 def _differences_list(verdict: MergeResult) -> str:

@@ -8,7 +8,7 @@ from .rows import ProjectedRows, step_columns
 TASK_FIELDS = ("plan", "work", "what", "expected", "is_each")
 PLAN_FIELDS = ("plan", "description", "steps", "parameters", "by", "changes", "feedback")
 EVALUATION_FIELDS = ("plan", "expected", "is_met", "reason", "feedback")
-PANEL_FIELDS = ("merge", "heads", "groups", "chosen", "differences")
+PANEL_FIELDS = ("merge", "heads", "groups", "chosen", "differences", "arithmetic")
 
 
 def on_task(rows: ProjectedRows, run: int, event: Event) -> None:

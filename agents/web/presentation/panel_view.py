@@ -67,6 +67,15 @@ class PanelView:
     def differences(self) -> list[str]:
         return self.facts["differences"]
 
+    @property
+    def workings(self) -> list[dict[str, str]]:
+        """How the sum or the average of each field was worked out."""
+        return self._arithmetic.get("results", [])
+
+    @property
+    def _arithmetic(self) -> Mapping[str, Any]:
+        return self.facts.get("arithmetic") or {}
+
     @cached_property
     def members(self) -> list[PanelMemberView]:
         return [self._member(facts) for facts in self.facts["heads"]]
@@ -79,6 +88,8 @@ class PanelView:
 
     def _position(self, name: str) -> tuple[MemberStance, str]:
         groups: list[list[str]] = self.facts["groups"]
+        if self._arithmetic:
+            return self._number(name)
         group = next((group for group in groups if name in group), [])
         others = ", ".join(other for other in group if other != name)
         if self.facts["chosen"] == name and len(groups) > 1:
@@ -87,6 +98,11 @@ class PanelView:
         if others:
             return "agrees", _("agrees with %(names)s") % {"names": others}
         return ("differs", _("differs")) if len(groups) > 1 else ("agrees", _("answered"))
+
+    def _number(self, name: str) -> tuple[MemberStance, str]:
+        if name in self._arithmetic["left_out"]:
+            return "differs", _("no clear number")
+        return "agrees", self._arithmetic["numbers"].get(name) or _("counted")
 
 
 def from_step(step: AgentStep) -> PanelView | None:
