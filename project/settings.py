@@ -36,6 +36,7 @@ INSTALLED_APPS = [
     "agents",
     "agents.review",
     "agents.experiments",
+    "agents.problems",
     "agents.accounts",
     "chat",
 ]

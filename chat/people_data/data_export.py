@@ -38,6 +38,7 @@ from agents.models import (
     ToolGrant,
     WorkflowVersion,
 )
+from agents.problems.models import ProblemChange
 from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
 from chat.exports import chat_export, zip_stream
@@ -168,10 +169,12 @@ def _review_tables(user: User) -> Iterable[ExportedTable]:
     rated = ("run_id", "is_good", "reason", "comment", "rated_at")
     viewed = ("name", "query", "columns", "sort")
     tested = ("kind", "state", "agent_id", "count", "score", "cost", "started_at", "ended_at")
+    changed = ("problem_id", "action", "at")
     return [
         ("ratings", Rating.objects.filter(user=user), rated),
         ("comments", _authored_by(Comment, user), (*of_a_run, "text", "written_at")),
         ("experiments", Experiment.objects.filter(started_by=user), tested),
+        ("problem-changes", ProblemChange.objects.filter(by=user), changed),
         ("notes", _authored_by(Note, user), (*of_a_run, "text", "written_at", "edited_at")),
         ("labels", _authored_by(Label, user), (*of_a_run, "name", "put_at")),
         ("approvals", Approval.objects.filter(decided_by=user), decided),

@@ -43,6 +43,7 @@ from agents.models import (
     Schedule,
     WorkflowVersion,
 )
+from agents.problems.models import Problem
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat.models import Attachment, ChatSession, Message, Prompt, PublicLink
 
@@ -95,6 +96,7 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     HistorySummary: ("text",),
     Project: ("name", "description", "instructions"),
     LogEntry: ("object_repr", "change_message"),
+    Problem: ("message",),
 }
 # Configuration belongs to the installation: matches are only reported.
 CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {

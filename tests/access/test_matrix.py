@@ -221,6 +221,7 @@ OUTSIDERS = sorted(ACCOUNTS - {"staff", "root"})
 OWN_PAGES = {
     "agents.DatabaseConnection": ["try/", "query/", "1/try/", "1/query/", "1/test/"],
     "agents.McpServer": ["import/"],
+    "problems.Problem": ["1/decide/"],
     "agents.ToolRegistration": ["openapi/", "try/", "1/try/"],
 }
 

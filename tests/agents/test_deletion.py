@@ -6,13 +6,16 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from agents import runs
 from agents.access import audit
 from agents.console.deletion import CascadeDeleteAdmin
 from agents.console.read_only import ReadOnlyAdmin
+from agents.experiments.models import Experiment
 from agents.knowledge.documents import default_collection
 from agents.models import (
+    Agent,
     AgentStep,
     Approval,
     AuditEntry,
@@ -22,6 +25,7 @@ from agents.models import (
     Run,
     RunEvent,
 )
+from agents.problems.models import Problem
 from chat import messages
 from chat.models import ChatSession, Invitation, Member, Message
 from tests.conftest import run_question
@@ -89,6 +93,9 @@ def test_single_rows_have_no_delete_button(model, root, chat):
     )
     Chunk.objects.create(document=document, ordinal=1, text="a")
     EmbeddingIndex.objects.get_or_create(model="local", dimension=512)
+    Experiment.objects.create(agent=Agent.objects.create(name="tester"), kind="set")
+    now = timezone.now()
+    Problem.objects.create(fingerprint="a", algorithm=1, first_seen=now, last_seen=now)
     row = model._default_manager.first()
 
     listed = root.get(page(model, "changelist")).text

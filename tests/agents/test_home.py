@@ -15,7 +15,16 @@ from django.utils import timezone
 from agents.catalog.agent_factory import CIRCUITS
 from agents.console.home import figures
 from agents.engine.resilience import CircuitState
-from agents.models import Approval, GuardrailHit, GuardrailPattern, LanguageModel, Run
+from agents.models import (
+    Approval,
+    GuardrailHit,
+    GuardrailPattern,
+    LanguageModel,
+    Run,
+    Upkeep,
+)
+from agents.problems import collector
+from agents.problems.models import Problem
 from agents.review import listing
 from agents.review.filter_language import parse
 
@@ -162,18 +171,32 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_runs(root, make_
     few = queries()
     for number in range(20):
         make_run(status="failed", detail=f"Broken {number}.")
-    assert queries() == few <= 24
+    assert queries() == few <= 26
 
 
-def test_equal_failures_are_one_problem_with_a_link_to_its_runs(root, administrator, make_run):
+def test_equal_failures_are_one_problem_with_a_link_to_its_page(root, make_run):
     for _number in range(2):
         make_run(status="failed", detail="Ask mika.sato@example.com about the tool.")
+    Upkeep.objects.filter(name=collector.JOB_NAME).delete()
+    collector.collect_history()
     [problem] = root.get(HOME).context["problems"]
+
+    assert problem.title == "Ask ‹email› about the tool."
+    assert problem.sentence == "helper · 2 times"
+    assert problem.url == reverse(
+        "admin:problems_problem_change", args=[Problem.objects.get().pk]
+    )
+
+
+def test_a_reviewer_without_the_right_to_problems_sees_runs(person, make_run):
+    for _number in range(2):
+        make_run(status="failed", detail="Ask mika.sato@example.com about the tool.")
+    [problem] = staff(person, "review_runs").get(HOME).context["problems"]
 
     assert problem.title == "helper failed 2 runs"
     assert "mika.sato" not in problem.sentence
     assert "‹email›" in problem.sentence
-    assert listed(problem.url, administrator) == 2
+    assert listed(problem.url, person) == 2
 
 
 def test_a_limit_leads_to_the_agent_that_has_it(root, make_run, agent):

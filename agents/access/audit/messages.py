@@ -102,6 +102,9 @@ SENTENCES = {
     audit.EXAMPLE_SAVED: gettext_lazy("%(who)s saved %(what)s as an example."),
     audit.BACKTEST_STARTED: gettext_lazy("%(who)s started a back-test of %(what)s."),
     audit.EXAMPLES_RUN: gettext_lazy("%(who)s ran an example set with %(what)s."),
+    "problem.status": gettext_lazy("%(who)s changed the status of %(what)s."),
+    "problem.assigned": gettext_lazy("%(who)s changed the assignee of %(what)s."),
+    "problem.merged": gettext_lazy("%(who)s merged another problem into %(what)s."),
     audit.HIT_JUDGED: gettext_lazy("%(who)s reviewed a guardrail hit in %(what)s."),
 }
 CATEGORY_LABELS = {
@@ -119,6 +122,7 @@ CATEGORY_LABELS = {
     "approval": gettext_lazy("Approvals"),
     "run": gettext_lazy("Run access"),
     "review": gettext_lazy("Reviews"),
+    "problem": gettext_lazy("Problems"),
     "share": gettext_lazy("Share links"),
     "session": gettext_lazy("Shared chats"),
     "collection": gettext_lazy("Shared documents"),
@@ -176,6 +180,7 @@ DETAIL_LABELS = {
     "message_count": gettext_lazy("messages"),
     "model": gettext_lazy("model"),
     "outcome": gettext_lazy("outcome"),
+    "problem": gettext_lazy("problem"),
     "provider": gettext_lazy("provider"),
     "questions": gettext_lazy("questions"),
     "reason": gettext_lazy("reason"),
@@ -364,7 +369,7 @@ def _model_label(kind: str) -> str:
 
 
 def _model(kind: str) -> type[Model] | None:
-    for app in ("agents", "chat", "review", "auth"):
+    for app in ("agents", "chat", "review", "problems", "auth"):
         try:
             return apps.get_model(app, kind)
         except LookupError:

@@ -1,6 +1,6 @@
 """Recent problems: what went wrong, in words, with the one link that helps."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -46,6 +46,16 @@ class Problem:
     url: str
 
 
+GroupLoader = Callable[[User, datetime], list[Problem] | None]
+_load_groups: GroupLoader | None = None
+
+
+def use_groups(load: GroupLoader) -> None:
+    """Display grouped problems of runs, for users who can see them, instead of runs."""
+    global _load_groups
+    _load_groups = load
+
+
 def recent_problems(
     user: User, listed: RunQuerySet | None, servers: Sequence[McpServer], period: Period
 ) -> list[Problem]:
@@ -53,7 +63,7 @@ def recent_problems(
     found = [
         *(_server_problems(servers) if user.has_perm("agents.view_mcpserver") else ()),
         *(_circuit_problems() if user.has_perm("agents.change_agent") else ()),
-        *(_run_problems(user, listed, period) if listed is not None else ()),
+        *(_grouped_problems(user, listed, period) if listed is not None else ()),
         *(_document_problems(period) if user.has_perm("agents.view_document") else ()),
     ]
     now = timezone.now()
@@ -87,6 +97,16 @@ def _circuit_problems() -> Iterator[Problem]:
                 action=_("View circuit breaker"),
                 url=reverse("admin:agents_circuits"),
             )
+
+
+def _grouped_problems(user: User, listed: RunQuerySet, period: Period) -> Iterator[Problem]:
+    """Yield the groups, and runs that ran out of budget, which isn't a problem of an agent."""
+    groups = _load_groups(user, timezone.now() - period.span) if _load_groups else None
+    if groups is None:
+        yield from _run_problems(user, listed, period)
+        return
+    yield from groups
+    yield from _run_problems(user, listed.filter(stopped_reason=StopReason.BUDGET), period)
 
 
 def _run_problems(user: User, listed: RunQuerySet, period: Period) -> Iterator[Problem]:

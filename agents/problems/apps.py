@@ -1,0 +1,17 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class ProblemsConfig(AppConfig):
+    name = "agents.problems"
+    verbose_name = _("Problems")
+
+    def ready(self) -> None:
+        # These need the models, which are only loaded now.
+        from agents import runs
+        from agents.console.home import problems as home_card
+
+        from . import background, home
+
+        runs.on_finished(background.collect_if_due)
+        home_card.use_groups(home.load_lines)

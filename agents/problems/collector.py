@@ -1,0 +1,132 @@
+"""Groups finished runs and ratings: new ones soon after they end, older ones once.
+
+How far it got is one row, locked while findings are counted. Runs are ordered by their end,
+which isn't the order of their commits, so the last minutes are read again; what was counted
+already is recognized by its row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from agents.models import Run, Upkeep
+from agents.review.models import Rating
+
+from . import counting, findings
+from .findings import Finding
+
+JOB_NAME = "problems"
+BATCH = 300
+# Longer than the event writer tries to commit.
+OVERLAP = timedelta(minutes=2)
+HISTORY = timedelta(days=30)
+MAX_HISTORY_RUNS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Up to which end of a run and which rating is counted, and what of the history is left."""
+
+    runs_until: str
+    ratings_until: str
+    history_before: int
+    history_left: int
+
+    @classmethod
+    def start(cls, now: datetime) -> Self:
+        newest = Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        since = (now - HISTORY).isoformat()
+        return cls(
+            runs_until=now.isoformat(),
+            ratings_until=since,
+            history_before=newest + 1,
+            history_left=MAX_HISTORY_RUNS,
+        )
+
+    def changed(self, **values: Any) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__} | values
+
+
+def collect(now: datetime | None = None) -> int:
+    """Count what ended since the last time; return how many findings were new."""
+    now = now or timezone.now()
+    progress = _progress(now)
+    return _collect_runs(progress, now) + _collect_ratings(_progress(now), now)
+
+
+def collect_history(now: datetime | None = None) -> bool:
+    """Group a batch of the runs from before an upgrade; return whether some are left."""
+    now = now or timezone.now()
+    progress = _progress(now)
+    if progress.history_left <= 0:
+        return False
+    older = findings.finished_runs().filter(
+        pk__lt=progress.history_before, started_at__gte=now - HISTORY
+    )
+    runs = list(older.order_by("-pk")[:BATCH])
+    left = progress.history_left - BATCH if len(runs) == BATCH else 0
+    before = runs[-1].pk if runs else 0
+    _save(
+        findings.find(runs), progress, is_live=False, history_before=before, history_left=left
+    )
+    return left > 0
+
+
+def _collect_runs(progress: Progress, now: datetime) -> int:
+    since, count = datetime.fromisoformat(progress.runs_until) - OVERLAP, 0
+    last = 0
+    while True:
+        after = Q(ended_at__gt=since) | Q(ended_at=since, pk__gt=last)
+        ended = findings.finished_runs().filter(after, ended_at__gte=since)
+        runs = list(ended.order_by("ended_at", "pk")[:BATCH])
+        is_all = len(runs) < BATCH
+        if runs and runs[-1].ended_at:
+            since, last = runs[-1].ended_at, runs[-1].pk
+        until = now if is_all else min(since, now)
+        count += _save(findings.find(runs), progress, runs_until=until.isoformat())
+        if is_all:
+            return count
+        progress = _progress(now)
+
+
+def _collect_ratings(progress: Progress, now: datetime) -> int:
+    since = datetime.fromisoformat(progress.ratings_until) - OVERLAP
+    shown = findings.finished_runs().values("pk")
+    bad = Rating.objects.filter(is_good=False, rated_at__gt=since, run__in=shown)
+    ratings = list(bad.select_related("run").order_by("rated_at")[:BATCH])
+    until = ratings[-1].rated_at if len(ratings) == BATCH else now
+    found = findings.find_ratings(ratings)
+    return _save(found, progress, ratings_until=until.isoformat())
+
+
+def _progress(now: datetime) -> Progress:
+    row, _is_new = Upkeep.objects.get_or_create(name=JOB_NAME)
+    if not row.report:
+        with transaction.atomic():
+            row = Upkeep.objects.select_for_update().get(name=JOB_NAME)
+            row.report = row.report or Progress.start(now).changed()
+            row.save(update_fields=["report"])
+    return Progress(**row.report)
+
+
+def _save(
+    found: Sequence[Finding], progress: Progress, *, is_live: bool = True, **values: Any
+) -> int:
+    """Count the findings and move on, unless another process did meanwhile."""
+    report = progress.changed()
+    if not found and all(report[name] == value for name, value in values.items()):
+        return 0
+    with transaction.atomic():
+        row = Upkeep.objects.select_for_update().get(name=JOB_NAME)
+        count = counting.record(found, is_live=is_live) if found else 0
+        # Findings are counted once in any case; only the position must not go back.
+        for name, value in values.items():
+            furthest = max if name.endswith("_until") else min
+            row.report[name] = furthest(row.report[name], value)
+        row.save(update_fields=["report"])
+    return count

@@ -1,0 +1,205 @@
+"""What went wrong in finished runs, as findings with a cause."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import BooleanField, Case, Q, QuerySet, Value, When
+
+from agents.engine import errors
+from agents.engine.events import EventType
+from agents.engine.loop import StopReason
+from agents.models import (
+    AgentStep,
+    Approval,
+    GuardrailHit,
+    GuardrailPattern,
+    LanguageModel,
+    Run,
+)
+from agents.models.events import RunEvent
+from agents.models.runs import DRAFT_TOPIC_PREFIX
+from agents.review.models import Rating
+
+from .fingerprints import Cause, clean_subject, normalize
+from .models import Problem
+
+Kind, Why = Problem.Kind, Approval.Why
+FINISHED = [status for status in Run.Status if status not in Run.LIVE]
+BAD_STATUSES = (Run.Status.FAILED, Run.Status.BLOCKED, Run.Status.STOPPED)
+GAVE_UP = "Gave up after "
+# What a person refused, as opposed to questions and the run's own budget.
+REFUSABLE = (Why.AGENT, Why.TOOL, Why.UNKNOWN, Why.PLAN, Why.STEP, Why.UNTRUSTED)
+LIMIT_KINDS = {
+    StopReason.MAX_STEPS: Kind.STEP_LIMIT,
+    StopReason.DUPLICATE: Kind.LOOP,
+    StopReason.TOOL_LIMIT: Kind.TOOL_LIMIT,
+}
+QUOTED = re.compile(r"'([^']+)'")
+RUN_COLUMNS = (
+    *("pk", "agent", "agent_name", "agent_version", "model", "status", "stopped_reason"),
+    *("detail", "query", "marks", "started_at", "ended_at", "workflow"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A cause that occurred in a run."""
+
+    run: Run
+    cause: Cause
+    at: datetime
+    times: int = 1
+
+    @property
+    def fingerprint(self) -> str:
+        return self.cause.fingerprint(str(self.run.agent_id or self.run.agent_name))
+
+
+def finished_runs() -> QuerySet[Run]:
+    """Return the finished runs that count: not tests, reruns, imports or hidden ones."""
+    is_empty = Case(
+        When(Q(answer="") & (Q(output=None) | Q(output__isnull=True)), then=Value(True)),
+        default=Value(False),
+        output_field=BooleanField(),
+    )
+    runs = Run.objects.listed().filter(status__in=FINISHED, ended_at__isnull=False)
+    counted = runs.exclude(topic__startswith=DRAFT_TOPIC_PREFIX).filter(origin_step=None)
+    return counted.exclude(road=Run.IMPORTED).only(*RUN_COLUMNS).annotate(is_empty=is_empty)
+
+
+def find(runs: Sequence[Run]) -> list[Finding]:
+    """Return what went wrong in these runs, in a fixed number of queries."""
+    by_pk = {run.pk: run for run in runs}
+    names = sorted(LanguageModel.objects.values_list("label", flat=True)) if runs else []
+    found = [*_tool_errors(by_pk), *_blocks(by_pk), *_refusals(by_pk)]
+    explained = {f.run.pk for f in found if f.cause.kind == Kind.GUARDRAIL}
+    failures = _error_types([run.pk for run in runs if run.status == Run.Status.FAILED])
+    for run in runs:
+        cause = _run_cause(run, failures.get(run.pk, ""), names)
+        if cause is not None and not (cause.kind == Kind.GUARDRAIL and run.pk in explained):
+            found.append(Finding(run=run, cause=cause, at=run.ended_at or run.started_at))
+    return found
+
+
+def find_ratings(ratings: Iterable[Rating]) -> list[Finding]:
+    """Return bad ratings by reason; what the person wrote stays with the run."""
+    return [
+        Finding(
+            run=rating.run,
+            cause=Cause(stage="feedback", kind=Kind.RATING, subject=rating.reason),
+            at=rating.rated_at,
+        )
+        for rating in ratings
+    ]
+
+
+def _run_cause(run: Run, error: str, names: Iterable[str]) -> Cause | None:
+    """Return why the run as a whole went wrong; None if it didn't, or that isn't a problem."""
+    reason = run.stopped_reason
+    if run.status == Run.Status.FAILED:
+        return _failure_cause(run, error, names)
+    if run.status == Run.Status.BLOCKED:
+        return Cause(stage="guardrail", kind=Kind.GUARDRAIL, message=_message(run, names))
+    if run.status == Run.Status.INTERRUPTED:
+        return Cause(stage="run", kind=Kind.INTERRUPTED)
+    if reason in LIMIT_KINDS:
+        kind = LIMIT_KINDS[StopReason(reason)]
+        quoted = None if kind == Kind.STEP_LIMIT else QUOTED.search(run.detail)
+        return Cause(stage="run", kind=kind, subject=clean_subject(quoted[1]) if quoted else "")
+    if reason == StopReason.CANCELLED and run.detail.startswith(GAVE_UP):
+        return Cause(stage="plan", kind=Kind.REPLAN_LIMIT)
+    is_empty = run.workflow_id is None and getattr(run, "is_empty", False)
+    if run.status == Run.Status.COMPLETED and is_empty:
+        return Cause(stage="model", kind=Kind.EMPTY_ANSWER, subject=_provider(run))
+    return None
+
+
+def _failure_cause(run: Run, error: str, names: Iterable[str]) -> Cause:
+    kind = errors.error_class(error)
+    if issubclass(kind, errors.EmptyReply):
+        return Cause(stage="model", kind=Kind.EMPTY_ANSWER, subject=_provider(run))
+    message = _message(run, names)
+    if issubclass(kind, errors.OutputDecodingFailed):
+        return Cause(stage="output", kind=Kind.SCHEMA, message=message)
+    if issubclass(kind, errors.NoPlan):
+        return Cause(stage="plan", kind=Kind.NO_PLAN, message=message)
+    if issubclass(kind, errors.PlanParseError):
+        return Cause(
+            stage="parse", kind=Kind.MODEL_ERROR, subject=_provider(run), message=message
+        )
+    if issubclass(kind, errors.ModelError | errors.AgentConnectionError):
+        return Cause(
+            stage="model", kind=Kind.MODEL_ERROR, subject=_provider(run), message=message
+        )
+    return Cause(stage="run", kind=Kind.RUN_ERROR, message=message)
+
+
+def _message(run: Run, names: Iterable[str]) -> str:
+    text = run.detail.partition(" Models tried: ")[0]
+    return normalize(text, [run.query], [run.model, run.model.rpartition("/")[2], *names])
+
+
+def _provider(run: Run) -> str:
+    """Return the provider in the model's name, because versions of models are tags."""
+    provider, slash, _name = run.model.partition("/")
+    return clean_subject(provider) if slash else ""
+
+
+def _error_types(runs: Sequence[int]) -> dict[int, str]:
+    """Return the class of the last error of each run."""
+    rows = RunEvent.objects.filter(run__in=runs, type=EventType.ERROR).order_by("run", "seq")
+    return {row.run_id: str(row.data.get("type", "")) for row in rows} if runs else {}
+
+
+def _tool_errors(runs: dict[int, Run]) -> Iterator[Finding]:
+    """Yield failed calls, those of one cause and run together."""
+    used = [pk for pk, run in runs.items() if "|tool" in run.marks]
+    if not used:
+        return
+    failed = AgentStep.objects.filter(
+        run__in=used, kind=AgentStep.Kind.TOOL, status=AgentStep.Status.FAILED
+    )
+    columns = ("run", "action", "action_input", "observation", "started_at", "ended_at")
+    groups: dict[tuple[int, Cause], list[AgentStep]] = defaultdict(list)
+    for step in failed.only(*columns).order_by("run", "number"):
+        message = normalize(step.observation, [step.action_input])
+        subject = clean_subject(step.action)
+        cause = Cause(stage="tool", kind=Kind.TOOL_ERROR, subject=subject, message=message)
+        groups[step.run_id, cause].append(step)
+    for (pk, cause), steps in groups.items():
+        at = steps[-1].ended_at or steps[-1].started_at
+        yield Finding(run=runs[pk], cause=cause, at=at, times=len(steps))
+
+
+def _blocks(runs: dict[int, Run]) -> Iterator[Finding]:
+    blocked = [pk for pk, run in runs.items() if "|guardrail" in run.marks]
+    if not blocked:
+        return
+    hits = GuardrailHit.objects.filter(
+        run__in=blocked, action=GuardrailPattern.Action.BLOCK, is_observed=False
+    ).values_list("run", "pattern__name", "stage", "at")
+    groups: dict[tuple[int, Cause], list[datetime]] = defaultdict(list)
+    for pk, name, stage, at in hits.order_by("run", "pk"):
+        subject = clean_subject(name or "")
+        groups[pk, Cause(stage=stage, kind=Kind.GUARDRAIL, subject=subject)].append(at)
+    for (pk, cause), times in groups.items():
+        yield Finding(run=runs[pk], cause=cause, at=times[-1], times=len(times))
+
+
+def _refusals(runs: dict[int, Run]) -> Iterator[Finding]:
+    """Yield calls that people rejected; not why, because that is their text."""
+    refused = Approval.objects.filter(
+        run__in=list(runs), verdict=Approval.Verdict.REJECTED, why__in=REFUSABLE
+    )
+    groups: dict[tuple[int, str], list[Any]] = defaultdict(list)
+    for pk, tool, at in refused.order_by("run", "pk").values_list("run", "tool", "decided_at"):
+        groups[pk, tool].append(at)
+    for (pk, tool), times in groups.items():
+        run = runs[pk]
+        cause = Cause(stage="approval", kind=Kind.REJECTED, subject=clean_subject(tool))
+        at = times[-1] or run.ended_at or run.started_at
+        yield Finding(run=run, cause=cause, at=at, times=len(times))

@@ -1,0 +1,3 @@
+from .problem_admin import ProblemAdmin
+
+__all__ = ["ProblemAdmin"]
