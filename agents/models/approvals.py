@@ -9,6 +9,8 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
+from agents.engine.loop import APPROVERS
+
 from .access import Membership
 from .runs import Run
 from .types import AnyUser
@@ -32,12 +34,18 @@ class ApprovalQuerySet(models.QuerySet["Approval"]):
         others = models.Exists(users_with_role(models.OuterRef("role_name")))
         inside = (own | writes) & ~(models.Q(why=Approval.Why.STEP) & others)
         is_own = ~models.Q(why=Approval.Why.ELICITATION) | models.Q(run__user=user)
-        return self.alias(role_name=Lower("role")).filter(
-            (inside & is_own) | _role_filter(user)
-        )
+        permitted = (inside & is_own) | _role_filter(user)
+        if can_raise_budgets(user):
+            permitted |= models.Q(why=Approval.Why.BUDGET, role=APPROVERS)
+        return self.alias(role_name=Lower("role")).filter(permitted)
 
     def waiting(self) -> Self:
         return self.filter(verdict=Approval.Verdict.WAITING)
+
+
+def can_raise_budgets(user: AnyUser) -> bool:
+    """Whether this user decides about more than the users of runs may spend themselves."""
+    return user.is_staff and user.has_perm(f"agents.{APPROVERS}")
 
 
 def users_with_role(role_name: models.F | models.Func) -> models.QuerySet[User]:
@@ -81,6 +89,7 @@ class Approval(models.Model):
             "untrusted",
             _("This run has read text that could contain instructions to the model."),
         )
+        BUDGET = "budget", _("This run has reached one of its limits.")
 
     run = models.ForeignKey(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="approvals"
@@ -136,6 +145,7 @@ class Approval(models.Model):
             models.UniqueConstraint(fields=["run", "step"], name="one_approval_a_step")
         ]
         indexes = [models.Index(fields=["verdict", "run"], name="approvals_that_wait")]
+        permissions = [(APPROVERS, "Can raise the limits of other users' runs")]
 
     def __str__(self) -> str:
         return f"{self.run_id}#{self.step} {self.tool}"
@@ -161,6 +171,16 @@ class Approval(models.Model):
     @property
     def is_plan(self) -> bool:
         return self.why == self.Why.PLAN
+
+    @property
+    def is_budget(self) -> bool:
+        """Whether it is about a limit that the run has reached."""
+        return self.why == self.Why.BUDGET
+
+    def can_be_raised_by(self, user: AnyUser) -> bool:
+        """Whether this user can raise the limit: the run's user up to a maximum, or others."""
+        is_own = user.pk is not None and user.pk == self.run.user_id
+        return (is_own and self.role != APPROVERS) or can_raise_budgets(user)
 
     @property
     def asks_person(self) -> bool:

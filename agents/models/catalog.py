@@ -299,6 +299,16 @@ class Agent(Restricted):
         validators=[MinValueValidator(0)],
         help_text=_("Applies only if the model's price is known. Leave empty for no limit."),
     )
+    max_raise = models.PositiveSmallIntegerField(
+        _("users can raise limits up to (times)"),
+        default=3,
+        db_default=3,
+        validators=[MaxValueValidator(100)],
+        help_text=_(
+            "A run in a chat asks before it passes its time, token or cost limit. 1 lets only "
+            "administrators raise it. 0 ends the run without asking."
+        ),
+    )
     max_input_tokens = models.PositiveIntegerField(
         _("max input tokens"), default=4096, validators=[MinValueValidator(1)]
     )

@@ -17,6 +17,7 @@ class AgentStep(models.Model):
         PLAN = "plan", _("Plan")
         TASK = "task", _("Task")
         EVALUATION = "evaluation", _("Check")
+        BUDGET = "budget", _("Budget")
 
     class Status(models.TextChoices):
         RUNNING = "running", _("running")

@@ -12,11 +12,13 @@ from django.utils.translation import gettext as _
 
 from agents.access.masking import mask_text
 from agents.engine.events import DELTA_TYPES, Event, EventType, StatusKind
+from agents.engine.loop import BUDGET
 from agents.models import Absence, Run
 from agents.review.replay import MAX_FRAMES, elapsed_ms
 from agents.runs.engine_messages import translate
 from agents.web.presentation import status_text
 from agents.web.presentation.formatting import one_line
+from agents.web.presentation.limit_requests import LimitRequestView
 
 SegmentWork = Literal["run", "thought", "tool", "plan", "guardrail"]
 SegmentKind = SegmentWork | Literal["waiting", "failed", "stopped", "resumed", "away"]
@@ -284,6 +286,8 @@ def _describe_waiting(event: Event) -> tuple[SegmentKind, str] | None:
             return "waiting", _("%(tool)s asked the user a question") % tool
         case EventType.APPROVAL_RESOLVED if data.get("why") == "elicitation":
             return "waiting", _describe_answer(data)
+        case EventType.APPROVAL_REQUESTED if data["why"] == BUDGET:
+            return "waiting", LimitRequestView.of(data).title
         case EventType.APPROVAL_REQUESTED:
             name = data["function"]["name"]
             return "waiting", _("Approval requested for %(tool)s") % {"tool": name}

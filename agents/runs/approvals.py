@@ -54,6 +54,7 @@ class Decision:
     is_approved: bool
     arguments: str | None = None
     reason: str = ""
+    action: str = ""  # "stop" at a limit; otherwise an approval raises and a rejection finishes
     always: str = ""  # where the tool is allowed from now on; a plain approval allows nothing
 
 
@@ -96,6 +97,7 @@ def _apply(user: Approver, pk: int, word: Decision) -> tuple[Run, Event, bool]:
     with errors.reraise_as(DecisionRejected):
         row = mine.select_related("run").get(pk=pk)
         _validate(row, row.run, word)
+        _validate_raise(row, user, word)
         # Before the transaction, because a long plan takes a while to parse.
         changed = _edited_arguments(row, row.run, word)
     with errors.reraise_as(DecisionRejected), transaction.atomic():
@@ -142,6 +144,14 @@ def _validate(approval: Approval, run: Run, word: Decision) -> None:
         raise _RunNotPaused
     if approval.is_question:
         _validate_answer(word)
+
+
+def _validate_raise(approval: Approval, user: Approver, word: Decision) -> None:
+    """Reject a raise of a limit beyond what this user may decide."""
+    if not approval.is_budget or not word.is_approved or isinstance(user, TerminalApprover):
+        return
+    if not approval.can_be_raised_by(user):
+        raise DecisionRejected(_("Only an administrator can raise this limit further."))
 
 
 def _validate_answer(word: Decision) -> None:
@@ -192,12 +202,23 @@ def _resolved_event(
         ],
         by=user.pk,
         by_name=user.get_username(),
+        **_limit_fields(approval, word),
     )
+
+
+def _limit_fields(approval: Approval, word: Decision) -> dict[str, str]:
+    """Return what a decision about a limit means for the run."""
+    if not approval.is_budget:
+        return {}
+    ending = "stop" if word.action == "stop" else "finish"
+    return {"why": approval.why, "action": "raise" if word.is_approved else ending}
 
 
 def _edited_arguments(approval: Approval, run: Run, word: Decision) -> str | None:
     """Return the arguments the user wrote, if they differ from the model's."""
-    if not word.is_approved or word.arguments is None or approval.asks_person:
+    if not word.is_approved or word.arguments is None:
+        return None
+    if approval.asks_person or approval.is_budget:
         return None
     value = _parse_object(
         word.arguments, MAX_PLAN_CHARS if approval.is_plan else MAX_ARGUMENTS_CHARS

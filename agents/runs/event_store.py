@@ -351,6 +351,8 @@ def _pending_calls(run: Run) -> list[tuple[int, int | None, dict[str, Any]]]:
             decided.pop(parent, None)
         elif type != EventType.STEP:
             decided.get(parent, {}).pop(data["id"], None)
+        elif "call" in data:  # already reported as not made
+            decided.get(parent, {}).pop(data["call"]["id"], None)
         elif "calls" in data:
             place = data["step"], parent
             decided[parent] = {call["id"]: (*place, call) for call in data["calls"]}

@@ -49,10 +49,14 @@ def _approvals_context(
     waiting: list[presentation.ApprovalView], **more: object
 ) -> dict[str, object]:
     return {
-        "questions": [view for view in waiting if view.asks_person or view.is_elicitation],
-        "calls": [view for view in waiting if not (view.asks_person or view.is_elicitation)],
+        "questions": [view for view in waiting if _is_question(view)],
+        "calls": [view for view in waiting if not _is_question(view)],
         **more,
     }
+
+
+def _is_question(view: presentation.ApprovalView) -> bool:
+    return view.asks_person or view.is_elicitation or view.is_budget
 
 
 @require_GET
@@ -134,6 +138,7 @@ def _parse_decision(
         digest=form.get(f"digest-{pk}", ""),
         is_approved=verdict == "approve" or verdict in ALWAYS_VERDICTS,
         always=ALWAYS_VERDICTS.get(verdict, ""),
+        action="stop" if verdict == "stop" else "",
         arguments=form.get(f"arguments-{pk}") if plan is None else plan.arguments,
         reason=form.get(f"reason-{pk}", "").replace("\0", ""),
     )
@@ -206,8 +211,9 @@ def _approval_view(request: UserRequest, approval: Approval) -> presentation.App
 
     A masked one can't be decided. An expert sees the question as it is, and nothing else.
     """
-    if approval.asks_person and not approval.run.has_participant(request.user):
-        return presentation.ApprovalView(approval, is_inside=False)
+    is_for_others = approval.asks_person or approval.is_budget
+    if is_for_others and not approval.run.has_participant(request.user):
+        return presentation.ApprovalView(approval, is_inside=False, viewer=request.user.pk)
     if not masking.is_masked_for(approval.run, request.user, request.session):
         return presentation.ApprovalView(approval, viewer=request.user.pk)
     hidden = masking.mask_row(approval)

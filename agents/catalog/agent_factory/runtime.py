@@ -47,8 +47,14 @@ async def build(
         return await _build_workflow(run, registry)
     first, *others = await database.run(load_team, run)
     everybody = await _with_tables(run, [await with_memory(run, first), *others])
-    team = await _build_team(everybody, registry, asks, run_attachment_store(run), run)
+    store, raises = run_attachment_store(run), asks and is_attended(run)
+    team = await _build_team(everybody, registry, asks, store, run, raises=raises)
     return team[everybody[0].agent.name]
+
+
+def is_attended(run: Run) -> bool:
+    """Whether a person follows the run in a chat, and can be asked about its limits."""
+    return run.user_id is not None and run.topic.startswith(tool_grants.CHAT_TOPIC_PREFIX)
 
 
 async def _with_tables(run: Run, everybody: list[AgentConfig]) -> list[AgentConfig]:
@@ -63,7 +69,7 @@ async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
     """Build a workflow with all tools and agents it names."""
     parts, plan, others = await database.run(load_workflow, run)
     attachments = run_attachment_store(run)
-    team = await _build_team(others, registry, True, attachments)
+    team = await _build_team(others, registry, True, attachments, raises=is_attended(run))
     handoffs = [_handoff_tool(sub_agent, team, is_first=True) for sub_agent in parts.sub_agents]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
     tools = await registry(parts.tools, parts.own, [*handoffs, AskPersonTool()], **careful)
@@ -75,6 +81,7 @@ async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
         auto_execute=True,
         name=run.agent_name,
         attachments=attachments,
+        raises=is_attended(run),
     )
 
 
@@ -84,6 +91,8 @@ async def _build_team(
     asks: bool,
     attachments: AttachmentStore,
     run: Run | None = None,
+    *,
+    raises: bool = False,
 ) -> dict[str, AgentRuntime]:
     """Build the agents; with `run`, its user's standing approvals apply."""
     team: dict[str, AgentRuntime] = {}
@@ -106,6 +115,7 @@ async def _build_team(
             attachments=attachments,
             grants=_grant_check(run, parts, more),
             asks=asks,
+            raises=raises,
         )
     return team
 
@@ -134,7 +144,9 @@ def _build_runtime(
     attachments: AttachmentStore,
     grants: GrantCheck | None = None,
     asks: bool = True,
+    raises: bool = False,
 ) -> AgentRuntime:
+    """Build a runtime; with `raises`, it asks before it passes a limit of its own."""
     agent, (planner, *fallbacks) = parts.agent, parts.planners
     return make(
         planner,
@@ -150,6 +162,8 @@ def _build_runtime(
             max_seconds=agent.max_seconds,
             max_tokens=agent.max_run_tokens,
             max_cost=agent.max_cost,
+            owner=name,
+            most_times=agent.max_raise if raises else 0,
         ),
         auto_execute_tools=auto_execute,
         output=OutputSchema(agent.output_schema) if agent.output_schema is not None else None,

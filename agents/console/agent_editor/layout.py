@@ -51,7 +51,8 @@ TABS = (
         label=_("Limits"),
         fields=(
             *("max_steps", "max_seconds", "max_tool_calls_per_tool"),
-            *("max_duplicate_tool_calls", "max_run_tokens", "max_cost", "max_input_tokens"),
+            *("max_duplicate_tool_calls", "max_run_tokens", "max_cost"),
+            *("max_raise", "max_input_tokens"),
             *("max_output_tokens", "max_history_turns", "max_history_tokens"),
             *("summarizes_history", "summary_threshold"),
         ),

@@ -26,15 +26,18 @@ from .recorded_calls import (
     first_divergence,
     made_call,
 )
+from .run_limits import APPROVERS, BUDGET, RAISE_TOOL
 from .run_loop import Events
 from .runtime import AgentRuntime
 from .termination import StopReason, standard_policy
 from .tool_fallback import FallbackStrategy, effect
 
 __all__ = [
+    "APPROVERS",
     "AgentRuntime",
     "ApprovalDecision",
     "AskPersonTool",
+    "BUDGET",
     "CallNotRecorded",
     "CallOutcome",
     "Divergence",
@@ -68,4 +71,5 @@ __all__ = [
     "record_outcomes",
     "standard_policy",
     "table_columns",
+    "RAISE_TOOL",
 ]

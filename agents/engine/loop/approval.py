@@ -28,6 +28,7 @@ ApprovalReason = Literal[
     "sharing",
     "elicitation",
     "untrusted",
+    "budget",
 ]
 # When a call with side effects needs approval because of what the run has read.
 UntrustedPolicy = Literal["suspicious", "always", "never"]

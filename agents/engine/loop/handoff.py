@@ -149,9 +149,9 @@ class HandoffRun:
         run_state.path = self._path
         run_state.budgets = self.caller.budgets
         run_state.material = self.caller.material
-        # The other agent spends the same budget.
-        ours = self.caller.progress
-        run_state.progress = Progress(run_state.progress.calls, ours.used, ours.time)
+        # The other agent spends the same budget, and decisions about it are for both.
+        ours, calls = self.caller.progress, run_state.progress.calls
+        run_state.progress = Progress(calls, ours.used, ours.time, ours.limits)
         return sub_agent.events(run_state)
 
 

@@ -18,6 +18,7 @@ from agents.engine.guardrails.checks import GuardrailResult, Guardrails, by_seve
 from agents.engine.material import CitationCheck
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState, AgentStep, Message, message_chars
+from agents.engine.tool import ToolRegistry
 from agents.engine.turn.assembly import PlanResult, ToolCall, Turn
 
 from .answer_citations import check_answer, check_output, citation_events
@@ -32,11 +33,13 @@ from .lifecycle_events import (
     resume_event,
     start_event,
 )
+from .limit_step import LimitRequest, LimitStop, WrapUp, row_end_events
 from .model_call import ModelCall
 from .model_step import ModelStep
 from .output_schema import OutputSchema, to_markdown
 from .output_step import OutputStep, ThoughtModelCall
 from .recovery import close_interrupted_calls, last_plan, mark_uncertain_calls
+from .run_limits import RunLimit
 from .run_state import Data, RunState, compact
 from .sampling import Sampler
 from .termination import (
@@ -48,6 +51,7 @@ from .termination import (
     StopReason,
     TerminateImmediately,
     TerminateWithOutput,
+    due_limit,
     stop_reason,
 )
 from .tool_runner import ToolRunner
@@ -74,6 +78,7 @@ class RunLoop:
     tool_runner: ToolRunner = field(init=False)
     model_call: ModelCall | None = None
     next_step: Step | None = None
+    is_wrapping_up: bool = False
 
     def __post_init__(self) -> None:
         agent = self.agent
@@ -141,6 +146,8 @@ class RunLoop:
             not is_decided or last.data.get("why") == ELICITATION
         ):
             events.append(resume_event(run_state))
+        if run_state.emit.parent is None:
+            events += row_end_events(run_state)
         events += close_interrupted_calls(run_state)
         mark_uncertain_calls(run_state, self.agent.tools)
         return events
@@ -270,10 +277,13 @@ class RunLoop:
     def _choose_step(self) -> Step:
         """Return the first step of a new turn; raise MaxStepsExceeded after the last one."""
         run_state, agent = self.run_state, self.agent
-        if run_state.turn >= agent.max_steps:
+        tools = self.tool_runner.available_tools()
+        # Without tools the next reply is the answer, which is never held up.
+        if tools and (step := self._limit_step()) is not None:
+            return step
+        if run_state.turn >= agent.max_steps and not self.is_wrapping_up:
             raise MaxStepsExceeded(_no_answer_message(agent.max_steps))
         run_state.turn += 1
-        tools = self.tool_runner.available_tools()
         if agent.output is not None and not tools:
             return self._output_step(agent.output)
         call = self._new_model_call(run_state.next_step())
@@ -312,12 +322,36 @@ class RunLoop:
 
     def _decision(self, plan: PlanResult) -> Decision:
         decision = self.agent.policy.decide(plan, self.run_state.progress)
-        spent = [
-            budget.reached_limit(self.run_state.progress) for budget in self.run_state.budgets
-        ]
-        if any(spent) and isinstance(decision, ContinueWithTools | ContinueWithThinking):
-            return TerminateImmediately(StopReason.BUDGET, next(filter(None, spent)))
-        return decision
+        limit = self.due_limit()
+        if limit is None or not isinstance(decision, ContinueWithTools | ContinueWithThinking):
+            return decision
+        self.next_step = self._limit_step()
+        if self.next_step is not None:
+            return ContinueWithThinking()
+        return TerminateImmediately(StopReason.BUDGET, limit.message)
+
+    def due_limit(self) -> RunLimit | None:
+        """Return the limit that lets nothing more start, of this agent or its callers."""
+        return due_limit(self.run_state.budgets, self.run_state.progress)
+
+    def _limit_step(self) -> Step | None:
+        """Return the step for a limit that a person decides about, if one is due."""
+        run_state, limit = self.run_state, self.due_limit()
+        if limit is None or self.is_wrapping_up:
+            return None
+        if limit.asks:
+            return LimitRequest(run_state, limit)
+        if limit.ending == "stop":
+            return LimitStop(run_state, limit)
+        return self._wrap_up() if limit.ending == "finish" else None
+
+    def _wrap_up(self) -> Step:
+        """Let the model answer with what there is, without tools."""
+        self.is_wrapping_up = True
+        was_degraded = self.tool_runner.is_degraded
+        self.tool_runner = ToolRunner(ToolRegistry(), self.agent.fallback)
+        self.tool_runner.is_degraded = was_degraded
+        return WrapUp(self.run_state)
 
     def _tool_step(self, opening: Message | None = None) -> ToolStep:
         agent = self.agent
@@ -398,7 +432,8 @@ class RunLoop:
         self.state.add_message("assistant", text)
         self.state.add_step(AgentStep(thought=plan.thought))
         reason = StopReason.DEGRADED if self.tool_runner.is_degraded else StopReason.COMPLETED
-        detail = plan.turn.caveat
+        limit = self.due_limit() if self.is_wrapping_up else None
+        detail = plan.turn.caveat if limit is None else limit.message
         return [
             *events,
             finish_event(self.run_state, reason, answer=text, detail=detail, output=output),

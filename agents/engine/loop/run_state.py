@@ -13,6 +13,7 @@ from agents.engine.state import AgentState, Message
 from agents.engine.turn.assembly import ToolCall
 
 from .approval import ELICITATION, ApprovalDecision
+from .run_limits import BUDGET, is_about_limit
 from .termination import BudgetPolicy, Progress
 
 Data = Mapping[str, Any]
@@ -152,6 +153,8 @@ def rebuild(
             run_state.material.record(event.data)
         if event.is_replayed and event.type in _ORIGIN_ONLY and not is_compaction(event.data):
             continue
+        if not event.is_replayed and is_about_limit(event):
+            run_state.progress.limits.record(event)  # of all agents, which share their limits
         if event.type is EventType.USAGE:
             run_state.progress.used.add(dict(event.data))
         elif event.data.get("parent") == event_factory.parent and event.type in _HANDLERS:
@@ -212,6 +215,8 @@ def _on_step(run_state: RunState, data: Data) -> None:
 
 def _on_approval_requested(run_state: RunState, data: Data) -> None:
     id = data["id"]
+    if data["why"] == BUDGET:
+        return
     if data["why"] == ELICITATION:
         run_state.questions[id] = data
         return
@@ -233,7 +238,7 @@ def _on_approval_requested(run_state: RunState, data: Data) -> None:
 
 
 def _on_approval_resolved(run_state: RunState, data: Data) -> None:
-    if run_state.questions.pop(data["id"], None) is not None:
+    if run_state.questions.pop(data["id"], None) is not None or data.get("why") == BUDGET:
         return
     id, verdict = data["id"], ApprovalDecision.from_dict(data)
     run_state.pending.discard(id)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,6 +21,7 @@ from agents.engine.errors import (
 )
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
+from .run_limits import LimitDecisions, Measure, RunLimit
 from .usage import RunUsage
 
 
@@ -114,6 +115,7 @@ class Progress:
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     used: RunUsage = field(default_factory=RunUsage)
     time: WorkTime = field(default_factory=WorkTime)
+    limits: LimitDecisions = field(default_factory=LimitDecisions)
 
     @property
     def seconds(self) -> float:
@@ -215,9 +217,11 @@ def limit_message(name: str, most: int) -> str:
 
 
 class BudgetPolicy:
-    """Ends a run that has used up its time, tokens or money.
+    """Ends a run that has used up its time, tokens or money, or has a person asked first.
 
     None means no limit. It is checked between turns, so a finished answer is never discarded.
+    The limits belong to `owner`, an agent. Its user can raise each of them up to `most_times`
+    of its amount; with 0 the run never asks.
     """
 
     def __init__(
@@ -227,14 +231,20 @@ class BudgetPolicy:
         max_seconds: float | None = None,
         max_tokens: int | None = None,
         max_cost: float | None = None,
+        owner: str = "",
+        most_times: int = 0,
     ) -> None:
         self.inner = inner or StandardTerminationPolicy()
         self.max_seconds = max_seconds
         self.max_tokens = max_tokens
         self.max_cost = max_cost
+        self.owner = owner
+        self.most_times = most_times
 
     def decide(self, plan: PlanResult, progress: Progress) -> Decision:
         decision = self.inner.decide(plan, progress)
+        if self.most_times:
+            return decision  # the run asks before it ends
         spent = self.reached_limit(progress)
         if spent and isinstance(decision, ContinueWithTools | ContinueWithThinking):
             return TerminateImmediately(StopReason.BUDGET, spent)
@@ -242,14 +252,40 @@ class BudgetPolicy:
 
     def reached_limit(self, progress: Progress) -> str:
         """Return which limit is reached, or an empty string."""
+        return next((one.message for one in self.limits(progress) if one.is_reached), "")
+
+    def limits(self, progress: Progress) -> Iterator[RunLimit]:
+        """Yield the limits as they are now, with what people decided about them."""
         used = progress.used
-        if self.max_seconds is not None and progress.seconds >= self.max_seconds:
-            return f"The run reached its time limit ({self.max_seconds:g} s)."
-        if self.max_tokens is not None and used.total_tokens >= self.max_tokens:
-            return f"The run reached its token limit ({self.max_tokens:,} tokens)."
-        if self.max_cost is not None and used.cost is not None and used.cost >= self.max_cost:
-            return f"The run reached its cost limit (${self.max_cost:g})."
-        return ""
+        if self.max_seconds is not None:
+            yield self._limit("seconds", self.max_seconds, progress.seconds, 0, progress)
+        if self.max_tokens is not None:
+            tokens = used.total_tokens
+            yield self._limit("tokens", self.max_tokens, tokens, used.last_tokens, progress)
+        if self.max_cost is not None and used.cost is not None:
+            yield self._limit("cost", self.max_cost, used.cost, used.last_cost, progress)
+
+    def _limit(
+        self, measure: Measure, base: float, spent: float, wanted: float, progress: Progress
+    ) -> RunLimit:
+        known, key = progress.limits, (self.owner, measure)
+        return RunLimit(
+            owner=self.owner,
+            measure=measure,
+            base=base,
+            limit=base * (1 + known.raises[key]),
+            spent=spent,
+            wanted=wanted,
+            most_times=self.most_times,
+            is_pending=known.is_pending(key),
+            ending=known.endings.get(key),
+        )
+
+
+def due_limit(budgets: Iterable[BudgetPolicy], progress: Progress) -> RunLimit | None:
+    """Return the first limit that lets nothing more start, or None."""
+    limits = (limit for budget in budgets for limit in budget.limits(progress))
+    return next((limit for limit in limits if limit.is_due), None)
 
 
 def standard_policy(
@@ -260,6 +296,8 @@ def standard_policy(
     max_seconds: float | None = None,
     max_tokens: int | None = None,
     max_cost: float | None = None,
+    owner: str = "",
+    most_times: int = 0,
 ) -> TerminationPolicy:
     loops = DuplicateDetectionPolicy(max_duplicates=max_duplicate_tool_calls)
     return BudgetPolicy(
@@ -267,6 +305,8 @@ def standard_policy(
         max_seconds=max_seconds,
         max_tokens=max_tokens,
         max_cost=max_cost,
+        owner=owner,
+        most_times=most_times,
     )
 
 

@@ -13,17 +13,21 @@ from agents.engine.turn.assembly import PlanResult
 
 @dataclass(slots=True)
 class RunUsage:
-    """The total so far. An unknown cost is None, not zero."""
+    """The total so far, and of the last call. An unknown cost is None, not zero."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None
+    last_tokens: int = 0
+    last_cost: float = 0
 
     def add(self, turn: dict[str, Any]) -> None:
         self.prompt_tokens += turn["prompt_tokens"]
         self.completion_tokens += turn["completion_tokens"]
         if turn["cost"] is not None:
             self.cost = (self.cost or 0) + turn["cost"]
+        self.last_tokens = turn["prompt_tokens"] + turn["completion_tokens"]
+        self.last_cost = turn["cost"] or 0
 
     @property
     def total_tokens(self) -> int:

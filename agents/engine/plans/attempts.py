@@ -44,6 +44,8 @@ class StepAttempts:
         self._last = ToolResult()
         self._finding: EvaluationResult | None = None
         self._calls: list[Mapping[str, Any]] = []
+        self._is_waiting = False  # for a decision about a limit
+        self._request: list[Event] = []
 
     async def events(self) -> Events:
         """Run once, or in rounds until the condition is true; retry in each round."""
@@ -60,7 +62,9 @@ class StepAttempts:
                                 return
                             self._observe(event, attempt)
                             yield event
-                if self.outcome is not None:
+                for event in self._request:
+                    yield event
+                if self.outcome is not None or self._is_waiting:
                     return
                 if (check := self._outcome_check(attempt)) is not None:
                     async with aclosing(check.events()) as events:
@@ -117,7 +121,8 @@ class StepAttempts:
     def _tool_step(self, attempt: int) -> ToolStep | None:
         """Return the step that makes one call with the usual approvals and guardrails.
 
-        None if its result is on record, or if a limit is reached, which is the outcome.
+        None if its result is on record, or if a limit is reached: that is the outcome, unless
+        a person decides about it.
         """
         self._finding = None
         agent, call = self.context.agent, self._tool_call(attempt)
@@ -130,6 +135,9 @@ class StepAttempts:
             call.id not in run_state.started_calls
             and call.id not in run_state.requested_approvals
         )
+        if is_new and (request := self.context.limit_request(self.number)) is not None:
+            self._is_waiting, self._request = True, request
+            return None
         if is_new and (
             why := self.context.reached_limit() or self.context.exceeded_tool_limit(call.name)
         ):

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agents.engine.loop.limit_step import request_events
+from agents.engine.loop.run_limits import RunLimit
 from agents.engine.loop.run_state import RunState, rebuild
 from agents.engine.loop.shared_context import shared_files, with_passages
-from agents.engine.loop.termination import limit_message, tool_limits
+from agents.engine.loop.termination import due_limit, limit_message, tool_limits
 from agents.engine.turn.assembly import ToolCall
 
-from ..events import EventFactory
+from ..events import Event, EventFactory
 from ..state import AgentState
 from .history import RecordedEvents
 
@@ -45,12 +47,24 @@ class PlanContext:
     def next_step(self) -> int:
         return self.run_state.emit.next_step()
 
+    def due_limit(self) -> RunLimit | None:
+        """Return the limit of the run that lets nothing more start, or None."""
+        return due_limit(self.run_state.budgets, self.run_state.progress)
+
     def reached_limit(self) -> str:
-        """Return which limit of the run is reached, or an empty string."""
-        found = (
-            budget.reached_limit(self.run_state.progress) for budget in self.run_state.budgets
-        )
-        return next(filter(None, found), "")
+        """Return which limit of the run is reached for good, or an empty string."""
+        limit = self.due_limit()
+        return limit.message if limit is not None and not limit.asks else ""
+
+    def limit_request(self, parent: int | None) -> list[Event] | None:
+        """Return the request about a limit that is due, below this step; None if none is.
+
+        It is empty if a parallel step has asked already.
+        """
+        limit = self.due_limit()
+        if limit is None or not limit.asks:
+            return None
+        return request_events(self.run_state, limit, self.event_factory(parent))
 
     def exceeded_tool_limit(self, tool: str) -> str:
         """Return why a tool can't be called again; the general limit only applies to models."""

@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any
 
 from agents.engine.loop.approval import ELICITATION
+from agents.engine.loop.run_limits import BUDGET
 from agents.engine.loop.tool_step import PREVIEW_CHARS
 
 from ..events import Event, EventFactory, EventType
@@ -93,7 +94,7 @@ class TimeLimitedStream:
 
     def _track_open(self, event: Event) -> None:
         """Track open rows, in case they have to be closed from here."""
-        if event.type in OPENING_TYPES and event.data.get("why") != ELICITATION:
+        if event.type in OPENING_TYPES and event.data.get("why") not in {ELICITATION, BUDGET}:
             self._open[event.data["step"]] = event
         elif event.type is EventType.STEP:
             self._open.pop(event.data["step"], None)

@@ -80,10 +80,17 @@ class PlanExecution:
                     yield item
         finally:
             await merger.close()
+        for event in self._ask_raise():
+            yield event
 
     @property
     def failures(self) -> dict[str, StepOutcome]:
         return {n: o for n, o in self.outcomes.items() if o.status == "failed"}
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether steps are due that only a limit keeps from starting."""
+        return any(self._due.values()) and not (self.halts and bool(self.failures))
 
     @property
     def output(self) -> Any:
@@ -152,7 +159,14 @@ class PlanExecution:
 
     def _is_halted(self) -> bool:
         self.spent = self.spent or self.context.reached_limit()
-        return bool(self.spent) or (self.halts and bool(self.failures))
+        is_limited = bool(self.spent) or self.context.due_limit() is not None
+        return is_limited or (self.halts and bool(self.failures))
+
+    def _ask_raise(self) -> list[Event]:
+        """Have a person asked about a limit, if it is all that holds up the next step."""
+        request = self.context.limit_request(self.parent) if self.is_held_up else None
+        self.is_waiting |= request is not None
+        return request or []
 
     def _skip_outcome(self, step: ExecutionStep) -> StepOutcome | None:
         """Return the outcome of a skipped step, or None if it is to be run."""

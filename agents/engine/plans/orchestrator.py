@@ -5,6 +5,7 @@ from typing import Any
 
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.lifecycle_events import error_event, finish_event, pause_event
+from agents.engine.loop.run_limits import RunLimit
 from agents.engine.loop.run_loop import RunLoop, Step
 from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
@@ -12,7 +13,7 @@ from agents.engine.loop.termination import StopReason
 from agents.engine.loop.tool_runner import ToolRunner
 
 from ..errors import BudgetExceeded
-from ..events import Event
+from ..events import Event, EventType
 from ..tool import TEXT_INPUT_SCHEMA, ToolRegistry
 from .context import MAX_CONCURRENCY, PlanContext, load_recorded_events
 from .executor import PlanExecution
@@ -83,7 +84,10 @@ class PlannedRunLoop(RunLoop):
         self.is_carried_out = False
 
     def _choose_step(self) -> Step:
-        return super()._choose_step() if self.is_carried_out else self._plan_writer()
+        if self.is_carried_out:
+            return super()._choose_step()
+        is_new = bool(self.before) and not self._has_plan(len(self.before) + 1)
+        return (self._limit_step() if is_new else None) or self._plan_writer()
 
     def _plan_writer(self) -> PlanWriter:
         agent, version = self.agent, len(self.before) + 1
@@ -114,6 +118,10 @@ class PlannedRunLoop(RunLoop):
         """Return the final events, unless an answer or another plan follows."""
         if execution.is_waiting:
             return [pause_event(self.run_state)]
+        if self._ending_limit(execution) is not None:
+            self.before.append(ExecutedPlan(self.plan or execution.plan, execution.outcomes))
+            self.next_step = self._limit_step()
+            return []
         if execution.spent:
             spent = error_event(self.run_state, BudgetExceeded(execution.spent))
             return [
@@ -127,6 +135,26 @@ class PlannedRunLoop(RunLoop):
         self.tool_runner = ToolRunner(ToolRegistry(), self.agent.fallback)
         self.state.add_message("user", _results_message(execution.plan, execution.outcomes))
         return []
+
+    def _ending_limit(self, execution: PlanExecution) -> RunLimit | None:
+        """Return the limit at which a person ended the run, if this plan wasn't completed."""
+        limit, is_last = self.due_limit(), not self._has_plan(execution.context.version + 1)
+        is_complete = not execution.is_held_up and not execution.failures
+        if limit is None or limit.ending is None or is_complete or not is_last:
+            return None
+        return limit
+
+    def _has_plan(self, version: int) -> bool:
+        """Whether this version of the plan was begun before an interruption."""
+        rows = self.recorded.under(self.emit.parent, EventType.TASK)
+        return any(row.data["plan"] == version for row in rows)
+
+    def _wrap_up(self) -> Step:
+        """Answer from the results of the steps that were carried out."""
+        self.is_carried_out = True
+        last = self.before[-1]
+        self.state.add_message("user", _results_message(last.plan, last.outcomes))
+        return super()._wrap_up()
 
     def _give_up_events(self, feedback: list[str]) -> list[Event]:
         if len(self.before) <= self.agent.max_replans:

@@ -7,6 +7,7 @@ from typing import Any
 
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.lifecycle_events import finish_event, pause_event
+from agents.engine.loop.limit_step import stop_event
 from agents.engine.loop.run_loop import Events, RunLoop, Step
 from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
@@ -117,7 +118,11 @@ class PanelRunLoop(RunLoop):
         if execution.is_waiting:
             return pause_event(self.run_state)
         answered = [member for member in members if not member.problem]
-        if execution.spent:
+        limit = self.due_limit()
+        if limit is not None and limit.ending == "stop":
+            return stop_event(self.run_state, limit, format_answers(answered))
+        is_finishing = limit is not None and limit.ending == "finish" and bool(answered)
+        if execution.spent and not is_finishing:
             budget, answers = StopReason.BUDGET, format_answers(answered)
             return finish_event(self.run_state, budget, answer=answers, detail=execution.spent)
         if not answered:

@@ -128,7 +128,7 @@ class StepRun:
         if self.step.for_each is not None:
             items = enumerate(self._items())
             runs = [self._item_run(number, at, item) for at, item in items]
-            return ItemRuns(self.context, runs, is_parallel=self.step.parallel)
+            return ItemRuns(self.context, runs, number, is_parallel=self.step.parallel)
         if self.step.plan is not None:
             return self.within(self.step.plan, self.names, number)
         return StepAttempts(self.context, self.step, self.names, number)
@@ -141,7 +141,8 @@ class StepRun:
             self.outcome = part.outcome
             return None
         if isinstance(part, ItemRuns):
-            self._combine_outcomes(part.runs)
+            if not part.is_waiting:
+                self._combine_outcomes(part.runs)
             return None
         if part.is_waiting:
             return None
@@ -205,10 +206,14 @@ class StepRun:
 class ItemRuns:
     """A step for every item of a list, concurrently or one at a time."""
 
-    def __init__(self, context: PlanContext, runs: list[StepRun], *, is_parallel: bool) -> None:
+    def __init__(
+        self, context: PlanContext, runs: list[StepRun], parent: int, *, is_parallel: bool
+    ) -> None:
         self.site = context
         self.runs = runs
+        self.parent = parent
         self.is_parallel = is_parallel
+        self.is_waiting = False  # for a decision about a limit
 
     async def events(self) -> Events:
         most = self.site.most_at_once if self.is_parallel else 1
@@ -224,11 +229,20 @@ class ItemRuns:
                     yield event
         finally:
             await merger.close()
+        for event in self._ask_raise():
+            yield event
+
+    def _ask_raise(self) -> list[Event]:
+        """Have a person asked about a limit, if items haven't started because of it."""
+        is_due = any(run.number is None for run in self.runs)
+        request = self.site.limit_request(self.parent) if is_due else None
+        self.is_waiting = request is not None
+        return request or []
 
     def _due_runs(self) -> Iterator[StepRun]:
         """Yield runs to continue: no new ones without budget, none after one that waits."""
         for run in self.runs:
-            if run.number is None and self.site.reached_limit():
+            if run.number is None and self.site.due_limit() is not None:
                 continue
             yield run
             if run.is_waiting and not self.is_parallel:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.engine.loop.lifecycle_events import finish_event, pause_event
+from agents.engine.loop.limit_step import stop_event
 from agents.engine.loop.run_loop import RunLoop, Step
 from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
@@ -88,7 +89,9 @@ class WorkflowRunLoop(RunLoop):
     def _finish_event(self, execution: PlanExecution) -> Event:
         if execution.is_waiting:
             return pause_event(self.run_state)
-        answer = format_answer(execution.output)
+        answer, limit = format_answer(execution.output), self.due_limit()
+        if limit is not None and limit.ending == "stop":
+            return stop_event(self.run_state, limit, answer)
         if execution.spent:
             reason, detail = StopReason.BUDGET, execution.spent
         else:

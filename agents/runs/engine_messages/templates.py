@@ -556,6 +556,10 @@ SENTENCES = (
     _("The run called the same tool with the same input too many times."),
     _("The run called one tool too many times."),
     _("The run used up its time, token or cost budget."),
+    _(
+        "the tool wasn't called, because the run's budget is used up. Answer with what you "
+        "have."
+    ),
     _("Enter it as provider/model, without spaces, URLs or references."),
     _("This is a cloud metadata address. It can't serve models."),
     _("Leave this empty. The region determines the URL."),

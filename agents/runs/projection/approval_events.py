@@ -71,7 +71,8 @@ def on_approval_resolved(rows: ProjectedRows, run: int, event: Event) -> None:
         run,
         event.data["step"],
         verdict=_verdict(event.data),
-        new_arguments=event.data["arguments"] or "",
+        # At a limit, whether it was raised, or the run finishes or stops.
+        new_arguments=event.data["arguments"] or _limit_action(event.data),
         reason=event.data["reason"],
         decided_by=_existing_user(event.data["by"]),
         decided_at=event.time,
@@ -94,3 +95,7 @@ def _existing_user(pk: int | None) -> int | None:
     """Return the user's id, or None if the account no longer exists."""
     is_there = pk is not None and get_user_model().objects.filter(pk=pk).exists()
     return pk if is_there else None
+
+
+def _limit_action(data: Mapping[str, Any]) -> str:
+    return str(data.get("action", "")) if data.get("why") == Approval.Why.BUDGET else ""

@@ -1,9 +1,10 @@
 """Approval requests for display."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -24,6 +25,7 @@ from agents.runs.plan_edits import (
 from agents.runs.projection import decode_json
 
 from .formatting import format_json
+from .limit_requests import LimitRequestView
 from .links import chat_url
 from .markdown import render_exact, reveal_invisible
 from .plan_lines import PlanLine, change_summary, plan_lines
@@ -34,6 +36,12 @@ from .structured_output import OutputView, split_tables
 # Limits for a row: characters of arguments, and of their HTML.
 MAX_ARGUMENTS_CHARS, MAX_HTML_CHARS = 20_000, 40_000
 MAX_EXCERPT_CHARS = 1_000
+# What was decided about a limit.
+LIMIT_ACTIONS: Mapping[str, Callable[[], str]] = {
+    "raise": lambda: _("raised the limit to %(limit)s"),
+    "finish": lambda: _("let the run finish with what it had"),
+    "stop": lambda: _("stopped the run"),
+}
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,22 @@ class ApprovalView:
     def chat_url(self) -> str:
         return chat_url(self.approval.run)
 
+    @cached_property
+    def limit(self) -> LimitRequestView:
+        """The limit that the run has reached."""
+        facts = decode_json(self.approval.arguments)
+        return LimitRequestView.of(facts if isinstance(facts, dict) else {})
+
+    @cached_property
+    def may_raise(self) -> bool:
+        """Whether this viewer can raise the limit; others can only finish or stop the run."""
+        if not self.may_decide or self.viewer is None:
+            return False
+        if self.viewer == self.approval.run.user_id and not self.approval.role:
+            return True
+        person = get_user_model().objects.filter(pk=self.viewer).first()
+        return person is not None and self.approval.can_be_raised_by(person)
+
     @property
     def why_label(self) -> str:
         return self.approval.get_why_display()
@@ -93,6 +117,10 @@ class ApprovalView:
         }
         if self.approval.is_unknown and self.approval.verdict in words:
             return words[self.approval.verdict]
+        if self.approval.is_budget and self.approval.new_arguments in LIMIT_ACTIONS:
+            return LIMIT_ACTIONS[self.approval.new_arguments]() % {
+                "limit": self.limit.amount(self.limit.raised)
+            }
         return self.approval.get_verdict_display()
 
     @property
@@ -163,7 +191,7 @@ class ApprovalView:
     @cached_property
     def is_long(self) -> bool:
         """Whether it is too long for a row and has a page of its own."""
-        if self.approval.is_elicitation:
+        if self.approval.is_elicitation or self.approval.is_budget:
             return False  # its form has limits of its own
         if not self.is_in_row or len(self.approval.arguments) <= MAX_EXCERPT_CHARS:
             return False

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 ICON_ALIASES = {
     **{"completed": "done", "stopped": "cancelled", "interrupted": "unknown"},
     **{"chat": "answer", "scales": "evaluation", "shield": "guardrail", "pen": "rename"},
+    "budget": "cost",
 }
 
 

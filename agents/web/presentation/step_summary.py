@@ -15,6 +15,7 @@ from agents.tools.search import SearchTool
 
 from . import panel_view, status_text
 from .formatting import format_compact, one_line
+from .limit_requests import LimitRequestView
 from .markdown import reveal_invisible
 from .structured_output import inline_text
 
@@ -53,6 +54,9 @@ def summarize(row: "StepView") -> str:
             return one_line(_plan_summary(row))
         case AgentStep.Kind.EVALUATION:
             return one_line(_evaluation_summary(row))
+        case AgentStep.Kind.BUDGET:
+            limit = LimitRequestView.of(row.facts)
+            return one_line(f"{limit.title}: {limit.summary}")
         case AgentStep.Kind.ANSWER if not step.thought and not row.job:
             return _("Writing the answer")
     if step.is_live and (waits := status_text.waiting_sentence(step.notes)):

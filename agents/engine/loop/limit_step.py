@@ -1,0 +1,125 @@
+"""What a run does at one of its limits: it asks a person, finishes or stops."""
+
+import json
+from collections.abc import AsyncGenerator, Iterator
+
+from agents.engine.events import Event, EventFactory, EventType
+from agents.engine.turn.assembly import ToolCall
+
+from .approval import digest
+from .lifecycle_events import finish_event, pause_event
+from .run_limits import APPROVERS, BUDGET, RAISE_TOOL, RunLimit
+from .run_state import RunState
+from .termination import StopReason
+
+Events = AsyncGenerator[Event, None]
+
+FINISH_PROMPT = """\
+The budget of this run is used up. Answer the question now with what you have found so far, in \
+its language. Say what is missing. No tools can be used any more."""
+NOT_CALLED = (
+    "Error: the tool wasn't called, because the run's budget is used up. "
+    "Answer with what you have."
+)
+
+
+class LimitRequest:
+    """A step that asks whether a limit is raised; the run waits for the decision."""
+
+    def __init__(self, run_state: RunState, limit: RunLimit) -> None:
+        self.run_state = run_state
+        self.limit = limit
+
+    async def events(self) -> Events:
+        for event in request_events(self.run_state, self.limit, self.run_state.emit):
+            yield event
+        yield pause_event(self.run_state)
+
+
+class WrapUp:
+    """A step that closes the open calls, so that the model answers with what there is."""
+
+    def __init__(self, run_state: RunState) -> None:
+        self.run_state = run_state
+
+    async def events(self) -> Events:
+        for call in self.run_state.open:
+            for event in _closed_call(self.run_state, call):
+                yield event
+        self.run_state.say({"role": "user", "content": FINISH_PROMPT})
+
+
+class LimitStop:
+    """A step that ends the run at a limit, because a person stopped it there."""
+
+    def __init__(self, run_state: RunState, limit: RunLimit) -> None:
+        self.run_state = run_state
+        self.limit = limit
+
+    async def events(self) -> Events:
+        yield stop_event(self.run_state, self.limit)
+
+
+LimitStep = LimitRequest | WrapUp | LimitStop
+
+
+def stop_event(run_state: RunState, limit: RunLimit, answer: str = "") -> Event:
+    """Return the last event of a run that a person stopped at a limit."""
+    return finish_event(run_state, StopReason.CANCELLED, answer=answer, detail=limit.message)
+
+
+def request_events(run_state: RunState, limit: RunLimit, emit: EventFactory) -> list[Event]:
+    """Return the request, unless there is one already: parallel steps share their limits."""
+    decisions = run_state.progress.limits
+    if decisions.is_pending(limit.key):
+        return []
+    step = emit.next_step()
+    about = limit.to_dict()
+    call = ToolCall(id=f"limit_{step}", name=RAISE_TOOL, arguments=json.dumps(about))
+    event = emit(
+        EventType.APPROVAL_REQUESTED,
+        id=call.id,
+        function={"name": call.name, "arguments": call.arguments},
+        digest=digest(call, BUDGET, emit.seq + 1),
+        tool="",
+        why=BUDGET,
+        kind=BUDGET,
+        role=APPROVERS if limit.needs_approver else "",
+        thought="",
+        step=step,
+        turn=run_state.turn,
+        **about,
+    )
+    decisions.record(event)
+    return [event]
+
+
+def row_end_events(run_state: RunState) -> list[Event]:
+    """Return the events that end the rows of decided requests, of all agents of the run."""
+    decisions, events = run_state.progress.limits, list[Event]()
+    for asked, action in list(decisions.unended.values()):
+        if action is None:
+            continue
+        parent, emit = asked.data.get("parent"), run_state.emit
+        factory = emit if parent is None else emit.child(asked.agent, parent)
+        status = "done" if action == "raise" else "rejected"
+        about = {"step": asked.data["step"], "turn": asked.data["turn"]}
+        event = factory(EventType.STEP, kind=BUDGET, status=status, action=action, **about)
+        decisions.record(event)
+        events.append(event)
+    return events
+
+
+def _closed_call(run_state: RunState, call: ToolCall) -> list[Event]:
+    """Report a call that isn't made any more; the model learns why."""
+    run_state.close(call, NOT_CALLED)
+    if any(e.data.get("call", {}).get("id") == call.id for e in _steps(run_state)):
+        return []  # reported before an interruption
+    function = {"name": call.name, "arguments": call.arguments}
+    about = {"step": run_state.next_step(), "turn": run_state.turn, "kind": "tool"}
+    record = {"id": call.id, "function": function, "effect": ""}
+    return [run_state.emit(EventType.STEP, status="unstarted", call=record, **about)]
+
+
+def _steps(run_state: RunState) -> Iterator[Event]:
+    return (e for e in run_state.recorded_events if e.type is EventType.STEP)

@@ -1,0 +1,84 @@
+"""Requests of runs at their limits, for display."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from .formatting import cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRequestView:
+    """A limit that a run has reached or would pass, with what it has spent."""
+
+    measure: str
+    agent: str
+    limit: float
+    spent: float
+    wanted: float
+    raised: float
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> "LimitRequestView":
+        """Return the request as far as it is readable: a masked one may not be."""
+        numbers = {name: _number(facts.get(name)) for name in ("limit", "spent", "wanted")}
+        return cls(
+            measure=str(facts.get("measure", "")),
+            agent=str(facts.get("limit_of", "")),
+            raised=_number(facts.get("raised")),
+            **numbers,
+        )
+
+    @property
+    def title(self) -> str:
+        about = {"agent": self.agent}
+        match self.measure, self.spent >= self.limit:
+            case "seconds", _is_reached:
+                return _("%(agent)s has reached its time limit") % about
+            case "tokens", True:
+                return _("%(agent)s has reached its token limit") % about
+            case "tokens", False:
+                return _("%(agent)s would pass its token limit") % about
+            case _, True:
+                return _("%(agent)s has reached its cost limit") % about
+        return _("%(agent)s would pass its cost limit") % about
+
+    @property
+    def summary(self) -> str:
+        about = {"spent": self.amount(self.spent), "limit": self.amount(self.limit)}
+        return _("%(spent)s of %(limit)s used.") % about
+
+    @property
+    def sentence(self) -> str:
+        """What is used, and what the next call needs."""
+        if not self.wanted or self.spent >= self.limit:
+            return self.summary
+        needs = _("The next call needs about %(wanted)s.") % {
+            "wanted": self.amount(self.wanted)
+        }
+        return f"{self.summary} {needs}"
+
+    @property
+    def raise_label(self) -> str:
+        return _("Raise to %(limit)s") % {"limit": self.amount(self.raised)}
+
+    @property
+    def percent(self) -> int:
+        return 100 if not self.limit else min(100, round(100 * self.spent / self.limit))
+
+    def amount(self, value: float) -> str:
+        """Return an amount with its unit."""
+        if self.measure == "cost":
+            return cost(value)
+        if self.measure == "seconds":
+            return _("%(seconds)s s") % {"seconds": f"{value:,.0f}"}
+        whole = round(value)
+        text = ngettext("%(count)s token", "%(count)s tokens", whole)
+        return text % {"count": f"{whole:,}"}
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
