@@ -20,7 +20,7 @@ class AgentsConfig(AppConfig):
         except ValueError as error:
             raise ImproperlyConfigured(error) from error
         # These need the models, which are only loaded now.
-        from agents import runs
+        from agents import caches, runs
         from agents.access import quotas
         from agents.access.audit import signals
         from agents.files import store
@@ -37,6 +37,8 @@ class AgentsConfig(AppConfig):
         ingestion.register_publisher(pubsub.publish)
         ingestion.register_reader("audio", reader.read_sound)
         ingestion.register_reader("video", video.read_video)
+        runs.on_finished(caches.prune_if_due)
+        caches.connect()
         runs.on_finished(deletion.erase_if_due)
         signals.connect_receivers(self)
         store.release_on_delete()

@@ -80,6 +80,10 @@ NOT_REPEATABLE = _(
     "%(name)s must not be repeated, so it can't have a fallback: a failed call may "
     "already have taken effect."
 )
+ONLY_READ = _(
+    "Only read-only calls can be cached. Turn the cache off, or set “Side effects” to "
+    "read-only if repeating a call changes nothing."
+)
 FALLBACK_ASKS = _("%(other)s requires approval, so it can't be a fallback.")
 
 
@@ -134,6 +138,8 @@ class ToolForm(forms.ModelForm):
         if "max_retries" in self.fields:
             default = f"{configured.TOOL_RETRIES.value:g}"
             self.fields["max_retries"].widget.attrs["placeholder"] = default
+        if "result_cache_seconds" in self.fields:
+            self.fields["result_cache_seconds"].required = False
         self._set_help_texts()
 
     def clean_rerank_model(self) -> str:
@@ -142,6 +148,10 @@ class ToolForm(forms.ModelForm):
         if name and (error := planner_factory.configuration_error(name)):
             raise ValidationError(translate(str(error)))
         return name
+
+    def clean_result_cache_seconds(self) -> int:
+        seconds: int | None = self.cleaned_data["result_cache_seconds"]
+        return seconds or int(self.instance.result_cache_seconds)
 
     def _set_help_texts(self) -> None:
         """Set help that depends on the tool: its own description, saved headers."""
@@ -206,6 +216,8 @@ class ToolForm(forms.ModelForm):
             self._check_http(row)
         if row.fallback and not self.errors and (why := fallback_problem(row, row.fallback)):
             self.add_error("fallback", why)
+        if row.result_cache and not self.errors and effect(row) != Effect.READ:
+            self.add_error("result_cache", ONLY_READ)
         return cleaned
 
     def _check_http(self, row: ToolRegistration) -> None:

@@ -46,6 +46,14 @@ def effect(row: ToolRegistration) -> ToolRegistration.Effect | None:
     return Effect(known) if known else None
 
 
+def can_be_cached(row: ToolRegistration) -> bool:
+    """Whether the results of a tool can be saved: not those of built-in tools.
+
+    They are computed here, depend on the chat, or number the passages of a run.
+    """
+    return row.source != Source.OWN or row.name in tool_factory.code_tools()
+
+
 def requires_approval(row: ToolRegistration) -> bool:
     if row.approval != ApprovalMode.TOOL:
         return row.approval == ApprovalMode.ALWAYS

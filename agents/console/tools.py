@@ -21,7 +21,15 @@ from agents.models.types import LazyText
 from agents.tools.mcp.definition import escape_invisible
 from agents.tools.search import SearchTool
 
-from . import circuit_breakers, figures, openapi_import, schema_summary, tool_tester, usage
+from . import (
+    circuit_breakers,
+    figures,
+    openapi_import,
+    schema_summary,
+    tool_settings,
+    tool_tester,
+    usage,
+)
 from .json_field import JsonObjectField, format_json
 from .model_admin import ConsoleAdmin
 from .tool_form import ToolForm
@@ -125,15 +133,20 @@ class ToolRegistrationAdmin(ConsoleAdmin):
                 (None, {"fields": BASIC_FIELDS, "description": NEW_TOOL_HELP}),
                 *HTTP_FIELDSETS,
                 USE_FIELDSET,
+                CACHE_FIELDSET,
             ]
         about = (None, {"fields": ["source", *BASIC_FIELDS]})
+        cache = [CACHE_FIELDSET] if tool_settings.can_be_cached(obj) else []
         if obj.source == Source.HTTP:
-            return [about, *HTTP_FIELDSETS, ARGUMENTS_FIELDSET, USE_FIELDSET, USAGE_FIELDSET]
+            use = [ARGUMENTS_FIELDSET, USE_FIELDSET, *cache, USAGE_FIELDSET]
+            return [about, *HTTP_FIELDSETS, *use]
         if obj.connection is not None:
-            return [(None, {"fields": DATABASE_FIELDS}), DATABASE_USE_FIELDSET, USAGE_FIELDSET]
+            use = [DATABASE_USE_FIELDSET, *cache, USAGE_FIELDSET]
+            return [(None, {"fields": DATABASE_FIELDS}), *use]
         search = [SEARCH_FIELDSET] if obj.name == SearchTool.name else []
         more = [SERVER_FIELDSET] if obj.source == Source.MCP else []
-        return [about, *search, ARGUMENTS_FIELDSET, USE_FIELDSET, *more, USAGE_FIELDSET]
+        use = [ARGUMENTS_FIELDSET, USE_FIELDSET, *cache]
+        return [about, *search, *use, *more, USAGE_FIELDSET]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         fixed = ["source", "server", "database_page", "accepted_definition", "held_back"]
@@ -287,6 +300,10 @@ USE_FIELDSET = (
             "groups",
         ]
     },
+)
+CACHE_FIELDSET = (
+    _("Result cache"),
+    {"fields": [("result_cache", "result_cache_seconds")]},
 )
 SEARCH_FIELDSET = (
     _("Search"),

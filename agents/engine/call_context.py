@@ -73,6 +73,11 @@ class CallContext:
     user_id: str = ""
     chat_id: str = ""
 
+    @property
+    def is_personal(self) -> bool:
+        """Whether a person or a model was asked meanwhile, so the result fits no other call."""
+        return False
+
     def report_progress(
         self, progress: float, total: float | None = None, message: str = ""
     ) -> None:

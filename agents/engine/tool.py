@@ -49,7 +49,9 @@ class ToolResult:
     `note` is about the output, e.g. that it is rounded, and isn't part of it. `is_data` means
     that the output is JSON: plan steps read it as a value, so 6 is a number. `is_late` means
     that the tool gave up waiting, so how far the call got is unknown. `sources` are the
-    numbered passages in the output of a search; None means that it is no search.
+    numbered passages in the output of a search; None means that it is no search. `max_age` is
+    how many seconds its origin calls it fresh (None: it doesn't say), and `is_private` that it
+    is for one person only.
     """
 
     output: str = ""
@@ -60,6 +62,8 @@ class ToolResult:
     is_late: bool = False
     attachments: tuple[Attachment, ...] = ()
     sources: tuple[Source, ...] | None = None
+    max_age: float | None = None
+    is_private: bool = False
 
     @property
     def is_error(self) -> bool:

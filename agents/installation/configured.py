@@ -346,6 +346,24 @@ DATABASE_SECONDS = _seconds(
     default=5.0,
     maximum=300,
 )
+CACHE_ENTRIES: Setting[int] = Setting(
+    key="cache_entries",
+    section=Section.TOOLS,
+    label=_("Max cached results"),
+    help=_("Results of tools and replies of models. Those unused for longest are deleted."),
+    default=20_000,
+    minimum=100,
+    maximum=1_000_000,
+)
+CACHE_MB: Setting[int] = Setting(
+    key="cache_mb",
+    section=Section.TOOLS,
+    label=_("Max size of cached results"),
+    unit=_("MB"),
+    default=256,
+    minimum=1,
+    maximum=100_000,
+)
 
 KEEP_RUNS_DAYS: Setting[int | None] = Setting(
     key="keep_runs_days",

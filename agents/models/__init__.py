@@ -3,6 +3,7 @@ from .access import HiddenTopic, Membership, ReviewScope
 from .approvals import Approval
 from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
+from .caches import CacheEntry, CacheGroup, CacheUsage
 from .catalog import Agent, AgentTool
 from .collections import Collection, CollectionShare
 from .databases import DatabaseConnection
@@ -39,6 +40,9 @@ __all__ = [
     "AuditEntry",
     "AuditHead",
     "AuditPerson",
+    "CacheEntry",
+    "CacheGroup",
+    "CacheUsage",
     "Chunk",
     "ChunkVector",
     "Collection",

@@ -14,7 +14,7 @@ from agents.engine.errors import BadSchema
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool, OutputSchema
 
 from .rights import Restricted
-from .tools import ToolRegistration
+from .tools import MAX_CACHE_SECONDS, ToolRegistration
 from .types import LazyText
 
 MAX_NAME_CHARS = 59
@@ -338,6 +338,25 @@ class Agent(Restricted):
         default=True,
         db_default=True,
         help_text=_("When off, it neither reads nor saves what is remembered about users."),
+    )
+    reply_cache = models.CharField(
+        _("cache model replies"),
+        max_length=8,
+        choices=ToolRegistration.ResultCache,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_(
+            "The same question with the same history and instructions gets the saved reply, at "
+            "no cost. Regenerated answers, reruns and experiments always ask the model."
+        ),
+    )
+    reply_cache_seconds = models.PositiveIntegerField(
+        _("reply cache lifetime (seconds)"),
+        default=3_600,
+        db_default=3_600,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_CACHE_SECONDS)],
+        help_text=_("How long a saved reply is used, up to 7 days."),
     )
     max_history_turns = models.PositiveIntegerField(
         _("max past turns"),

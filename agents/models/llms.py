@@ -119,6 +119,15 @@ class LanguageModel(Restricted):
     tokens_per_minute = models.PositiveIntegerField(
         _("max tokens per minute"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
+    prompt_caching = models.BooleanField(
+        _("prompt caching"),
+        default=True,
+        db_default=True,
+        help_text=_(
+            "Lets the provider reuse the unchanged beginning of a prompt at a lower price. "
+            "When off, prompts aren't marked for it."
+        ),
+    )
     enabled = models.BooleanField(_("enabled"), default=True)
     is_default = models.BooleanField(
         _("default model"),

@@ -9,6 +9,8 @@ from .rights import Restricted
 from .secret import EncryptedJSONField
 from .servers import McpServer
 
+MAX_CACHE_SECONDS = 7 * 24 * 3_600
+
 
 class ToolRegistration(Restricted):
     """A tool that agents can use. Disabled here, it is off for all of them."""
@@ -34,6 +36,11 @@ class ToolRegistration(Restricted):
         NEVER = "never", _("never")
         CHAT = "chat", _("in one chat")
         USER = "user", _("in one chat or in all of a user's chats")
+
+    class ResultCache(models.TextChoices):
+        OFF = "", _("off")
+        PERSON = "person", _("on, separately for each user")
+        PUBLIC = "public", _("on, shared by all users of the tool")
 
     class Method(models.TextChoices):
         GET = "GET"
@@ -151,6 +158,26 @@ class ToolRegistration(Restricted):
     )
     effect = models.CharField(
         _("side effects"), max_length=12, choices=Effect, blank=True, default=Effect.TOOL
+    )
+    result_cache = models.CharField(
+        _("cache results"),
+        max_length=8,
+        choices=ResultCache,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_(
+            "Equal calls return the saved result. Only read-only calls are cached; any other "
+            "call to the same place deletes what is saved. Share results only if they are the "
+            "same for everyone."
+        ),
+    )
+    result_cache_seconds = models.PositiveIntegerField(
+        _("cache lifetime (seconds)"),
+        default=300,
+        db_default=300,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_CACHE_SECONDS)],
+        help_text=_("How long a saved result is used, up to 7 days."),
     )
     fallback = models.ForeignKey(
         "self",

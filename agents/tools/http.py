@@ -183,7 +183,10 @@ class HttpTool:
             )
         is_data = "json" in kind
         visible = self._mask_secrets(_pretty_json(text)) if is_data else text
-        return ToolResult(_truncate(visible), is_data=is_data)
+        max_age, is_private = _freshness(response.headers.get("cache-control", ""))
+        return ToolResult(
+            _truncate(visible), is_data=is_data, max_age=max_age, is_private=is_private
+        )
 
     def _mask_secrets(self, text: str) -> str:
         for secret in self._secrets:
@@ -361,6 +364,16 @@ def _content_type(response: Response) -> tuple[str, str]:
     message = Message()
     message["content-type"] = response.headers.get("content-type", "text/plain")
     return message.get_content_type(), message.get_content_charset() or "utf-8"
+
+
+def _freshness(control: str) -> tuple[float | None, bool]:
+    """Return how many seconds a response is fresh (None: not said), and if it is private."""
+    parts = {part.strip().lower() for part in control.split(",")}
+    seconds = [part.partition("=")[2].strip('"') for part in parts if "max-age=" in part]
+    ages = [float(text) for text in seconds if text.isascii() and text.isdigit()]
+    if parts & {"no-store", "no-cache"}:
+        ages.append(0.0)
+    return min(ages, default=None), any(part.startswith("private") for part in parts)
 
 
 def _is_text(kind: str) -> bool:

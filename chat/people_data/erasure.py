@@ -16,7 +16,7 @@ from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import runs
+from agents import caches, runs
 from agents.access import audit
 from agents.accounts import roles, sessions
 from agents.db import database
@@ -27,6 +27,7 @@ from agents.models import (
     AgentVersion,
     Approval,
     AuditPerson,
+    CacheEntry,
     Chunk,
     ChunkVector,
     DocumentPart,
@@ -127,6 +128,7 @@ def finish(user: User) -> Report:
     # Runs started meanwhile were given the earlier history.
     found += texts.redact(near | erasure_scope.related_runs(user, texts.topics), since, but={})
     personal_data.erase(user)
+    caches.clear_for_person(user.pk)
     left = texts.left()
     _leave_sessions(user)
     membership.leave_all(user)
@@ -151,6 +153,7 @@ def _table_names() -> set[str]:
         *quotations.TEXT_COLUMNS,
         *(Chunk, ChunkVector, DocumentPart),
         RunAttachment,
+        CacheEntry,
         get_user_model(),
         Session,
     ]

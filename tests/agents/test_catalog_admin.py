@@ -287,7 +287,8 @@ def test_only_usage_settings_of_an_mcp_tool_can_be_changed(root, remote, name):
 
     row.refresh_from_db()
     use = ["approval", "always_allow", "effect", "timeout", "max_retries", "fallback", "groups"]
-    assert [*fields] == ["description", "enabled", *use]
+    cache = ["result_cache", "result_cache_seconds"] if name == "files__read" else []
+    assert [*fields] == ["description", "enabled", *use, *cache]
     assert (row.name, row.description, row.approval) == (name, "Mine.", "always")
     assert row.endpoint == ""
 

@@ -27,6 +27,7 @@ from agents.models import Agent, Run, WorkflowVersion
 from agents.tools.search import SearchTool
 
 from .. import file_context, file_tables, tool_factory, tool_grants
+from . import result_caches
 from .circuits import CIRCUITS
 from .config import AgentConfig, load_team, load_workflow
 from .guardrails import guardrails_from
@@ -69,10 +70,13 @@ async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
     """Build a workflow with all tools and agents it names."""
     parts, plan, others = await database.run(load_workflow, run)
     attachments = run_attachment_store(run)
-    team = await _build_team(others, registry, True, attachments, raises=is_attended(run))
+    team = await _build_team(
+        others, registry, True, attachments, raises=is_attended(run), cached_for=run
+    )
     handoffs = [_handoff_tool(sub_agent, team, is_first=True) for sub_agent in parts.sub_agents]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
     tools = await registry(parts.tools, parts.own, [*handoffs, AskPersonTool()], **careful)
+    await result_caches.attach(run, parts, tools)
     make = partial(WorkflowRuntime, plan=plan, roles=_agents_by_role(parts.sub_agents))
     return _build_runtime(
         parts,
@@ -93,8 +97,12 @@ async def _build_team(
     run: Run | None = None,
     *,
     raises: bool = False,
+    cached_for: Run | None = None,
 ) -> dict[str, AgentRuntime]:
-    """Build the agents; with `run`, its user's standing approvals apply."""
+    """Build the agents; with `run`, its user's standing approvals apply.
+
+    Results of tools are cached for it, or for the run of a workflow.
+    """
     team: dict[str, AgentRuntime] = {}
     judge_calls: Counter[str] = Counter()
     for parts in everybody:
@@ -106,6 +114,10 @@ async def _build_team(
         # In a rerun, writes need approval: the user may not want them repeated.
         careful = {"asks_before_writing": True} if parts.is_rerun else {}
         tools = await registry(parts.tools, parts.own, more, **careful)
+        if asks:  # otherwise its tools do nothing
+            await result_caches.attach(run or cached_for, parts, tools)
+        if asks and run is not None:
+            await result_caches.attach_replies(run, parts)
         team[agent.name] = _build_runtime(
             parts,
             tools,

@@ -31,6 +31,7 @@ TABS = (
         fields=(
             *("model", "fallback_models", "allows_model_choice", "allows_parameter_choice"),
             *("dialect", "mode", "shows_plan", "max_replans", "merge", "output_schema"),
+            *("reply_cache", "reply_cache_seconds"),
         ),
     ),
     Tab(

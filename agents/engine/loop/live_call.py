@@ -82,6 +82,10 @@ class LiveCall(CallContext):
         self._timer: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Future[None] | None = None
 
+    @property
+    def is_personal(self) -> bool:
+        return bool(self._questions or self._samples)
+
     def report_progress(
         self, progress: float, total: float | None = None, message: str = ""
     ) -> None:

@@ -1,13 +1,16 @@
 """One model request: streams the reply as events, filtered by guardrails."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from agents.engine import fault_injection
 from agents.engine.attachments import AttachmentStore
+from agents.engine.concurrency.joined_calls import Flight
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentConnectionError, AgentError, ModelError, PlanParseError
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
@@ -19,11 +22,14 @@ from agents.engine.guardrails.checks import (
 )
 from agents.engine.planner.model_request import ModelRequest
 from agents.engine.planner.react_planner import ReActPlanner, SlowNotice
+from agents.engine.planner.reply_readers import TextDelta
 from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
 from agents.engine.resilience.rate_limiter import LimitKind, RateLimiter
 from agents.engine.resilience.retry import RetryPolicy
+from agents.engine.result_cache import CachedReply, CacheMark, ReplyCache
 from agents.engine.turn.assembly import PlanResult, Turn
 
+from .cached_replies import IN_FLIGHT, Pieces, is_complete, replay, request_facts, to_value
 from .usage import turn_usage
 
 Events = AsyncGenerator[Event, None]
@@ -42,7 +48,8 @@ class ModelCall:
 
     `said` is the visible text. The plan is masked like the text; `unmasked` is the original.
     `findings` are all findings of guardrails. `planner` is the one that answered and `request`
-    its request; `fallbacks` are the unused ones, for later turns.
+    its request; `fallbacks` are the unused ones, for later turns. `cached`: the reply was saved
+    earlier.
     """
 
     def __init__(
@@ -74,8 +81,64 @@ class ModelCall:
         self.finding: GuardrailResult | None = None
         self.findings: list[GuardrailResult] = []
         self.text_parts: list[str] = []
+        self.cached: CacheMark | None = None
+        self._deltas: list[TextDelta] | None = None  # as received, if they are to be saved
         self._has_spoken = False
         self._tries: dict[str, int] = {}
+
+    def cached_events(self, request: ModelRequest, ask: RequestBuilder | None = None) -> Events:
+        """Stream a saved reply if the planner has a cache and the request is in it."""
+        cache = self.planner.reply_cache
+        # Aliases of personal data stand for other values in another run.
+        if cache is None or self.planner.pseudonymizer is not None:
+            return self.events(request, ask)
+        return self._find_or_ask(cache, request, ask)
+
+    async def _find_or_ask(
+        self, cache: ReplyCache, request: ModelRequest, ask: RequestBuilder | None
+    ) -> Events:
+        planner = self.planner
+        key = await cache.key(request_facts(planner, request))
+        joined = await IN_FLIGHT.wait(key) if key else None
+        if joined is not None and joined.result is not None:
+            source = self._replay(request, joined.result, is_joined=True)
+            async with aclosing(source) as events:
+                async for event in events:
+                    yield event
+            return
+        async with IN_FLIGHT.lead(key) if key else nullcontext(Flight[CachedReply]()) as flight:
+            found = await cache.find(key) if key else None
+            flight.result, began = found, time.monotonic()
+            self._deltas = []
+            source = self._replay(request, found) if found else self.events(request, ask)
+            async with aclosing(source) as events:
+                async for event in events:
+                    yield event
+            is_whole = self.finding is None and is_complete(self.unmasked)
+            if found or not key or not is_whole or self.planner is not planner:
+                return
+            seconds = time.monotonic() - began
+            flight.result = await self._save_reply(cache, key, request, seconds)
+
+    async def _replay(
+        self, request: ModelRequest, found: CachedReply, *, is_joined: bool = False
+    ) -> Events:
+        self.request = request
+        self.cached = found.mark.joined() if is_joined else found.mark
+        async with aclosing(self.stream_screened(request, replay(found.reply))) as events:
+            async for event in events:
+                yield event
+
+    async def _save_reply(
+        self, cache: ReplyCache, key: str, request: ModelRequest, seconds: float
+    ) -> CachedReply | None:
+        if self.unmasked is None:
+            return None
+        used = turn_usage(self.unmasked, request.messages, self.planner.count_tokens)
+        value = to_value(self._deltas or (), self.unmasked)
+        await cache.save(key, value, used, seconds)
+        mark = CacheMark(at=datetime.now(UTC), key=key, seconds=seconds, usage=used)
+        return CachedReply(reply=value, mark=mark)
 
     async def events(self, request: ModelRequest, ask: RequestBuilder | None = None) -> Events:
         """Stream the reply; before the first token, retry or fall back to the next model.
@@ -147,11 +210,15 @@ class ModelCall:
         tried = [f"{model}{times.get(n, f' ({n}×)')}" for model, n in self._tries.items()]
         error.add_models(", ".join(tried))
 
-    async def stream_screened(self, request: ModelRequest) -> Events:
-        """Stream one reply through the output guardrails."""
+    async def stream_screened(
+        self, request: ModelRequest, saved: Pieces | None = None
+    ) -> Events:
+        """Stream one reply, or a saved one, through the output guardrails."""
         screens = {kind: self.guardrails.screen_output() for kind in ("thought", "answer")}
         try:
-            async with aclosing(self.planner.stream(request, self.attachments)) as pieces:
+            async with aclosing(
+                saved or self.planner.stream(request, self.attachments)
+            ) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, PlanResult):
                         self.plan = piece
@@ -159,6 +226,8 @@ class ModelCall:
                     if isinstance(piece, SlowNotice):
                         yield self._slow_event(piece)
                         continue
+                    if self._deltas is not None:
+                        self._deltas.append(piece)
                     screen = screens[piece.kind]
                     if text := screen.feed(piece.text):
                         for event in self._delta_events(piece.kind, text):

@@ -64,7 +64,7 @@ class ModelStep:
         for event in started:
             yield event
         try:
-            async with aclosing(self.call.events(request, self._request)) as events:
+            async with aclosing(self.call.cached_events(request, self._request)) as events:
                 async for event in events:
                     yield event
         except PlanParseError as error:
@@ -106,7 +106,8 @@ class ModelStep:
         is_thought = bool(plan.calls) or self.is_aloud
         words = plan.final_answer if is_thought else None
         thought = "\n\n".join(filter(None, (plan.thought, words)))
-        more = {"is_added": True} if self.has_usage else {}
+        more: dict[str, Any] = {"is_added": True} if self.has_usage else {}
+        more |= {"cached": call.cached.to_dict()} if call.cached else {}
         events = [emit(EventType.USAGE, step=step, model=call.planner.model, **turn, **more)]
         if is_thought:
             events.append(emit(EventType.THOUGHT, step=step, content=thought))

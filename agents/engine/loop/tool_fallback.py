@@ -13,6 +13,7 @@ from agents.engine.call_timeout import CallTimeout
 from agents.engine.errors import AgentError, ToolExecutionFailed
 from agents.engine.guardrails.patterns import GuardrailResult
 from agents.engine.privacy.secrets import mask_secrets
+from agents.engine.result_cache import CacheMark
 from agents.engine.tool import (
     Effect,
     Tool,
@@ -45,7 +46,8 @@ class FallbackResult:
     dependency is down. `failure` is the typed error, unless the input was at fault. `stand_in`
     is the fallback tool used, because of `reason`. `findings` are the guardrails' findings in
     the result, and `attachments` those of its attachments that are saved. `is_untrusted`: it is
-    text from outside, and `suspicion` what in it looks like instructions.
+    text from outside, and `suspicion` what in it looks like instructions. `cached`: it was
+    saved earlier, so nothing was called.
     """
 
     result: ToolResult
@@ -59,6 +61,7 @@ class FallbackResult:
     attachments: tuple[AttachmentRef, ...] = ()
     is_untrusted: bool = False
     suspicion: str = ""
+    cached: CacheMark | None = None
     ended: float = field(default_factory=monotonic)  # monotonic time
 
     @property

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agents.engine import attachments
@@ -14,9 +15,11 @@ from agents.engine.errors import AgentError, CircuitOpen, ToolNotFoundError
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.material import find_instructions
 from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
+from agents.engine.result_cache import ResultCache
 from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, ToolInput, ToolRegistry, ToolResult
 from agents.engine.turn.assembly import ToolCall
 
+from .cached_calls import run_cached
 from .output_schema import OutputSchema
 from .tool_fallback import FallbackResult, FallbackStrategy, effect
 
@@ -149,6 +152,13 @@ class ToolRunner:
         return outcome
 
     async def _run_tool(self, tool: Tool, input: ToolInput) -> FallbackResult:
+        """Run the tool, or take its result from the cache if it has one."""
+        cache: ResultCache | None = getattr(tool, "result_cache", None)
+        if cache is None:
+            return await self._run_live(tool, input)
+        return await run_cached(cache, input, partial(self._run_live, tool, input))
+
+    async def _run_live(self, tool: Tool, input: ToolInput) -> FallbackResult:
         """Run the tool; the circuit breaker skips one that keeps failing in any run."""
         try:
             with self.circuits.of(f"tool:{tool.name}").attempt() as attempt:

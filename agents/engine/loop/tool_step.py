@@ -327,6 +327,7 @@ class ToolStep:
         details = {"note": result.note, "is_data": result.is_data and not is_error}
         details |= {"error_type": failure, **used, "attachments": list(outcome.attachments)}
         details |= {"is_untrusted": outcome.is_untrusted, "suspicion": outcome.suspicion}
+        details["cached"] = outcome.cached.to_dict() if outcome.cached else None
         more = {name: value for name, value in details.items() if value}
         if result.sources is not None and not is_error:
             more["sources"] = [source.to_dict() for source in result.sources]

@@ -21,6 +21,7 @@ from agents.engine.guardrails.checks import TokenCounter, estimate_tokens
 from agents.engine.material.delimiters import wrap_untrusted
 from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS, PlanRestorer, Pseudonymizer
 from agents.engine.resilience.rate_limiter import RateLimiter
+from agents.engine.result_cache import ReplyCache
 from agents.engine.state import AgentState, Message
 from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, specification
 from agents.engine.turn.assembly import Chunk, PlanResult, ToolCall, Turn
@@ -113,6 +114,7 @@ class ReActPlanner:
         self.rate_limiter = rate_limiter
         self.pseudonymizer = pseudonymizer
         self.senses = frozenset(senses)
+        self.reply_cache: ReplyCache | None = None  # of the run, if its agent allows it
 
     @property
     def provider_info(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.engine.events import Event, StatusKind
 from agents.engine.guardrails import JUDGED_NOTE
+from agents.engine.result_cache import CACHED_NOTE
 from agents.models import AgentStep, GuardrailHit, HistorySummary
 
 from .json_values import decode_json
@@ -58,6 +59,14 @@ def on_tool_response(rows: ProjectedRows, run: int, event: Event) -> None:
     if event.data.get("is_untrusted"):
         seen["is_untrusted"] = True
     rows.update_step(run, event, **seen)
+    _note_cached(rows, run, event)
+
+
+def _note_cached(rows: ProjectedRows, run: int, event: Event) -> None:
+    """Note on a step that its result was saved earlier."""
+    if cached := event.data.get("cached"):
+        for step in rows.steps(run, event):
+            rows.update_step(run, event, notes=[*step.notes, {"kind": CACHED_NOTE, **cached}])
 
 
 def on_status(rows: ProjectedRows, run: int, event: Event) -> None:
@@ -95,6 +104,7 @@ def on_usage(rows: ProjectedRows, run: int, event: Event) -> None:
     else:
         rows.update_step(run, event, **tokens, cost=cost)
     rows.count(run, **tokens, **({} if cost is None else {"cost": cost}))
+    _note_cached(rows, run, event)
 
 
 def _add_usage(rows: ProjectedRows, run: int, event: Event, tokens: dict[str, int]) -> None:

@@ -63,7 +63,18 @@ async def to_tool_result(
     if answer.is_error:
         error = text or "The tool failed without giving a reason."
         return ToolResult(error=error, mendable=True, attachments=attachments)
-    return ToolResult(text, attachments=attachments)
+    max_age, is_private = _freshness(answer)
+    return ToolResult(text, attachments=attachments, max_age=max_age, is_private=is_private)
+
+
+def _freshness(answer: wire.CallToolResult) -> tuple[float | None, bool]:
+    """Return how long a result is fresh and if it is for one person, as far as it says so."""
+    hints = {**(answer.model_extra or {}), **(answer.meta or {})}
+    milliseconds = hints.get("ttlMs")
+    seconds = None
+    if isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool):
+        seconds = max(0.0, milliseconds / 1000)
+    return seconds, hints.get("cacheScope") == "private"
 
 
 class _Content:

@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine import guardrails
+from agents.engine import guardrails, result_cache
 from agents.engine.events import StatusKind
 from agents.engine.loop import StopReason
 from agents.models import Run
 from agents.runs.engine_messages import translate
 
+from . import dates
 from .progress import ProgressView
 
 # The engine's message for a workflow that a person rejected, now and in older runs.
@@ -133,6 +136,8 @@ def note_sentence(facts: dict[str, Any]) -> str:
                 )
                 % facts
             )
+        case result_cache.CACHED_NOTE:
+            return _cached_sentence(facts)
         case guardrails.JUDGED_NOTE:
             return _verdict_sentence(facts)
         case StatusKind.UNSENT_ATTACHMENTS:
@@ -142,6 +147,26 @@ def note_sentence(facts: dict[str, Any]) -> str:
                 facts["count"],
             ) % {"count": facts["count"], "message": facts["message"]}
     return ""
+
+
+def _cached_sentence(facts: dict[str, Any]) -> str:
+    """Return that a result was saved earlier, until when it is used, and what it saved."""
+    if facts.get("is_joined"):
+        return _("An identical call was already running, so its result was used (no cost).")
+    about = {"at": _moment(facts["at"]), "until": _moment(facts.get("expires", ""))}
+    saved = _("From cache (no cost): saved %(at)s, expires %(until)s.") % about
+    cost = (facts.get("saved") or {}).get("cost")
+    if isinstance(cost, int | float) and cost > 0:
+        return saved + " " + _("Saved %(cost)s.") % {"cost": f"${cost:.4f}"}
+    return saved
+
+
+def _moment(text: str) -> str:
+    if not text:
+        return dates.DASH
+    moment = timezone.localtime(datetime.fromisoformat(text))
+    is_today = moment.date() == timezone.localdate()
+    return dates.time_text(moment) if is_today else dates.datetime_text(moment)
 
 
 def _files_read_sentence(facts: dict[str, Any]) -> str:

@@ -1,0 +1,19 @@
+"""Saved results of read-only tools and replies of models: keys, storage, limits, figures."""
+
+from .clearing import clear, clear_for_person
+from .groups import GROUPS, connect, group_name
+from .pruning import prune_if_due
+from .replies import ReplyStore
+from .results import ToolResultStore, tool_version
+
+__all__ = [
+    "ReplyStore",
+    "ToolResultStore",
+    "GROUPS",
+    "clear",
+    "clear_for_person",
+    "connect",
+    "group_name",
+    "prune_if_due",
+    "tool_version",
+]

@@ -1,0 +1,24 @@
+"""Deletes saved results: of a tool or an agent, of a person, or all."""
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from agents.models import CacheEntry, CacheGroup
+
+
+@transaction.atomic
+def clear(source: str = "") -> int:
+    """Delete the entries of one tool or agent, or all; return how many.
+
+    Results that are being read right now aren't found later either.
+    """
+    entries = CacheEntry.objects.filter(source=source) if source else CacheEntry.objects.all()
+    groups = CacheGroup.objects.filter(entries__in=entries) if source else CacheGroup.objects
+    pks = list(groups.values_list("pk", flat=True).distinct())
+    CacheGroup.objects.filter(pk__in=pks).update(generation=F("generation") + 1)
+    return entries.delete()[0]
+
+
+def clear_for_person(user_id: int) -> int:
+    """Delete a person's entries, and those for everyone, which may quote that person."""
+    return CacheEntry.objects.filter(Q(user=user_id) | Q(user=None)).delete()[0]

@@ -1,0 +1,54 @@
+"""What tools read together: a call that may change it makes everything saved from it stale."""
+
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from django.db.models import F
+from django.db.models.signals import post_save
+from django.utils import timezone
+
+from agents.db.row_cache import MAX_AGE_SECONDS, RowCache
+from agents.models import CacheEntry, CacheGroup, ToolRegistration
+
+KNOWN_AFTER = timedelta(seconds=2 * MAX_AGE_SECONDS)
+# The groups that exist at all. Without any, a call that changes something costs no query.
+GROUPS: RowCache[frozenset[str]] = RowCache(
+    CacheGroup, lambda: frozenset(CacheGroup.objects.values_list("name", flat=True)), frozenset
+)
+
+
+def group_name(row: ToolRegistration) -> str:
+    """Return the group of a tool: its MCP server, its host, its database, or itself."""
+    if row.server_id is not None:
+        return f"server:{row.server_id}"
+    if row.connection_id is not None:
+        return f"database:{row.connection_id}"
+    if row.source == ToolRegistration.Source.HTTP:
+        parts = urlsplit(row.endpoint.lower())
+        return f"http:{parts.scheme}://{parts.netloc.rpartition('@')[2]}"[:300]
+    return f"tool:{row.name}"
+
+
+def open_group(name: str) -> CacheGroup:
+    return CacheGroup.objects.get_or_create(name=name)[0]
+
+
+def is_known_everywhere(group: CacheGroup) -> bool:
+    """Whether every process has heard of the group, so that changes there evict its results."""
+    return group.changed_at <= timezone.now() - KNOWN_AFTER
+
+
+def evict(name: str) -> None:
+    """Make everything saved from this place unusable, in all processes at once."""
+    if CacheGroup.objects.filter(name=name).update(generation=F("generation") + 1):
+        CacheEntry.objects.filter(group__name=name).delete()
+
+
+def _on_tool_saved(instance: ToolRegistration, **_signal: object) -> None:
+    if instance.result_cache:
+        open_group(group_name(instance))
+
+
+def connect() -> None:
+    """Announce a tool's group when its cache is switched on."""
+    post_save.connect(_on_tool_saved, sender=ToolRegistration)

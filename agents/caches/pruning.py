@@ -1,0 +1,68 @@
+"""Keeps the cache within its limits: expired entries go, then those unused for longest."""
+
+import time
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Count, Sum
+from django.utils import timezone
+
+from agents.db import database
+from agents.installation import configured
+from agents.models import CacheEntry, CacheUsage, Run
+
+PRUNE_SECONDS = 60.0
+MAX_SAVED_BETWEEN = 500
+BATCH = 500
+KEEP_USAGE_DAYS = 400
+MEGABYTE = 1_000_000
+
+_state = {"pruned_at": 0.0, "saved": 0}
+
+
+def note_saved() -> None:
+    """Count a new entry; many of them don't wait for the next periodic check."""
+    _state["saved"] += 1
+    if _state["saved"] >= MAX_SAVED_BETWEEN:
+        prune()
+
+
+async def prune_if_due(run: Run | None) -> None:
+    """Prune at a periodic check, at most once a minute."""
+    if run is None and time.monotonic() - _state["pruned_at"] > PRUNE_SECONDS:
+        _state["pruned_at"] = time.monotonic()
+        await database.run(prune)
+
+
+def prune() -> int:
+    """Delete what has expired and what exceeds the limits; return how much."""
+    _state.update(pruned_at=time.monotonic(), saved=0)
+    removed = _delete_batches(expires_at__lte=timezone.now())
+    totals = CacheEntry.objects.aggregate(rows=Count("pk"), bytes=Sum("size"))
+    rows = totals["rows"] - configured.CACHE_ENTRIES.value
+    size = (totals["bytes"] or 0) - configured.CACHE_MB.value * MEGABYTE
+    while rows > 0 or size > 0:
+        oldest = list(
+            CacheEntry.objects.order_by("used_at", "pk").values_list("pk", "size")[:BATCH]
+        )
+        if not oldest:
+            break
+        going = list[int]()
+        for pk, bytes in oldest:
+            if rows <= 0 and size <= 0:
+                break
+            going.append(pk)
+            rows, size = rows - 1, size - bytes
+        removed += CacheEntry.objects.filter(pk__in=going).delete()[0]
+    since = timezone.localdate() - timedelta(days=KEEP_USAGE_DAYS)
+    CacheUsage.objects.filter(day__lt=since).delete()
+    return removed
+
+
+def _delete_batches(**which: object) -> int:
+    """Delete in batches, so that writers never wait long."""
+    removed = 0
+    while pks := list(CacheEntry.objects.filter(**which).values_list("pk", flat=True)[:BATCH]):
+        with transaction.atomic():
+            removed += CacheEntry.objects.filter(pk__in=pks).delete()[0]
+    return removed

@@ -1,0 +1,93 @@
+"""Entries in the database: found, saved and counted. Each function is one transaction."""
+
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agents.engine.result_cache import CacheMark
+from agents.models import CacheEntry, CacheGroup, CacheUsage, Run
+from agents.models.caches import CacheKind
+
+from . import pruning
+
+MAX_ENTRY_BYTES = 512_000
+MICROS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEntry:
+    """What is saved: `user_id` None means that it is the same for everyone."""
+
+    key: str
+    kind: CacheKind
+    source: str
+    value: Any
+    lifetime: float
+    seconds: float = 0.0
+    cost: float = 0.0
+    user_id: int | None = None
+    run_id: int | None = None
+    group: CacheGroup | None = None
+
+
+@transaction.atomic
+def find(key: str, source: str, kind: CacheKind) -> tuple[Any, CacheMark] | None:
+    """Return a fresh entry's value and mark, and count the hit or miss."""
+    now = timezone.now()
+    entry = CacheEntry.objects.filter(key=key, expires_at__gt=now).first()
+    if entry is None:
+        _count(source, kind, misses=1)
+        return None
+    CacheEntry.objects.filter(pk=entry.pk).update(hits=F("hits") + 1, used_at=now)
+    _count(source, kind, hits=1, seconds=entry.seconds, cost_micros=entry.cost_micros)
+    mark = CacheMark(
+        at=entry.saved_at, expires=entry.expires_at, key=key, seconds=entry.seconds
+    )
+    return entry.value, mark
+
+
+def save(new: NewEntry) -> bool:
+    """Save an entry, in place of an older one; return False if it is too large or too late."""
+    size = len(json.dumps(new.value, ensure_ascii=False).encode(errors="replace"))
+    if size > MAX_ENTRY_BYTES or new.lifetime <= 0:
+        return False
+    now = timezone.now()
+    values: dict[str, Any] = {
+        "kind": new.kind,
+        "source": new.source,
+        "group": new.group,
+        "user_id": new.user_id,
+        "run_id": new.run_id,
+        "value": new.value,
+        "size": size,
+        "seconds": new.seconds,
+        "cost_micros": round(new.cost * MICROS),
+        "hits": 0,
+        "saved_at": now,
+        "used_at": now,
+        "expires_at": now + timedelta(seconds=new.lifetime),
+    }
+    try:
+        with transaction.atomic():
+            if new.run_id is not None and not Run.objects.filter(pk=new.run_id).exists():
+                return False  # deleted meanwhile, and everything of it with it
+            CacheEntry.objects.update_or_create(key=new.key, defaults=values)
+    except IntegrityError:
+        return False  # its user, run or group was deleted at this moment
+    pruning.note_saved()
+    return True
+
+
+def _count(source: str, kind: CacheKind, **more: float) -> None:
+    changes = {name: F(name) + amount for name, amount in more.items() if amount}
+    today = CacheUsage.objects.filter(day=timezone.localdate(), source=source)
+    if not today.update(**changes):
+        CacheUsage.objects.get_or_create(
+            day=timezone.localdate(), source=source, defaults={"kind": kind}
+        )
+        today.update(**changes)

@@ -1,0 +1,96 @@
+"""Gives an agent's tools and planners their caches, as far as rows allow it for this run."""
+
+from typing import Any, cast
+
+from agents.caches import GROUPS, ReplyStore, ToolResultStore, group_name, tool_version
+from agents.db import database
+from agents.engine.loop import FunctionTool, effect
+from agents.engine.tool import ToolRegistry
+from agents.models import Agent, HiddenTopic, Run, ToolRegistration
+from agents.tools.mcp.isolation import Isolation
+from agents.tools.read_document import ReadDocumentTool
+from agents.tools.search import SearchTool
+
+from .config import AgentConfig
+from .personal_data import personal_data_policy
+
+# Their passages are numbered for each run, and what they can read is decided in the search.
+NEVER_CACHED = (SearchTool, ReadDocumentTool)
+
+
+async def attach(run: Run | None, parts: AgentConfig, tools: ToolRegistry) -> None:
+    """Attach caches: read-only tools find and save results, the others evict them."""
+    known, groups = {row.name: row for row in parts.tools}, GROUPS.get()
+    cached = [row for row in known.values() if row.result_cache]
+    if not cached and not groups:
+        return
+    may_cache = bool(cached) and run is not None and await database.run(_may_cache, run)
+    for name in tools.list_tools():
+        row, tool = known.get(name), cast(Any, tools.get(name))
+        if row is None or isinstance(tool, NEVER_CACHED):
+            continue
+        group = group_name(row)
+        if effect(tool) != "read":
+            if row.result_cache or group in groups:
+                tool.result_cache = ToolResultStore(is_read=False, tool=row.pk, group=group)
+        elif row.result_cache and may_cache and run is not None:
+            tool.result_cache = _store(run, row, group, tool)
+
+
+def _store(run: Run, row: ToolRegistration, group: str, tool: object) -> ToolResultStore | None:
+    version = tool_version(row)
+    if not version:
+        return None
+    return ToolResultStore(
+        is_read=True,
+        tool=row.pk,
+        group=group,
+        version=version,
+        isolation=cast(Isolation, row.server.isolation) if row.server else "shared",
+        is_public=row.result_cache == ToolRegistration.ResultCache.PUBLIC,
+        lifetime=row.result_cache_seconds,
+        user_id=run.user_id,
+        run_id=run.pk,
+        is_code=isinstance(tool, FunctionTool),
+    )
+
+
+def _may_cache(run: Run) -> bool:
+    """Whether results of this run can be saved for others, and saved ones used in it.
+
+    Not if the agent saves no personal data, in a temporary or deleted chat, and where a run is
+    repeated to compare it.
+    """
+    if run.is_rerun or run.is_experiment_run or run.is_draft_run:
+        return False
+    if personal_data_policy(run) == Agent.PersonalData.UNKEPT:
+        return False
+    return not HiddenTopic.objects.filter(topic=run.topic).exists()
+
+
+async def attach_replies(run: Run, parts: AgentConfig) -> None:
+    """Let an agent's planners use saved replies, if it allows that and nothing is repeated."""
+    agent = parts.agent
+    if not agent.reply_cache or not await database.run(_may_reuse_replies, run):
+        return
+    store = ReplyStore(
+        agent=agent.pk,
+        version=f"{agent.version}/{run.version}",
+        is_public=agent.reply_cache == ToolRegistration.ResultCache.PUBLIC,
+        lifetime=agent.reply_cache_seconds,
+        user_id=run.user_id,
+        run_id=run.pk,
+    )
+    for planner in parts.planners:
+        planner.reply_cache = store
+
+
+def _may_reuse_replies(run: Run) -> bool:
+    """Whether saved replies can be used: not if the same question was asked here before.
+
+    A person who regenerates an answer or asks again wants a new one.
+    """
+    if not _may_cache(run):
+        return False
+    theirs = Run.objects.filter(user=run.user_id, topic=run.topic, query=run.query)
+    return not theirs.exclude(pk=run.pk).exists()

@@ -1,0 +1,48 @@
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from agents.caches import groups
+from agents.catalog.agent_factory import result_caches
+from agents.engine.call_context import CallContext, use_context
+from agents.engine.loop.cached_calls import run_cached
+from agents.engine.loop.tool_fallback import FallbackResult
+from agents.engine.tool import ToolResult
+from agents.models import ToolRegistration
+
+
+@pytest.fixture(autouse=True)
+def _known_at_once(monkeypatch):
+    """Other processes needn't hear of a new group before something is saved."""
+    monkeypatch.setattr(groups, "KNOWN_AFTER", timedelta(0))
+
+
+@pytest.fixture
+def http_tool(db):
+    return ToolRegistration.objects.create(
+        name="weather",
+        source="http",
+        endpoint="https://example.com/weather/{city}",
+        method="GET",
+        result_cache="person",
+    )
+
+
+def store_for(user_id, row, tool=None):
+    run = SimpleNamespace(user_id=user_id, pk=None)
+    return result_caches._store(run, row, groups.group_name(row), tool)
+
+
+async def use(store, result, chat="chat.1", **arguments):
+    """Call a tool through its cache; return the outcome."""
+    context = CallContext()
+    context.user_id, context.chat_id = str(store.user_id or ""), chat
+
+    async def call():
+        value = result() if callable(result) else result
+        kept = value if isinstance(value, ToolResult) else ToolResult(value)
+        return FallbackResult(result=kept)
+
+    with use_context(context):
+        return await run_cached(store, arguments, call)
