@@ -354,6 +354,7 @@ def llm_from_row(row: LanguageModel) -> LLM:
         row.base_url or own,
         settings.litellm_options,
         settings.secrets,
+        caches_prompts=row.prompt_caching,
     )
     return ConfiguredModel(llm, row.model, _price(row))
 
@@ -393,12 +394,15 @@ def _llm_by_route(
     url: str | None,
     about: Mapping[str, Any] | None = None,
     secrets: Mapping[str, str] | None = None,
+    *,
+    caches_prompts: bool = True,
 ) -> LLM:
     forced = settings.ENVIRONMENT.model_road
     way = choose_route(model, os.environ, base_url=url, api_key=key, forced=forced)
     if way == "direct":
-        return DirectModel(key, url, about, batch_seconds=STREAM_BATCH_SECONDS)
-    return LiteLLMModel(key, url, about, secrets=secrets)
+        pace = STREAM_BATCH_SECONDS
+        return DirectModel(key, url, about, batch_seconds=pace, caches_prompts=caches_prompts)
+    return LiteLLMModel(key, url, about, secrets=secrets, caches_prompts=caches_prompts)
 
 
 def model_price(name: str) -> model_info.Price | None:

@@ -53,6 +53,9 @@ def page_context(user: AnyUser, row: LanguageModel) -> dict[str, Any]:
         "circuit": model_state.circuit_of(row),
         "totals": totals,
         "calls": calls,
+        "cached_share": figures.percent(calls.cached_share)
+        if calls and calls.cached_share
+        else "",
         "error_rate": "—" if rate is None else figures.percent(rate),
         "p50": calls.p50 * 1000 if calls and calls.p50 is not None else None,
         "p95": calls.p95 * 1000 if calls and calls.p95 is not None else None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Max, Q, Sum
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.text import Truncator
 
@@ -65,6 +65,8 @@ class CallFigures:
     p50: float | None
     p95: float | None
     last_errors: list[ModelError]
+    cached_share: float | None = None  # of the input tokens, from the provider's cache
+    cache_savings: float | None = None
 
     @property
     def error_rate(self) -> float | None:
@@ -148,19 +150,30 @@ def load_calls(row: LanguageModel, runs: RunQuerySet) -> CallFigures:
     calls: list[Any] = list(
         steps.filter(kind__in=CALL_KINDS, ended_at__isnull=False)
         .order_by("-pk")
+        .exclude(attempts=0)  # replies from the cache
         .values_list("run", "status", "started_at", "ended_at", "notes")[:MAX_CALLS]
     )
     took = sorted((ended - began).total_seconds() for _run, _s, began, ended, _notes in calls)
     fallbacks = list(_fallbacks(row, calls))
     failed = sum(status == AgentStep.Status.FAILED for _run, status, *_rest in calls)
     errors = [*_failed_runs(recent), *fallbacks[:MAX_ERRORS]]
+    saved = _prompt_cache(steps)
     return CallFigures(
         calls=len(calls),
+        cached_share=saved["read"] / saved["sent"] if saved["sent"] else None,
+        cache_savings=saved["saved"],
         errors=failed + len(fallbacks),
         fallbacks=len(fallbacks),
         p50=_percentile(took, 0.5),
         p95=_percentile(took, 0.95),
         last_errors=sorted(errors, key=lambda error: error.at, reverse=True)[:MAX_ERRORS],
+    )
+
+
+def _prompt_cache(steps: QuerySet[AgentStep]) -> dict[str, Any]:
+    """Return what the provider's cache did for these steps."""
+    return steps.filter(kind__in=CALL_KINDS).aggregate(
+        sent=Sum("prompt_tokens"), read=Sum("cache_read_tokens"), saved=Sum("cache_savings")
     )
 
 

@@ -147,7 +147,8 @@ class LanguageModelAdmin(ConsoleAdmin):
             "fields": ["context_window", ("input_price", "output_price"), *ABILITY_FIELDS],
             "description": FROM_PRICE_LIST,
         }
-        requests = {"fields": [*rest, "parameters", "fallbacks"], "classes": ["collapse"]}
+        more = [*rest, "parameters", "prompt_caching", "fallbacks"]
+        requests = {"fields": more, "classes": ["collapse"]}
         limits = ["concurrency", "requests_per_minute", "tokens_per_minute"]
         return [
             (_("Connection"), {"fields": [hidden, *needed]}),

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from . import circuit_breakers, configuration, health, settings_page, undo
+from . import caches, circuit_breakers, configuration, health, settings_page, undo
 
 Entry = dict[str, Any]  # in the format of Django's templates
 
@@ -161,6 +161,12 @@ MENU = (
                 permission="agents.view_serverprocess",
             ),
             ConsolePage(
+                name=_("Caches"),
+                about=_("Saved results of tools and models: size, hits and savings."),
+                view="admin:agents_caches",
+                permission=caches.PERMISSION,
+            ),
+            ConsolePage(
                 name=_("Settings"),
                 about=_("Limits, timeouts, retention and default quotas of the installation."),
                 view="admin:agents_settings",
@@ -186,6 +192,7 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
         raw,
         path("undo/<int:pk>/", site.admin_view(undo.undo_view), name="undo"),
         *health.urls(site),
+        *caches.urls(site),
         *circuit_breakers.urls(site),
         *configuration.urls(site),
         *settings_page.urls(site),

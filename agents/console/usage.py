@@ -87,6 +87,7 @@ def _recent_calls() -> QuerySet[AgentStep]:
         status__in=CALL_STATUSES,
         started_at__gte=since,
         ended_at__isnull=False,
+        attempts__gt=0,  # results from the cache take no time
     )
     return calls.exclude(number__lt=F("run__origin_step"))
 

@@ -8,6 +8,7 @@ from agents.engine.errors import ModelError
 from agents.engine.planner import LLM, for_short_reply
 from agents.engine.turn import Chunk
 
+from . import prompt_caching
 from .model_info import Price
 
 
@@ -64,4 +65,5 @@ def _add_cost(price: Price, chunk: Chunk) -> Chunk:
     usage = chunk["usage"]
     if not isinstance(usage, Mapping) or not isinstance(usage.get("prompt_tokens"), int):
         return chunk
-    return {**chunk, "usage": {**usage, "cost": price.of(usage)}}
+    priced = prompt_caching.with_savings({**usage, "cost": price.of(usage)}, price)
+    return {**chunk, "usage": priced}

@@ -13,7 +13,7 @@ from agents.engine.turn import Chunk, TextChunk
 from agents.llm import parameters as model_parameters
 from agents.llm.sse import EventReader
 
-from . import http, model_info, ollama, openai_request
+from . import http, model_info, ollama, openai_request, prompt_caching
 from .json_codec import decode, decode_all, encode
 from .provider_errors import StreamFailed, StreamGarbled, explain
 from .routing import Endpoint, Route, resolve_endpoint
@@ -41,6 +41,7 @@ class DirectModel:
         connect_timeout: float = 10.0,
         timeout: float = 600.0,
         batch_seconds: float = 0,
+        caches_prompts: bool = True,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.base_url = base_url
@@ -51,6 +52,7 @@ class DirectModel:
             total=None, sock_connect=connect_timeout, sock_read=patience
         )
         self.batch_seconds = batch_seconds
+        self.caches_prompts = caches_prompts
         self._environ = environ
         self._api_key = api_key
 
@@ -85,6 +87,8 @@ class DirectModel:
         else:
             quirks = there.provider.quirks_for(there.name)
             body = openai_request.build_body(there.name, quirks, messages, tools, sent)
+            if self.caches_prompts and there.is_openai:
+                body |= prompt_caching.cache_key(model, messages, tools)
             url, wire = f"{there.url}/chat/completions", OPENAI_WIRE
         try:
             async with (
@@ -226,7 +230,7 @@ def _add_cost(chunk: Chunk, model: str) -> Chunk:
         cost = _cost(usage, model)
     extra = {} if cost is None else {"cost": cost}
     others = {name: value for name, value in usage.items() if name != "cost"}
-    return {**chunk, "usage": others | extra}
+    return {**chunk, "usage": prompt_caching.listed_savings(model, others | extra)}
 
 
 def _cost(usage: Mapping[str, Any], model: str) -> float | None:

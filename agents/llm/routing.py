@@ -29,6 +29,12 @@ class Endpoint:
         """Whether the server's own API is called; an address with /v1 asks for OpenAI's."""
         return self.provider.own_api and not self.url.endswith("/v1")
 
+    @property
+    def is_openai(self) -> bool:
+        """Whether it is OpenAI itself, not another server with its API."""
+        host = urlsplit(self.url).hostname or ""
+        return self.provider.prefix == "openai" and host.endswith(OPENAI_HOST)
+
 
 def choose_route(
     model: str,
@@ -80,8 +86,7 @@ def resolve_endpoint(
 
 def _needs_litellm(model: str, there: Endpoint) -> bool:
     """Whether the provider only offers this model by an API that needs LiteLLM."""
-    host = urlsplit(there.url).hostname or ""
-    if there.provider.prefix == "openai" and not host.endswith(OPENAI_HOST):
+    if there.provider.prefix == "openai" and not there.is_openai:
         return False
     pattern = there.provider.elsewhere
     return model_info.is_responses_only(model) or bool(pattern and pattern.match(there.name))

@@ -94,6 +94,15 @@ class AgentStep(models.Model):
     prompt_tokens = models.PositiveIntegerField(_("input tokens"), default=0)
     completion_tokens = models.PositiveIntegerField(_("output tokens"), default=0)
     cost = models.FloatField(_("cost (USD)"), null=True, blank=True)
+    cache_read_tokens = models.PositiveIntegerField(
+        _("input tokens from the provider's cache"), default=0, db_default=0
+    )
+    cache_savings = models.FloatField(
+        _("saved by the provider's cache (USD)"),
+        null=True,
+        blank=True,
+        help_text=_("Negative if writing into the cache cost more than reading saved."),
+    )
     first_seq = models.PositiveIntegerField(_("first event"), default=0)
     started_at = models.DateTimeField(_("started"))
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)

@@ -15,8 +15,8 @@ from agents.llm import tokens
 MAX_CHARS = 1_000_000  # counting more would take too long for a page
 # In the order in which a request has them.
 ORDER = (
-    *("agent", "profile", "project", "documents", "memory", "project_memory", "tools"),
-    *("summary", "history", "files", "question", "passages", "results"),
+    *("agent", "documents", "profile", "project", "tools", "summary", "history"),
+    *("memory", "project_memory", "files", "question", "passages", "results"),
 )
 
 

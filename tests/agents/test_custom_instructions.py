@@ -63,7 +63,7 @@ async def test_personal_data_in_them_is_masked_for_the_model(person, profile):
     run = await sync_to_async(runs.prepare)(query="Hi", topic="chat.1", user=person)
     planner = (await agent_factory.build(run)).planner
 
-    sent = " ".join(planner._system_instructions())
+    sent = planner._system()[0]["content"]
     assert "I sell tea in Uji" in sent
     assert "ada@example.org" not in sent
 

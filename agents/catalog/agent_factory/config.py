@@ -163,11 +163,11 @@ def _load_config(
     for tool in own:
         if isinstance(tool, RememberTool):
             tool.bind(run, agent, rules())
+    if documents:
+        planners = [one.with_context(documents) for one in planners]
     if is_first and (about := _user_instructions(run, agent)):
         about = custom_instructions.screened(about, rules())
-        planners = [one.with_instructions(one.instructions + about) for one in planners]
-    if documents:
-        planners = [one.with_instructions(one.instructions + documents) for one in planners]
+        planners = [one.with_context(about) for one in planners]
     return AgentConfig(
         agent,
         planners,

@@ -1,4 +1,4 @@
-"""Adds to an agent's instructions what is remembered for its run, and notes why."""
+"""Adds to a run's question what is remembered for it, and notes why."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ async def with_memory(run: Run, parts: AgentConfig) -> AgentConfig:
     text = compose(used, lines)
     if not text:
         return parts
-    planners = [one.with_instructions(one.instructions + text) for one in parts.planners]
+    planners = [one.with_recalled(text) for one in parts.planners]
     return replace(parts, planners=planners, notes=(*parts.notes, note))
 
 

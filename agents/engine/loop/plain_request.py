@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, nullcontext
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,6 +117,6 @@ def _request(planner: ReActPlanner, messages: list[Message], max_tokens: int) ->
 
 
 def _plain(planner: ReActPlanner) -> ReActPlanner:
-    plain = copy(planner)
-    plain.dialect, plain.instructions = "native", ""
+    plain = planner.with_instructions("")
+    plain.dialect = "native"
     return plain

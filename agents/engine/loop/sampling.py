@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -155,8 +154,8 @@ def _messages(request: SamplingRequest) -> list[Message]:
 
 
 def _plain(planner: ReActPlanner) -> ReActPlanner:
-    plain = copy(planner)
-    plain.dialect, plain.instructions = "native", ""
+    plain = planner.with_instructions("")
+    plain.dialect = "native"
     return plain
 
 

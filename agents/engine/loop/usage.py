@@ -62,6 +62,7 @@ def turn_usage(
         "estimated": estimated,
         **({"response_model": plan.turn.model} if plan.turn.model else {}),
         **_token_details(reported),
+        **({"cache_savings": saved} if (saved := reported.get("cache_savings")) else {}),
     }
 
 

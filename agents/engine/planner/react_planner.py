@@ -105,7 +105,10 @@ class ReActPlanner:
         self.llm = llm
         self.model = model
         self.dialect = dialect
-        self.instructions = instructions
+        # In the order of the prompt: providers reuse its beginning for as long as it is equal.
+        self.own_instructions = instructions
+        self.context = ""  # about the person and the chat, after the tools
+        self.recalled = ""  # for this question: before it, after the history
         self.parameters = dict(parameters or {})
         self.deadlines = deadlines or Deadlines()
         self.batch_seconds = batch_seconds
@@ -122,10 +125,27 @@ class ReActPlanner:
         name = getattr(self.llm, "model", "")
         return {"provider_model": name} if name and name != self.model else {}
 
+    @property
+    def instructions(self) -> str:
+        """All instructions: the agent's, about the person, and what was recalled."""
+        return f"{self.own_instructions}{self.context}{self.recalled}"
+
     def with_instructions(self, instructions: str) -> Self:
-        """Return the same planner with other instructions."""
+        """Return the same planner with other instructions, and nothing besides."""
         other = copy(self)
-        other.instructions = instructions
+        other.own_instructions, other.context, other.recalled = instructions, "", ""
+        return other
+
+    def with_context(self, text: str) -> Self:
+        """Return the planner with more about the person or chat: the same in every turn."""
+        other = copy(self)
+        other.context = f"{self.context}{text}"
+        return other
+
+    def with_recalled(self, text: str) -> Self:
+        """Return the planner with more that fits this question, e.g. memories."""
+        other = copy(self)
+        other.recalled = f"{self.recalled}{text}"
         return other
 
     async def plan(
@@ -143,11 +163,12 @@ class ReActPlanner:
         history = state.get_messages()
         if not any(m["role"] == "user" and m["content"] == query for m in history):
             history.append({"role": "user", "content": query})
+        history = self._with_recalled(history, query)
         tools = [_tool_specification(tool) for tool in available_tools]
         is_react, form = self.dialect == "react", ""
         if is_react and tools:
             form = REACT_INSTRUCTIONS.format(tools="\n".join(map(_tool_line, tools)))
-        system = _system_messages(*self._system_instructions(), form)
+        system = self._system(form)
         # An image can't be masked, so it isn't sent where text would be.
         history, unsent = message_attachments.select(
             list(map(message_attachments.add_material, history)),
@@ -170,7 +191,7 @@ class ReActPlanner:
     def history_tokens(self, available_tools: Sequence[str | Tool]) -> int | None:
         """Return how many tokens of history fit besides the rest; None if it is unknown."""
         tools = [_tool_specification(tool) for tool in available_tools]
-        return self._history_tokens(_system_messages(*self._system_instructions()), tools)
+        return self._history_tokens(self._system(), tools)
 
     def pseudonymize(self, messages: list[Message]) -> list[Message]:
         """Return the messages with personal data replaced."""
@@ -249,10 +270,26 @@ class ReActPlanner:
         plan = reader.result()
         return plan if self.pseudonymizer is None else self.pseudonymizer.restore_plan(plan)
 
-    def _system_instructions(self) -> tuple[str, ...]:
-        if self.pseudonymizer is None:
-            return (self.instructions,)
-        return self.pseudonymizer.hide(self.instructions), ALIAS_INSTRUCTIONS
+    def _system(self, form: str = "") -> list[Message]:
+        """Return what is the same for all first, then what is the same for one person."""
+        own, about, hidden = self.own_instructions, self.context.strip("\n"), self.pseudonymizer
+        if hidden is None:
+            return _system_messages(own, form, about)
+        return _system_messages(hidden.hide(own), form, hidden.hide(about), ALIAS_INSTRUCTIONS)
+
+    def _with_recalled(self, history: list[Message], query: str) -> list[Message]:
+        """Put what was recalled before the question, where it changes nothing before it."""
+        text = self.recalled.strip("\n")
+        if not text:
+            return history
+        at = max(
+            at
+            for at, message in enumerate(history)
+            if message["role"] == "user" and message["content"] == query
+        )
+        own = history[at].get("material")
+        asked = {**history[at], "material": f"{text}\n\n{own}" if own else text}
+        return [*history[:at], asked, *history[at + 1 :]]
 
     def _format_history(self, history: Sequence[Message]) -> list[Message]:
         history = [_mark_untrusted(message) for message in history]

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from agents.engine.turn import Chunk
+from agents.llm import prompt_caching
 
 logger = logging.getLogger(__name__)
 DELTA_FIELDS = (
@@ -99,7 +100,11 @@ def _to_tool_call(call: Any) -> dict[str, Any]:
 def add_cost(chunk: Chunk, model: str, litellm: Any) -> Chunk:
     """Add the cost in dollars, if the price is known and not already included."""
     usage = chunk.get("usage")
-    if not usage or usage.get("cost") is not None:
+    if not usage:
+        return chunk
+    usage = prompt_caching.listed_savings(model, usage)
+    chunk = {**chunk, "usage": usage}
+    if usage.get("cost") is not None:
         return chunk
     try:
         cost = sum(litellm.cost_per_token(model=model, usage_object=litellm.Usage(**usage)))

@@ -10,7 +10,7 @@ from typing import Any
 from agents.engine.turn import Chunk
 from agents.llm import parameters as model_parameters
 
-from .. import openai_request
+from .. import openai_request, prompt_caching
 from ..provider_errors import explain
 from ..providers import find_provider
 from .chunks import add_cost, convert_chunks
@@ -34,8 +34,10 @@ class LiteLLMModel:
         connect_timeout: float = 10.0,
         timeout: float = 600.0,
         secrets: Mapping[str, str] | None = None,
+        caches_prompts: bool = True,
     ) -> None:
         """`secrets` are parameters that must not appear in errors, such as AWS keys."""
+        self.caches_prompts = caches_prompts
         self.base_url = base_url
         self.parameters = dict(parameters or {})
         self.connect_timeout = connect_timeout
@@ -87,6 +89,8 @@ class LiteLLMModel:
         if provider := find_provider(model_parameters.full_name(model)):
             quirks = provider.quirks_for(model.partition("/")[2])
             messages = openai_request.adapt_order(messages, quirks)
+        if self.caches_prompts:
+            messages, tools = prompt_caching.mark(model, messages, tools)
         return {
             **self.parameters,
             **parameters,

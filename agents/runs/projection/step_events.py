@@ -63,10 +63,11 @@ def on_tool_response(rows: ProjectedRows, run: int, event: Event) -> None:
 
 
 def _note_cached(rows: ProjectedRows, run: int, event: Event) -> None:
-    """Note on a step that its result was saved earlier."""
+    """Note on a step that its result was saved earlier; there was no attempt at a call."""
     if cached := event.data.get("cached"):
         for step in rows.steps(run, event):
-            rows.update_step(run, event, notes=[*step.notes, {"kind": CACHED_NOTE, **cached}])
+            notes = [*step.notes, {"kind": CACHED_NOTE, **cached}]
+            rows.update_step(run, event, notes=notes, attempts=0)
 
 
 def on_status(rows: ProjectedRows, run: int, event: Event) -> None:
@@ -102,9 +103,15 @@ def on_usage(rows: ProjectedRows, run: int, event: Event) -> None:
     if event.data.get("is_added"):
         _add_usage(rows, run, event, tokens)
     else:
-        rows.update_step(run, event, **tokens, cost=cost)
+        rows.update_step(run, event, **tokens, cost=cost, **_cached_columns(event.data))
     rows.count(run, **tokens, **({} if cost is None else {"cost": cost}))
     _note_cached(rows, run, event)
+
+
+def _cached_columns(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the provider's cache did for a request, if anything."""
+    names = ("cache_read_tokens", "cache_savings")
+    return {name: data[name] for name in names if data.get(name)}
 
 
 def _add_usage(rows: ProjectedRows, run: int, event: Event, tokens: dict[str, int]) -> None:

@@ -40,6 +40,7 @@ MAX_THOUGHT_CHARS = 8_000  # of a live thought; the trace has all of it
 VARIABLE_FIELDS = {
     *("id", "run", "number", "turn", "first_seq", "agent_name", "kind", "status", "request"),
     *("prompt_tokens", "completion_tokens", "cost", "started_at", "ended_at"),
+    *("cache_read_tokens", "cache_savings"),
 }
 EMPTY_DEFAULTS = {
     field.attname: field.get_default()

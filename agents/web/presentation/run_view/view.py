@@ -120,6 +120,18 @@ class RunView(RunFeedback):
         return self.run.total_tokens
 
     @property
+    def cached_tokens(self) -> int:
+        """The input tokens that providers read from their caches."""
+        return sum(step.step.cache_read_tokens for step in self.steps)
+
+    @property
+    def cache_savings(self) -> float | None:
+        """What providers' caches have saved in dollars; None if that is unknown."""
+        saved = [step.step.cache_savings for step in self.steps]
+        known = [amount for amount in saved if amount is not None]
+        return sum(known) if known else None
+
+    @property
     def user_name(self) -> str:
         return display_name(self.run.user)
 
