@@ -20,7 +20,6 @@ from .routing import Endpoint, Route, resolve_endpoint
 
 DONE = b"[DONE]"
 DRAIN_SECONDS = 0.1
-SHORT_REPLY_SECONDS = 0.25  # between two reads of a reply that isn't displayed
 TICKS_PER_DOLLAR = 10_000_000_000  # of a dollar, xAI's unit of cost
 
 
@@ -53,13 +52,14 @@ class DirectModel:
         )
         self.batch_seconds = batch_seconds
         self.caches_prompts = caches_prompts
+        self.is_streaming = True
         self._environ = environ
         self._api_key = api_key
 
     def for_short_reply(self) -> Self:
-        """Return a client that reads a short reply in one or two pieces, which costs less."""
+        """Return a client that asks for the reply in one piece, which costs less to read."""
         other = copy(self)
-        other.batch_seconds = SHORT_REPLY_SECONDS
+        other.is_streaming = False
         return other
 
     async def stream(
@@ -90,6 +90,8 @@ class DirectModel:
             if self.caches_prompts and there.is_openai:
                 body |= prompt_caching.cache_key(model, messages, tools)
             url, wire = f"{there.url}/chat/completions", OPENAI_WIRE
+        if not self.is_streaming:
+            body = openai_request.unstreamed(body)
         try:
             async with (
                 http.post(url, encode(body), _headers(there), self.timeout) as answer,

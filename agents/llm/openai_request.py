@@ -37,6 +37,12 @@ def build_body(
     return body | streamed
 
 
+def unstreamed(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request for the reply in one piece."""
+    others = {name: value for name, value in body.items() if name != "stream_options"}
+    return others | {"stream": False}
+
+
 def adapt_order(messages: Sequence[Message], quirks: Quirks) -> list[Message]:
     """Put an assistant's message between a tool's result and a user's message, if needed."""
     if quirks.takes_user_after_tool:

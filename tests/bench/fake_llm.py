@@ -109,9 +109,13 @@ def _event(model: str, delta: dict, finish: str | None = None) -> bytes:
 
 
 def _usage(model: str, plan: Plan) -> bytes:
+    chunk = _chunk(model) | {"choices": [], "usage": _tokens(plan)}
+    return b"data: %s\n\n" % orjson.dumps(chunk)
+
+
+def _tokens(plan: Plan) -> dict[str, int]:
     usage = {"prompt_tokens": 20, "completion_tokens": plan.tokens}
-    usage["total_tokens"] = sum(usage.values())
-    return b"data: %s\n\n" % orjson.dumps(_chunk(model) | {"choices": [], "usage": usage})
+    return usage | {"total_tokens": sum(usage.values())}
 
 
 def _chunk(model: str) -> dict:
@@ -148,12 +152,26 @@ class FakeLLM:
 
     async def _reply(self, writer: asyncio.StreamWriter, request: dict) -> None:
         model = _model_for(request)
+        if not request.get("stream"):
+            await self._reply_whole(writer, model)
+            return
         parts = events(model, turn_of(request["messages"]))
         rate = Plan.named(model).rate
         writer.write(STREAM)
         send = self._in_time if rate else self._at_once
         await send(writer, parts, rate)
         writer.write(b"0\r\n\r\n")
+
+    async def _reply_whole(self, writer: asyncio.StreamWriter, model: str) -> None:
+        """Send an answer in one piece, when its last token would have been sent."""
+        plan = Plan.named(model)
+        if plan.rate:
+            await asyncio.sleep(plan.tokens / plan.rate)
+        text = b" ".join(self._stamp() for _ in range(plan.tokens)).decode()
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        about = _chunk(model) | {"object": "chat.completion", "usage": _tokens(plan)}
+        writer.write(_json(about | {"choices": [choice]}))
 
     async def _in_time(self, writer: asyncio.StreamWriter, parts: list[bytes], rate: int):
         clock = asyncio.get_running_loop().time

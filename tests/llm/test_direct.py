@@ -61,6 +61,19 @@ WHOLE = {
 }
 
 
+async def test_a_short_reply_is_requested_in_one_piece():
+    reply = framed_reply(json.dumps(WHOLE).encode())
+    async with WireServer([reply]) as server:
+        llm = DirectModel(KEY, server.url).for_short_reply()
+        said = assemble(await ask(llm))
+
+    [request] = server.requests
+    assert request.body["stream"] is False
+    assert "stream_options" not in request.body
+    assert said.content == "Hello"
+    assert said.usage["total_tokens"] == USAGE["total_tokens"]
+
+
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "text/plain"])
 @pytest.mark.parametrize("indent", [None, 2])
 async def test_an_unstreamed_answer_is_read_with_any_content_type(kind, indent):

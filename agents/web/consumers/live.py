@@ -203,7 +203,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     async def _send_deltas(self, live_view: LiveRunView, events: EventDicts) -> None:
         """Send streamed text, which needs no row; long blocks are rendered in a thread."""
-        if live_view.render_cost(events) <= MAX_INLINE_CHARS:
+        if live_view.can_render_within(MAX_INLINE_CHARS, events):
             await self.send(live_view.words(events))
             return
         async with self.turn:

@@ -146,9 +146,12 @@ class LiveRunView:
             event["type"] in DELTA_TYPES for event in events
         )
 
-    def render_cost(self, events: Sequence[dict[str, Any]]) -> int:
-        """Return the cost of rendering this text, as in `markdown.limits.weight`."""
-        return self.markdown.render_cost(_collect_deltas(events)[0])
+    def can_render_within(self, most: int, events: Sequence[dict[str, Any]]) -> bool:
+        """Whether rendering this text costs at most so much, as in `markdown.limits.weight`."""
+        # The length is nearly always enough to tell, and weighing each piece takes longer.
+        if self.markdown.max_render_cost(sum(map(_length, events))) <= most:
+            return True
+        return self.markdown.render_cost(_collect_deltas(events)[0]) <= most
 
     def words(self, events: Sequence[dict[str, Any]]) -> str:
         """Return frames for text events, without reading a row."""
@@ -381,6 +384,10 @@ def _last_agent(events: Sequence[dict[str, Any]]) -> str:
 def _affects_plan(event: dict[str, Any]) -> bool:
     """Whether the event may change the plan's progress."""
     return event["type"] == EventType.PLAN or event["data"].get("kind") in PLAN_KINDS
+
+
+def _length(event: dict[str, Any]) -> int:
+    return len(event["data"]["content"])
 
 
 def _collect_deltas(events: Iterable[dict[str, Any]]) -> tuple[str, dict[int, str]]:

@@ -24,8 +24,15 @@ def weight(text: str) -> int:
     """Return the cost of rendering, in equivalents of plain characters."""
     # Bytes are counted four times as fast, and every streamed piece is weighed.
     data = text.encode(errors="replace")
-    marks, breaks = _count(data, MARKS), _count(data, BREAKS)
-    return len(text) + MARK_WEIGHT * marks + BREAK_WEIGHT * breaks
+    if not (signs := _count(data, MARKS + BREAKS)):
+        return len(text)
+    marks = _count(data, MARKS)
+    return len(text) + MARK_WEIGHT * marks + BREAK_WEIGHT * (signs - marks)
+
+
+def max_weight(chars: int) -> int:
+    """Return the most that a text of this length can weigh."""
+    return (1 + MARK_WEIGHT) * chars
 
 
 def count_marks(text: str) -> int:

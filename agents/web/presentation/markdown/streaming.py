@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it.token import Token
 
 from .excerpts import MAX_ANSWER_CHARS, MAX_ANSWER_HTML_CHARS
-from .limits import LimitUsage, exceeds_limits, weight
+from .limits import LimitUsage, exceeds_limits, max_weight, weight
 from .parser import MARKDOWN
 from .rendering import plain_end, render_blocks, render_paragraph, render_safe
 
@@ -104,6 +104,10 @@ class StreamingMarkdown:
     @property
     def frozen_html(self) -> SafeString:
         return mark_safe("".join(self._ended))
+
+    def max_render_cost(self, chars: int) -> int:
+        """Return the most that rendering can cost when a text of this length is added."""
+        return 2 * (self._weight + max_weight(chars))
 
     def render_cost(self, text: str) -> int:
         """Return the cost of rendering when this text is added."""
