@@ -25,6 +25,7 @@ class AgentsConfig(AppConfig):
         from agents.access.audit import signals
         from agents.files import store
         from agents.knowledge import ingestion
+        from agents.learning import background
         from agents.library import deletion
         from agents.media import reader, video
         from agents.models import Run
@@ -40,6 +41,7 @@ class AgentsConfig(AppConfig):
         runs.on_finished(caches.prune_if_due)
         caches.connect()
         runs.on_finished(deletion.erase_if_due)
+        runs.on_finished(background.run_if_due)
         signals.connect_receivers(self)
         store.release_on_delete()
         pre_delete.connect(quotas.keep_usage_of_run, sender=Run)

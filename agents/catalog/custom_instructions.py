@@ -5,14 +5,16 @@ trace can tell whose words they are.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from agents.db.compiled_queries import compiled_query
 from agents.engine import prompt_parts
 from agents.engine.guardrails import Guardrails
+from agents.learning import style
 from agents.models import Agent, Run
 
 OPENING, CLOSING = "<user_profile>", "</user_profile>"
@@ -34,8 +36,11 @@ def for_run(run: Run, agent: Agent) -> str:
         return ""
     if run.workflow_id is not None or run.is_draft_run or _is_others(run):
         return ""
-    for is_on, about, style in _profile(run.user_id):
-        return compose(about, style) if is_on else ""
+    for is_on, about, wanted, chosen, learned, learns in _profile(run.user_id):
+        own = (about or "", wanted or "") if is_on else ("", "")
+        uses_learned = agent.learns and learns
+        lines = style.compose(chosen, learned if uses_learned else None, "\n".join(own))
+        return compose(*own, lines)
     return ""
 
 
@@ -45,13 +50,14 @@ def screened(text: str, guardrails: Guardrails) -> str:
     return "" if found.is_blocked or found.text != text else text
 
 
-def compose(about: str, style: str) -> str:
+def compose(about: str, wanted: str, style_lines: Sequence[str] = ()) -> str:
     """Return the texts between marks, which they can't contain themselves."""
     parts = [
         f"{heading}\n{MARK.sub('user profile', text).strip()}"
-        for heading, text in ((ABOUT_HEADING, about), (STYLE_HEADING, style))
+        for heading, text in ((ABOUT_HEADING, about), (STYLE_HEADING, wanted))
         if text.strip()
     ]
+    parts += style_lines
     if not parts:
         return ""
     return "\n\n" + "\n".join([OPENING, PREAMBLE, *parts, CLOSING])
@@ -68,7 +74,12 @@ def _is_others(run: Run) -> bool:
 
 
 @compiled_query
-def _profile(user: int) -> QuerySet[Any, tuple[bool, str, str]]:
-    people = get_user_model().objects.filter(pk=user, profile__isnull=False)
+def _profile(user: int) -> QuerySet[Any, tuple[Any, ...]]:
+    has_any = Q(profile__isnull=False) | Q(personalization__isnull=False)
+    people = get_user_model().objects.filter(has_any, pk=user)
     columns = ("has_instructions", "about_me", "answer_style")
-    return people.values_list(*(f"profile__{name}" for name in columns))
+    learned = ("chosen", "learned", "learns_style")
+    return people.values_list(
+        *(f"profile__{name}" for name in columns),
+        *(f"personalization__{name}" for name in learned),
+    )

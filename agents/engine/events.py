@@ -51,6 +51,7 @@ class StatusKind(StrEnum):
     DEGRADED = "degraded"  # tool
     EARLIER_SOURCES = "earlier_sources"  # sources: cited passages of earlier answers
     EMBEDDED_INSTRUCTIONS = "embedded_instructions"  # tool, message: what it returned
+    EXPERIENCE = "experience"  # used: experiences of earlier runs
     FILES_READ = "files_read"  # model, count, cost: how the question's files became text
     FINISHED_ANYWAY = "finished_anyway"  # Stop came too late
     LIMITED = "limited"  # limit, most, model

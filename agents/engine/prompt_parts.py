@@ -11,6 +11,7 @@ SOURCES = {
     "project_instructions": "project",
     "user_memory": "memory",
     "project_memory": "project_memory",
+    "experiences": "experiences",
     "documents": "documents",
     "passages": "passages",
     "attached_files": "files",
@@ -19,6 +20,7 @@ SOURCES = {
 # Other users and shared links never get these.
 PERSONAL_MARKS = (
     *("user_profile", "user_memory", "project_instructions", "project_memory"),
+    "experiences",
     "documents",  # names of collections and files
 )
 HIDDEN = "…"
@@ -52,9 +54,9 @@ def remove_personal(value: Any) -> Any:
         case str():
             has_part = any(f"<{mark}>" in value for mark in PERSONAL_MARKS)
             return PERSONAL_PART.sub("", value) if has_part else value
-        case {"kind": "memory"}:
+        case {"kind": "memory" | "experience"}:
             return value | {
-                name: [memory | {"text": HIDDEN, "matched": []} for memory in value[name]]
+                name: [_without_text(memory) for memory in value[name]]
                 for name in ("used", "saved")
                 if name in value
             }
@@ -63,3 +65,9 @@ def remove_personal(value: Any) -> Any:
         case list():
             return [remove_personal(item) for item in value]
     return value
+
+
+def _without_text(note: dict[str, Any]) -> dict[str, Any]:
+    """Return a note about a memory or an experience without what it says."""
+    hidden: dict[str, Any] = {"text": HIDDEN, "matched": []}
+    return note | hidden | ({"question": HIDDEN} if "question" in note else {})

@@ -264,6 +264,24 @@ MAX_MEMORIES: Setting[int] = Setting(
     minimum=1,
     maximum=10_000,
 )
+EXPERIENCE_DAYS: Setting[int] = Setting(
+    key="experience_days",
+    section=Section.MEMORY,
+    label=_("Experiences expire after"),
+    help=_("Counted again whenever an experience helped. 0 means never."),
+    unit=_("days"),
+    default=180,
+    maximum=3_650,
+)
+MAX_EXPERIENCES: Setting[int] = Setting(
+    key="max_experiences",
+    section=Section.MEMORY,
+    label=_("Max experiences per agent and user"),
+    help=_("The least useful one is deleted for a new one."),
+    default=200,
+    minimum=1,
+    maximum=500,
+)
 
 MODEL_RETRIES: Setting[int] = Setting(
     key="model_retries",

@@ -2,23 +2,38 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from agents.db import database
 
 from . import store
-from .candidates import Candidate
 
 logger = logging.getLogger(__name__)
 
 DEADLINE_SECONDS = 2.0
 MAX_NEW = 64  # vectors computed for one question
 Similarities = dict[int, float]  # by the memory's id
+SaveVectors = Callable[[Iterable[tuple[int, bytes]], str], None]
 
 
-async def similarities(memories: Sequence[Candidate], question: str) -> Similarities:
+class Embedded(Protocol):
+    """A row with a text and, once it was needed, its vector."""
+
+    @property
+    def pk(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def vector(self) -> bytes | None: ...
+    @property
+    def vector_model(self) -> str: ...
+
+
+async def similarities(
+    memories: Sequence[Embedded], question: str, save: SaveVectors = store.save_vectors
+) -> Similarities:
     """Return how similar memories are to a question; empty without an embedding model."""
     if (embeddings := _embeddings()) is None:
         return {}
@@ -34,12 +49,12 @@ async def similarities(memories: Sequence[Candidate], question: str) -> Similari
         logger.exception("Memories are compared by words: the embedding model failed.")
         return {}
     if new:
-        await database.run(store.save_vectors, new, model)
+        await database.run(save, new, model)
     return found
 
 
 def _compare(
-    embeddings: Any, memories: Sequence[Candidate], question: str
+    embeddings: Any, memories: Sequence[Embedded], question: str
 ) -> tuple[Similarities, list[tuple[int, bytes]], str]:
     import numpy as np
 

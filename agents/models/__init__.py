@@ -10,6 +10,7 @@ from .databases import DatabaseConnection
 from .documents import Document, DocumentPart
 from .drafts import AgentDraft
 from .events import RunEvent
+from .experiences import Experience, ExperienceRun, Personalization, StyleSignal
 from .files import StoredFile
 from .grants import ToolGrant
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailUsage, GuardrailVerdict
@@ -53,6 +54,8 @@ __all__ = [
     "Document",
     "DocumentPart",
     "EmbeddingIndex",
+    "Experience",
+    "ExperienceRun",
     "GuardrailHit",
     "GuardrailPattern",
     "GuardrailUsage",
@@ -65,6 +68,7 @@ __all__ = [
     "Membership",
     "Memory",
     "MemoryExclusion",
+    "Personalization",
     "Project",
     "ProjectMember",
     "Quota",
@@ -78,6 +82,7 @@ __all__ = [
     "ServerSample",
     "Sitemap",
     "StoredFile",
+    "StyleSignal",
     "ToolGrant",
     "ToolRegistration",
     "Upkeep",

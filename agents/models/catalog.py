@@ -358,6 +358,22 @@ class Agent(Restricted):
         validators=[MinValueValidator(1), MaxValueValidator(MAX_CACHE_SECONDS)],
         help_text=_("How long a saved reply is used, up to 7 days."),
     )
+    learns = models.BooleanField(
+        _("learns from experience"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "When on, ratings and corrections become experiences, and similar questions get "
+            "them. Each person has their own; others' are used after a review."
+        ),
+    )
+    max_experience_tokens = models.PositiveIntegerField(
+        _("max tokens of experiences"),
+        default=400,
+        db_default=400,
+        validators=[MinValueValidator(50), MaxValueValidator(4_000)],
+        help_text=_("Per question, for up to 3 experiences."),
+    )
     max_history_turns = models.PositiveIntegerField(
         _("max past turns"),
         default=20,

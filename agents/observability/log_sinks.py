@@ -18,6 +18,7 @@ BACKUP_COUNT = 5
 MAX_CONTENT_CHARS = 2_000
 INFORMATIVE_KINDS = {
     StatusKind.COMPACTION,
+    StatusKind.EXPERIENCE,
     StatusKind.REPLAYED,
     StatusKind.FINISHED_ANYWAY,
     StatusKind.SAMPLING,

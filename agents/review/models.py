@@ -44,6 +44,8 @@ class Rating(models.Model):
         WRONG = "wrong", _("Incorrect")
         INCOMPLETE = "incomplete", _("Incomplete")
         IGNORED = "ignored", _("Didn't follow my instructions")
+        LONG = "long", _("Too long")
+        BRIEF = "brief", _("Not enough detail")
         SLOW = "slow", _("Too slow")
         UNSAFE = "unsafe", _("Harmful or reveals sensitive data")
         OTHER = "other", _("Other")

@@ -11,12 +11,13 @@ from agents.engine import prompt_parts
 from agents.engine.events import StatusKind
 from agents.engine.state import Message, question_indexes
 from agents.llm import tokens
+from agents.models import Experience
 
 MAX_CHARS = 1_000_000  # counting more would take too long for a page
 # In the order in which a request has them.
 ORDER = (
     *("agent", "documents", "profile", "project", "tools", "summary", "history"),
-    *("memory", "project_memory", "files", "question", "passages", "results"),
+    *("memory", "project_memory", "experiences", "files", "question", "passages", "results"),
 )
 
 
@@ -28,6 +29,7 @@ class PromptSource:
     tokens: int
     share: int  # of all tokens, in percent
     memories: Sequence[dict[str, Any]] = ()  # that were used, and why
+    experiences: Sequence[dict[str, Any]] = ()  # the same
 
     @property
     def label(self) -> str:
@@ -42,6 +44,7 @@ def source_label(source: str) -> str:
         "documents": _("Documents announced"),
         "memory": _("Memory"),
         "project_memory": _("Project memory"),
+        "experiences": _("Experiences"),
         "tools": _("Tool definitions"),
         "summary": _("Summary of earlier turns"),
         "history": _("Earlier turns"),
@@ -72,6 +75,7 @@ def prompt_sources(
             tokens=counted[source],
             share=round(100 * counted[source] / total),
             memories=_used(notes, source),
+            experiences=used_experiences(notes) if source == "experiences" else (),
         )
         for source in ORDER
         if counted.get(source)
@@ -115,6 +119,17 @@ def _used(notes: Sequence[dict[str, Any]], source: str) -> list[dict[str, Any]]:
         for memory in note.get("used", ())
     ]
     return [_explained(m) for m in used if (m.get("project") is not None) == is_shared]
+
+
+def used_experiences(notes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the experiences that a request got, and why."""
+    kinds = dict(Experience.Kind.choices)
+    return [
+        {**_explained(one), "kind_label": kinds.get(one["kind"], one["kind"])}
+        for note in notes
+        if note["kind"] == StatusKind.EXPERIENCE
+        for one in note["used"]
+    ]
 
 
 def _explained(memory: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from agents.engine.state import Message
 from agents.models import Agent, AgentStep, AgentVersion, Run, RunEvent
 from agents.web.presentation.formatting import format_json, parse_json_text
 
-from .prompt_sources import PromptSource, prompt_sources
+from .prompt_sources import PromptSource, prompt_sources, used_experiences
 
 HEAD_CHARS, TAIL_CHARS = 12_000, 4_000
 MAX_EVENTS = 200
@@ -121,6 +121,11 @@ class StepDetails:
         if self.prompt is None:
             return []
         return prompt_sources(self.prompt.messages, self.tools, self.step.notes)
+
+    @cached_property
+    def experiences(self) -> list[dict[str, Any]]:
+        """What earlier runs taught the model, with the runs it comes from."""
+        return used_experiences(self.step.notes)
 
     @cached_property
     def aliases(self) -> dict[str, str]:

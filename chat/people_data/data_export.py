@@ -27,14 +27,17 @@ from agents.models import (
     CollectionShare,
     DeletedUsage,
     Document,
+    Experience,
     Membership,
     Memory,
+    Personalization,
     Project,
     Quota,
     ReadingUsage,
     Run,
     Schedule,
     Sitemap,
+    StyleSignal,
     ToolGrant,
     WorkflowVersion,
 )
@@ -158,6 +161,7 @@ def _tables(user: User) -> Iterable[ExportedTable]:
     yield from _review_tables(user)
     yield from _chat_tables(user)
     yield from _knowledge_tables(user)
+    yield from _learning_tables(user)
     yield from _account_tables(user)
 
 
@@ -216,6 +220,19 @@ def _knowledge_tables(user: User) -> Iterable[ExportedTable]:
         ("shared-collections", shared, ("collection_id", "may_edit")),
         ("documents", personal_data.own_documents(user), described),
         ("sitemaps", sitemaps, fetched),
+    ]
+
+
+def _learning_tables(user: User) -> Iterable[ExportedTable]:
+    """Return what was learned from the user."""
+    taught: tuple[str, ...] = ("id", "agent_id", "project_id", "scope", "kind", "source")
+    taught += ("status", "question", "text", "run_id", "helpful", "harmful", "created_at")
+    said = ("run_id", "trait", "value", "source", "is_lasting", "quote", "created_at")
+    liked = ("learns", "learns_style", "chosen", "learned")
+    return [
+        ("experiences", Experience.objects.present().filter(user=user), taught),
+        ("style-signals", StyleSignal.objects.filter(user=user), said),
+        ("personalization", Personalization.objects.filter(user=user), liked),
     ]
 
 

@@ -14,6 +14,7 @@ from agents.models import (
     Approval,
     AuditEntry,
     Collection,
+    Experience,
     Memory,
     Project,
     Run,
@@ -126,6 +127,7 @@ def _what_goes(user: User) -> list[ErasureCount]:
         _count(_("Document collections"), collections),
         _count(_("Documents"), personal_data.erasable_documents(user)),
         _count(_("Memories"), Memory.objects.filter(user=user)),
+        _count(_("Experiences"), Experience.objects.filter(user=user)),
         _count(_("Projects"), Project.objects.filter(owner=user)),
         _count(_("Schedules"), Schedule.objects.filter(user=user)),
         ErasureCount(
@@ -185,6 +187,7 @@ def count_rows(user: User) -> list[ErasureCount]:
         Collection.objects.filter(owner=user),
         personal_data.erasable_documents(user),
         Memory.objects.filter(user=user),
+        Experience.objects.filter(user=user),
     ]
     return to_counts(Counter({row.model: row.distinct().count() for row in rows}))
 

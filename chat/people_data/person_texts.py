@@ -12,7 +12,16 @@ from django.db.models import Model, Q
 from agents.access import audit
 from agents.accounts.models import Profile
 from agents.engine.events import EventType
-from agents.models import AgentStep, Approval, Memory, Project, Run, RunEvent
+from agents.models import (
+    AgentStep,
+    Approval,
+    Experience,
+    Memory,
+    Project,
+    Run,
+    RunEvent,
+    StyleSignal,
+)
 from agents.review.models import Comment, Note, Rating, Review
 from chat.models import ChatSession, Message, Prompt, PublicLink
 
@@ -105,6 +114,8 @@ def source_rows(user: User) -> dict[type[Model], Q]:
         Profile: Q(user=user),
         Prompt: Q(user=user),
         Memory: Q(user=user),
+        Experience: Q(user=user),
+        StyleSignal: Q(user=user),
         Project: Q(owner=user),
     }
 

@@ -33,6 +33,7 @@ from agents.models import (
     Approval,
     Chunk,
     DocumentPart,
+    Experience,
     GuardrailPattern,
     HistorySummary,
     Memory,
@@ -41,6 +42,7 @@ from agents.models import (
     RunAttachment,
     RunEvent,
     Schedule,
+    StyleSignal,
     WorkflowVersion,
 )
 from agents.problems.models import Problem
@@ -93,6 +95,8 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Profile: ("about_me", "answer_style"),
     Prompt: ("title", "text"),
     Memory: ("subject", "text"),
+    Experience: ("question", "text"),
+    StyleSignal: ("quote",),
     HistorySummary: ("text",),
     Project: ("name", "description", "instructions"),
     LogEntry: ("object_repr", "change_message"),

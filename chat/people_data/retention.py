@@ -19,6 +19,7 @@ from agents.db import database
 from agents.experiments import service as experiments
 from agents.files import store as file_store
 from agents.installation import configured
+from agents.learning import store as learning_store
 from agents.memory import store as memory_store
 from agents.models import (
     AuditEntry,
@@ -90,6 +91,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         ReadingUsage.objects.filter(created_at__lt=unpaid).delete()
         public_links.delete_expired()
         memory_store.purge_deleted()
+        learning_store.purge_deleted()
         invitations.delete_old()
         jobs.delete_old(now)
         if old:

@@ -410,6 +410,8 @@ NO_WORDS = {
         *("DatabaseConnection.ca_certificate", "DatabaseConnection.description"),
         *("DatabaseConnection.tables", "DatabaseConnection.schema"),
         *("DatabaseConnection.powers", "DatabaseConnection.last_error"),
+        *("Experience.tools", "Experience.collections"),
+        *("Personalization.chosen", "Personalization.learned"),
     },
     "people": {"Passkey.public_key"},
     # Names of files and products, which only their user sees.

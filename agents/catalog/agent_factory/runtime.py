@@ -30,6 +30,7 @@ from .. import file_context, file_tables, tool_factory, tool_grants
 from . import result_caches
 from .circuits import CIRCUITS
 from .config import AgentConfig, load_team, load_workflow
+from .experience_part import with_experiences
 from .guardrails import guardrails_from
 from .memory_part import with_memory
 from .personal_data import run_attachment_store
@@ -47,7 +48,8 @@ async def build(
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
     first, *others = await database.run(load_team, run)
-    everybody = await _with_tables(run, [await with_memory(run, first), *others])
+    first = await with_experiences(run, await with_memory(run, first))
+    everybody = await _with_tables(run, [first, *others])
     store, raises = run_attachment_store(run), asks and is_attended(run)
     team = await _build_team(everybody, registry, asks, store, run, raises=raises)
     return team[everybody[0].agent.name]

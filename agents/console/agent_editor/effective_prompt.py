@@ -43,6 +43,8 @@ def parts(form: Any, user: User) -> list[PromptPart]:
         found.append(_custom_instructions())
     if agent.uses_memory:
         found.append(_memory())
+    if agent.learns:
+        found.append(_experiences())
     tools = _tools(links, chosen.get("handoffs") or ())
     return [*found, *_added_by_planner(agent, tools)]
 
@@ -80,6 +82,12 @@ def _memory() -> PromptPart:
     about = _("If something relevant is remembered about the user")
     text = _("(notes that fit the question)")
     return PromptPart(title=_("Memory"), text=text, about=about)
+
+
+def _experiences() -> PromptPart:
+    about = _("If similar questions have taught something")
+    text = _("(up to 3 experiences that fit the question)")
+    return PromptPart(title=_("Experiences"), text=text, about=about)
 
 
 def _tools(links: Iterable[AgentTool], handoffs: Iterable[Agent]) -> list[Tool]:

@@ -63,7 +63,7 @@ TABS = (
         label=_("Safety & privacy"),
         fields=(
             *("personal_data", "after_untrusted", "accepts_custom_instructions"),
-            *("uses_memory",),
+            *("uses_memory", "learns", "max_experience_tokens"),
         ),
     ),
     Tab(key="access", label=_("Access"), fields=("groups",)),

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from agents.access import masking
 from agents.access.requests import UserRequest
-from agents.models import AgentStep, Approval
+from agents.models import AgentStep, Approval, Run
 from agents.review import turns
 from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.listing import neighbours
@@ -105,9 +105,19 @@ def step_detail(request: UserRequest, pk: int, number: int) -> HttpResponse:
         "guards": [StepView(guard, run, "trace") for guard in details.guardrails],
         "level": 2 if request.htmx else 1,
         "beside": set(numbers.values_list("number", flat=True)),
+        "openable": _openable_origins(request, details),
     }
     template = "trace/step.html#panel" if request.htmx else "trace/step.html"
     return render(request, template, context)
+
+
+def _openable_origins(request: UserRequest, details: StepDetails) -> set[int]:
+    """Return the runs that its experiences come from, as far as this user can open them."""
+    origins = {one["run"] for one in details.experiences if one.get("run")}
+    if not origins:
+        return set()
+    seen = Run.objects.for_user(request.user).filter(pk__in=origins)
+    return set(seen.values_list("pk", flat=True))
 
 
 @require_GET

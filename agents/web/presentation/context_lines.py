@@ -28,6 +28,9 @@ def _lines(step: StepView) -> Iterator[ContextLine]:
     for note in step.step.notes:
         if note["kind"] == StatusKind.COMPACTION and "replaced" in note:
             yield ContextLine(sentence=status_text.note_sentence(note), href=step.detail_href)
+        if note["kind"] == StatusKind.EXPERIENCE:
+            sentence = status_text.experience_sentence(note)
+            yield ContextLine(sentence=sentence, href=step.detail_href)
         if note["kind"] == StatusKind.MEMORY and (note.get("used") or note.get("refused")):
             # What was saved has a card of its own.
             about = {name: note[name] for name in ("used", "refused") if name in note}

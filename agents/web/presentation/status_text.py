@@ -118,6 +118,8 @@ def note_sentence(facts: dict[str, Any]) -> str:
             return _compaction_sentence(facts["dropped"], facts["shortened"])
         case StatusKind.MEMORY:
             return " ".join(memory_sentences(facts))
+        case StatusKind.EXPERIENCE:
+            return experience_sentence(facts)
         case StatusKind.FILES_READ:
             return _files_read_sentence(facts)
         case StatusKind.CITATIONS_REMOVED:
@@ -231,6 +233,14 @@ def memory_sentences(facts: dict[str, Any]) -> list[str]:
     if reason := facts.get("refused"):
         found.append(_("Not saved to memory. %(reason)s") % {"reason": reason})
     return found
+
+
+def experience_sentence(facts: dict[str, Any]) -> str:
+    """Return how many experiences were recalled."""
+    count = len(facts["used"])
+    return ngettext("Used %(count)d experience.", "Used %(count)d experiences.", count) % {
+        "count": count
+    }
 
 
 def summary_sentence(facts: dict[str, Any]) -> str:

@@ -1,0 +1,5 @@
+"""Why nothing is learned."""
+
+
+class ExperienceRejected(Exception):
+    """Raised with a sentence for the user."""
