@@ -3,7 +3,7 @@ import os
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models.signals import pre_delete
+from django.db.models.signals import post_delete, pre_delete
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine import fault_injection
@@ -21,8 +21,8 @@ class AgentsConfig(AppConfig):
             raise ImproperlyConfigured(error) from error
         # These need the models, which are only loaded now.
         from agents import caches, runs
-        from agents.access import quotas
         from agents.access.audit import signals
+        from agents.budgets import starts
         from agents.files import store
         from agents.knowledge import ingestion
         from agents.learning import background
@@ -44,7 +44,8 @@ class AgentsConfig(AppConfig):
         runs.on_finished(background.run_if_due)
         signals.connect_receivers(self)
         store.release_on_delete()
-        pre_delete.connect(quotas.keep_usage_of_run, sender=Run)
+        pre_delete.connect(starts.keep_usage_of_run, sender=Run)
+        post_delete.connect(starts.forget_user, sender=settings.AUTH_USER_MODEL)
         if log_sinks.is_enabled(settings.ENVIRONMENT):
             from agents.observability import telemetry
 

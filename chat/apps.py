@@ -9,7 +9,7 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import runs
-        from agents.access import quota_usage
+        from agents.budgets import recorded
         from agents.files import store
         from agents.review import turns
         from chat import messages
@@ -27,7 +27,7 @@ class ChatConfig(AppConfig):
         runs.on_finished(deletion.erase_if_due)
         runs.on_finished(jobs.resume_abandoned)
         runs.on_finished(temporary.delete_if_due)
-        quota_usage.sources.extend([titles.TITLE_USAGE, usage.MESSAGE_USAGE])
+        recorded.sources.extend([titles.TITLE_USAGE, usage.MESSAGE_USAGE])
         pre_delete.connect(usage.keep_messages, sender=Message)
         store.uploads.append(binding.stored_for)
         pre_delete.connect(reading.forget_table, sender=Attachment)

@@ -26,7 +26,8 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from agents.access import audit, quota_usage, quotas
+from agents import budgets
+from agents.access import audit
 from agents.access.requests import signed_in_user
 from agents.console import health_checks
 from agents.console.model_admin import ConsoleAdmin
@@ -139,7 +140,7 @@ class PersonAdmin(ConsoleAdmin):
     def month(self, person: Any) -> str:
         if not person.month_tokens:
             return "—"
-        tokens = quotas.format_amount("tokens", person.month_tokens)
+        tokens = budgets.format_amount("tokens", person.month_tokens)
         cost = f" · ${person.month_cost:,.2f}" if person.month_cost else ""
         return f"{tokens}{cost}"
 
@@ -238,7 +239,7 @@ class PersonAdmin(ConsoleAdmin):
             "quota_form": quota_view.QuotaForm(person),
             "may_limit": request.user.has_perm("agents.change_quota"),
             "opened": access_view.for_user(person),
-            "unpriced": quota_usage.read(person.pk).unpriced_runs,
+            "unpriced": quota_view.unpriced_runs(person),
         }
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:

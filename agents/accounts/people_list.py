@@ -16,8 +16,9 @@ from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from agents.access import audit, quota_usage
+from agents.access import audit
 from agents.access.requests import signed_in_user
+from agents.budgets.windows import window_start
 from agents.models import Run
 from agents.models.rights import Role, group_label
 
@@ -41,7 +42,7 @@ STATE_LABELS = {
 def annotate(people: QuerySet[Any]) -> QuerySet[Any]:
     """Add state, second factors and this month's usage."""
     here = {"user": OuterRef("pk")}
-    runs = Run.objects.filter(**here, started_at__gte=quota_usage.month_start())
+    runs = Run.objects.filter(**here, started_at__gte=window_start("month"))
     sums = runs.order_by().values("user")
     tokens = sums.annotate(n=Sum(F("prompt_tokens") + F("completion_tokens"))).values("n")
     return people.annotate(

@@ -9,10 +9,13 @@ from django.contrib.auth.models import Group, User
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents.access import audit, quota_limits, quota_usage, quotas
-from agents.access.quota_limits import DEFAULTS, Key, Limit
+from agents import budgets
+from agents.access import audit
+from agents.budgets import BudgetState
+from agents.budgets.limits import DEFAULTS, Key, Limit
+from agents.budgets.windows import window_start
 from agents.installation.setting import MICROS
-from agents.models import Quota
+from agents.models import Quota, Run
 
 from . import factors
 
@@ -36,37 +39,46 @@ class QuotaRow:
 
 def rows(user: User) -> list[QuotaRow]:
     """Return all limits of a user, with what they have used."""
-    usage = quota_usage.read(user.pk)
-    names = dict(Group.objects.filter(pk__in=usage.groups).values_list("pk", "name"))
-    limits = quota_limits.resolve(user.pk, usage.groups)
-    return [_row(limit, usage.amounts[limit.key], names) for limit in limits]
+    groups = list(user.groups.values_list("pk", flat=True))
+    own = budgets.resolve(user.pk, groups)
+    usual = [one for one in own if one.amount is not None or one.key in DEFAULTS]
+    return [_row(state) for state in budgets.read_limits(usual)]
 
 
-def _row(limit: Limit, used: int, names: dict[int, str]) -> QuotaRow:
-    measure, window = limit.key
-    amount = limit.amount
+def unpriced_runs(user: User) -> int:
+    """Return how many runs of this month have no known cost."""
+    runs = Run.objects.filter(user=user, started_at__gte=window_start(Window.MONTH))
+    return runs.exclude(road=Run.IMPORTED).filter(cost=None, prompt_tokens__gt=0).count()
+
+
+def _row(state: BudgetState) -> QuotaRow:
+    limit = state.limit
+    measure, amount = limit.measure, limit.amount
+    left = "" if amount is None else budgets.format_amount(measure, state.left or 0)
     return QuotaRow(
         label=key_label(limit.key),
-        used=quotas.format_amount(measure, used),
-        limit=_("No limit") if amount is None else quotas.format_amount(measure, amount),
-        left="" if amount is None else quotas.format_amount(measure, max(0, amount - used)),
-        percent=0 if not amount else min(100, round(100 * used / amount)),
-        source=_source_label(limit, names),
-        resets=quotas.reset_sentence(window),
+        used=budgets.format_amount(measure, state.spent),
+        limit=_("No limit") if amount is None else budgets.format_amount(measure, amount),
+        left=left,
+        percent=0 if not amount else min(100, round(100 * state.share)),
+        source=_source_label(limit),
+        resets=budgets.reset_sentence(state.resets_at),
         is_limited=amount is not None,
     )
 
 
-def _source_label(limit: Limit, names: dict[int, str]) -> str:
+def _source_label(limit: Limit) -> str:
     if limit.source == "user":
         return _("Own quota")
     if limit.source == "group":
-        return _("Group %(name)s") % {"name": names.get(limit.group or 0, "")}
+        return _("Group %(name)s") % {"name": limit.name}
     return _("Default")
 
 
 def key_label(key: Key) -> str:
-    return str(DEFAULTS[key].label)
+    if key in DEFAULTS:
+        return str(DEFAULTS[key].label)
+    return f"{Measure(key[0]).label} {Window(key[1]).label}"
 
 
 class QuotaForm(forms.Form):

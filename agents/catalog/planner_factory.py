@@ -13,6 +13,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from agents.budgets import Payer, payer_of
+from agents.budgets.metered_model import MeteredModel
 from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import ModelError
 from agents.engine.planner import LLM, Deadlines, Dialect, ReActPlanner, Sense
@@ -211,18 +213,19 @@ def agent_instructions(agent: Agent) -> str:
 def build_planners(
     agent: Agent, model: str, run: Run | None = None, pseudonymizer: Pseudonymizer | None = None
 ) -> list[ReActPlanner]:
-    """Build a planner for this model, and one for each fallback."""
+    """Build a planner for this model, and one for each fallback; the run's user pays."""
     asker = (lambda: run.user) if run else (lambda: None)
+    payer = payer_of(run, agent)
     return [
-        _build_planner(agent, setup, pseudonymizer)
+        _build_planner(agent, setup, pseudonymizer, payer)
         for setup in model_chain(agent, model, asker)
     ]
 
 
 def _build_planner(
-    agent: Agent, setup: ModelSetup, pseudonymizer: Pseudonymizer | None
+    agent: Agent, setup: ModelSetup, pseudonymizer: Pseudonymizer | None, payer: Payer
 ) -> ReActPlanner:
-    llm, row = build_llm(setup), setup.row
+    llm, row = build_llm(setup, payer), setup.row
     return ReActPlanner(
         llm,
         setup.name,
@@ -240,14 +243,18 @@ def _build_planner(
 
 
 def build_judge(
-    name: str, max_tokens: int, pseudonymizer: Pseudonymizer | None = None
+    name: str,
+    max_tokens: int,
+    pseudonymizer: Pseudonymizer | None = None,
+    *,
+    payer: Payer,
 ) -> ReActPlanner:
     """Build a planner that asks a model once, outside of any agent."""
     setup = find_setup(name)
     row, own = setup.row, setup.row.parameters if setup.row else {}
     parameters = {} if name == DEMO or setup.why else {**own, "max_tokens": max_tokens}
     return ReActPlanner(
-        build_llm(setup),
+        build_llm(setup, payer),
         name,
         parameters=tuning.tune(row.model if row else name, parameters, "", 0.0)
         if parameters
@@ -330,14 +337,19 @@ def model_name(agent: Agent, among: Sequence[LanguageModel] | None = None) -> st
     return agent.model or default_model(among).model
 
 
-def build_llm(setup: ModelSetup) -> LLM:
-    """Return the model's client: by its row, or the default."""
+def build_llm(setup: ModelSetup, payer: Payer | None = None) -> LLM:
+    """Return the model's client: by its row, or the default. Its requests pass the gate.
+
+    Without a payer, they are counted for that of the task.
+    """
     if setup.why:
         return UnavailableModel(setup.why)
-    return llm_from_row(setup.row) if setup.row else llm_by_name(setup.name)
+    if setup.row:
+        return llm_from_row(setup.row, payer)
+    return MeteredModel(llm_by_name(setup.name), setup.name, setup.name, payer=payer)
 
 
-def llm_from_row(row: LanguageModel) -> LLM:
+def llm_from_row(row: LanguageModel, payer: Payer | None = None) -> LLM:
     """Return the client of a row, which needn't be saved.
 
     Invalid settings are rejected here, before they reach a library.
@@ -356,7 +368,9 @@ def llm_from_row(row: LanguageModel) -> LLM:
         settings.secrets,
         caches_prompts=row.prompt_caching,
     )
-    return ConfiguredModel(llm, row.model, _price(row))
+    price = _price(row)
+    configured_model = ConfiguredModel(llm, row.model, price)
+    return MeteredModel(configured_model, row.label, row.model, price=price, payer=payer)
 
 
 def model_settings(row: LanguageModel, *, secrets: bool = True) -> parameters.ModelSettings:
@@ -414,8 +428,15 @@ def model_price(name: str) -> model_info.Price | None:
 def _price(row: LanguageModel) -> model_info.Price | None:
     if row.input_price is None or row.output_price is None:
         return None
-    read, written = row.input_price / MILLION, row.output_price / MILLION
-    return model_info.Price(input=read, output=written, read=read, written=read)
+    sent, received = row.input_price, row.output_price
+    cached = sent if row.cache_read_price is None else row.cache_read_price
+    written = sent if row.cache_write_price is None else row.cache_write_price
+    return model_info.Price(
+        input=sent / MILLION,
+        output=received / MILLION,
+        read=cached / MILLION,
+        written=written / MILLION,
+    )
 
 
 _choosing = threading.Lock()

@@ -11,9 +11,9 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 
-from agents.access import quotas
 from agents.access.requests import UserRequest
-from agents.engine.errors import BadPattern
+from agents.budgets import check_calls
+from agents.engine.errors import BadPattern, QuotaExceeded
 from agents.engine.guardrails import try_pattern
 from agents.models import GuardrailHit, GuardrailPattern
 from agents.runs.engine_messages import translate
@@ -75,10 +75,10 @@ class TesterPages(ConsoleAdmin):
         self, request: UserRequest, row: GuardrailPattern, sample: str
     ) -> dict[str, Any]:
         try:
-            quotas.check_tokens(request.user)
-        except quotas.QuotaExceeded as error:
+            check_calls(request.user)
+        except QuotaExceeded as error:
             return {"problem": str(error)}
-        return {"judged": judge_testing.judge_sample(row, sample)}
+        return {"judged": judge_testing.judge_sample(request.user, row, sample)}
 
     @method_decorator(require_POST)
     def backtest_view(self, request: UserRequest) -> HttpResponse:
@@ -116,7 +116,7 @@ class TesterPages(ConsoleAdmin):
             elif data["confirmed"]:
                 try:
                     context["outcome"] = judge_testing.run_backtest(request.user, row, texts)
-                except quotas.QuotaExceeded as error:
+                except QuotaExceeded as error:
                     context["problem"] = str(error)
         return render(request, f"{TEMPLATE_DIR}/_judged.html", context)
 

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.access import audit
+from agents.budgets import Payer
 from agents.catalog import planner_factory
 from agents.engine.errors import AgentConnectionError, AgentError
 from agents.llm import error_causes
@@ -145,7 +146,11 @@ async def run_probe(
     A key that the free check finds rejected isn't tried in a paid request.
     """
     results: list[ProbeResult] = []
-    tried = probe(planner_factory.llm_from_row(row), row.label or row.model, row.parameters)
+    tried = probe(
+        planner_factory.llm_from_row(row, Payer(user=user.pk)),
+        row.label or row.model,
+        row.parameters,
+    )
     checked: KeyCheck | None = None
     try:
         checked = await check_key(row)

@@ -30,6 +30,7 @@ AgentError
     ├── DuplicateToolCall      the same tool with the same input too often
     ├── ToolCallLimitReached   one tool too often
     └── BudgetExceeded         time, tokens or money
+        └── QuotaExceeded      a limit of a user, group, agent, model, tool or all together
 
 The docstring is the message users see; `advice` says what to do about it.
 
@@ -39,6 +40,8 @@ it instead, call `AgentResult.raise_for_status()` or
 """
 
 from collections.abc import Iterator
+
+from .spending import Refusal
 
 
 class AgentError(Exception):
@@ -221,6 +224,23 @@ class ToolCallLimitReached(LimitReached):
 
 class BudgetExceeded(LimitReached):
     """The run used up its time, token or cost budget."""
+
+
+class QuotaExceeded(BudgetExceeded):
+    """A usage limit is reached."""
+
+    def __init__(
+        self, message: str = "", *, advice: str = "", refusal: Refusal | None = None
+    ) -> None:
+        super().__init__(message, advice=advice)
+        self.refusal = refusal
+
+    @property
+    def is_of_model(self) -> bool:
+        """Whether only this model is refused: by its own limit, or because it has no price."""
+        return self.refusal is not None and (
+            self.refusal.scope == "model" or self.refusal.reason == "no_price"
+        )
 
 
 def error_class(name: str) -> type[AgentError]:

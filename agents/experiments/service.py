@@ -19,11 +19,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import runs
-from agents.access import audit, quotas
+from agents.access import audit
 from agents.catalog import agent_spec, planner_factory, tool_factory
 from agents.catalog.agent_spec import AgentSpec
 from agents.db import database
-from agents.engine.errors import AgentError
+from agents.engine.errors import AgentError, QuotaExceeded
 from agents.engine.loop import effect
 from agents.models import Agent, AgentStep, Run, ToolRegistration
 from agents.models.runs import EXPERIMENT_TOPIC_PREFIX
@@ -267,7 +267,7 @@ def _start_next(experiment: Experiment) -> list[Run]:
     for result in waiting.select_related("example", "origin")[: max(0, MAX_AT_ONCE - busy)]:
         try:
             started.append(_start_run(experiment, result))
-        except quotas.QuotaExceeded as error:
+        except QuotaExceeded as error:
             # Its limit of concurrent runs passes by itself; that of tokens doesn't.
             if not Run.objects.running().filter(user=experiment.started_by).exists():
                 _give_up(experiment, str(error))

@@ -17,6 +17,7 @@ CACHE_READ_COST, CACHE_WRITE_COST = (
     "cache_read_input_token_cost",
     "cache_creation_input_token_cost",
 )
+REASONING_COST = "output_cost_per_reasoning_token"
 # Rates of long prompts; those of other service tiers have one more suffix.
 LONG_PROMPT_COST = re.compile(rf"^{INPUT_COST}_above_(\d+)(k?)_tokens$")
 INCLUSIVE_LIMIT_PROVIDERS = {"xai"}  # others charge more only above it
@@ -30,21 +31,33 @@ class Price:
     output: float
     read: float  # from the provider's cache
     written: float  # into it
+    reasoning: float | None = None  # if it differs from the output's
 
     def of(self, usage: Mapping[str, Any]) -> float:
         """Return the cost of this usage; cached tokens are included in the prompt's."""
         details = usage.get("prompt_tokens_details")
         details = details if isinstance(details, Mapping) else {}
         read = _count(details.get("cached_tokens")) or _count(usage.get(DEEPSEEK_CACHE_HITS))
-        written = _count(details.get("cache_write_tokens"))
+        written = _count(details.get("cache_write_tokens")) or _count(
+            details.get("cache_creation_tokens")
+        )
         fresh = max(0, _count(usage.get("prompt_tokens")) - read - written)
-        completion_tokens = _count(usage.get("completion_tokens"))
         return (
             fresh * self.input
             + read * self.read
             + written * self.written
-            + completion_tokens * self.output
+            + self._output_cost(usage)
         )
+
+    def _output_cost(self, usage: Mapping[str, Any]) -> float:
+        """Return the cost of the answer; reasoning is included in its tokens."""
+        received = _count(usage.get("completion_tokens"))
+        if self.reasoning is None:
+            return received * self.output
+        details = usage.get("completion_tokens_details")
+        details = details if isinstance(details, Mapping) else {}
+        thought = min(received, _count(details.get("reasoning_tokens")))
+        return (received - thought) * self.output + thought * self.reasoning
 
 
 DEEPSEEK_CACHE_HITS = "prompt_cache_hit_tokens"
@@ -55,6 +68,12 @@ def context_window(model: str) -> int:
     known = _model_entry(model)
     size = known.get("max_input_tokens") or known.get("max_tokens")
     return size if isinstance(size, int) else DEFAULT_WINDOW
+
+
+def max_output(model: str) -> int | None:
+    """Return how many tokens an answer of the model can have, if it is listed."""
+    size = _model_entry(model).get("max_output_tokens")
+    return size if isinstance(size, int) and size > 0 else None
 
 
 def sees_images(model: str) -> bool:
@@ -118,18 +137,32 @@ def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) ->
         return None
     rates = {
         name: known[name]
-        for name in (INPUT_COST, OUTPUT_COST, CACHE_READ_COST, CACHE_WRITE_COST)
-        if name in known
+        for name in (
+            *(INPUT_COST, OUTPUT_COST, REASONING_COST),
+            *(CACHE_READ_COST, CACHE_WRITE_COST),
+        )
+        if known.get(name) is not None
     }
     rates |= _long_prompt_rates(known, prompt_tokens)
     rates |= _off_peak_rates(known, moment or datetime.now(UTC))
-    base = rates.get(INPUT_COST, 0.0)
+    if any(_is_negative(rate) for rate in rates.values()):
+        return None  # a mistake in the list would pay the user
+    base = rates.get(INPUT_COST) or 0.0
     return Price(
         input=base,
-        output=rates.get(OUTPUT_COST, 0.0),
-        read=rates.get(CACHE_READ_COST, base),
-        written=rates.get(CACHE_WRITE_COST, base),
+        output=rates.get(OUTPUT_COST) or 0.0,
+        read=_rate(rates.get(CACHE_READ_COST), base),
+        written=_rate(rates.get(CACHE_WRITE_COST), base),
+        reasoning=rates.get(REASONING_COST) or None,
     )
+
+
+def _rate(rate: float | None, base: float) -> float:
+    return base if rate is None else rate
+
+
+def _is_negative(rate: Any) -> bool:
+    return isinstance(rate, int | float) and rate < 0
 
 
 def is_listed(model: str) -> bool:

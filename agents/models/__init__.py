@@ -3,6 +3,7 @@ from .access import HiddenTopic, Membership, ReviewScope
 from .approvals import Approval
 from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
+from .budgets import BudgetCounter, BudgetHold
 from .caches import CacheEntry, CacheGroup, CacheUsage
 from .catalog import Agent, AgentTool
 from .collections import Collection, CollectionShare
@@ -31,6 +32,8 @@ from .versions import AgentVersion
 from .workflows import Schedule, Workflow, WorkflowVersion
 
 __all__ = [
+    "BudgetCounter",
+    "BudgetHold",
     "Absence",
     "Agent",
     "AgentDraft",

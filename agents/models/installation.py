@@ -1,4 +1,4 @@
-"""Settings of the installation, and quotas of users and groups."""
+"""Settings of the installation, and limits on what users, agents, models and tools can use."""
 
 from typing import Any, Self
 
@@ -27,21 +27,37 @@ class InstallationSetting(models.Model):
 
 class QuotaQuerySet(models.QuerySet["Quota"]):
     def of(self, owner: Any) -> Self:
-        """Return the quotas of a user or of a group."""
-        is_group = isinstance(owner, Group)
-        return self.filter(group=owner) if is_group else self.filter(user=owner)
+        """Return the quotas of a user, or of each member of a group."""
+        if isinstance(owner, Group):
+            return self.filter(group=owner, is_shared=False)
+        return self.filter(user=owner)
+
+
+OWNERS = ("user", "group", "agent", "language_model", "tool")
+
+
+def _owned_by(*owners: str) -> models.Q:
+    """Return the condition that exactly these owners are set."""
+    return models.Q(**{f"{name}__isnull": name not in owners for name in OWNERS})
 
 
 class Quota(models.Model):
-    """How much a user, or each member of a group, can use in a calendar day or month."""
+    """How much can be used in a calendar minute, day or month, and by whom.
+
+    Of a user, a group, an agent, a model or a tool. Without an owner it is for all users
+    together if shared, else the default of each user. A group's is for each member, or shared.
+    """
 
     class Measure(models.TextChoices):
         RUNS = "runs", _("Runs")
         MESSAGES = "messages", _("Messages")
+        CALLS = "calls", _("Calls")
         TOKENS = "tokens", _("Tokens")
         COST = "cost", _("Cost (USD)")
+        SECONDS = "seconds", _("Active time (seconds)")
 
     class Window(models.TextChoices):
+        MINUTE = "minute", _("per minute")
         DAY = "day", _("per day")
         MONTH = "month", _("per month")
 
@@ -61,6 +77,36 @@ class Quota(models.Model):
         blank=True,
         related_name="quotas",
     )
+    agent = models.ForeignKey(
+        "agents.Agent",
+        verbose_name=_("agent"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="quotas",
+    )
+    language_model = models.ForeignKey(
+        "agents.LanguageModel",
+        verbose_name=_("model"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="quotas",
+    )
+    tool = models.ForeignKey(
+        "agents.ToolRegistration",
+        verbose_name=_("tool"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="quotas",
+    )
+    is_shared = models.BooleanField(
+        _("shared"),
+        default=False,
+        db_default=False,
+        help_text=_("Members use one limit together. When off, each member has it."),
+    )
     measure = models.CharField(_("measure"), max_length=10, choices=Measure)
     window = models.CharField(_("window"), max_length=6, choices=Window)
     limit = models.BigIntegerField(
@@ -79,18 +125,37 @@ class Quota(models.Model):
         verbose_name_plural = _("quotas")
         ordering = ["measure", "window", "pk"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["user", "measure", "window"], name="one_quota_a_person"
+            *(
+                models.UniqueConstraint(fields=[owner, *more, "measure", "window"], name=name)
+                for owner, more, name in (
+                    ("user", (), "one_quota_a_person"),
+                    ("group", ("is_shared",), "one_quota_a_group"),
+                    ("agent", (), "one_quota_an_agent"),
+                    ("language_model", (), "one_quota_a_model"),
+                    ("tool", (), "one_quota_a_tool"),
+                )
             ),
             models.UniqueConstraint(
-                fields=["group", "measure", "window"], name="one_quota_a_group"
+                fields=["is_shared", "measure", "window"],
+                condition=_owned_by(),
+                name="one_quota_of_all",
             ),
             models.CheckConstraint(
-                condition=models.Q(user__isnull=False, group__isnull=True)
-                | models.Q(user__isnull=True, group__isnull=False),
-                name="quota_of_one_owner",
+                condition=_owned_by()
+                | _owned_by("user")
+                | _owned_by("group")
+                | _owned_by("agent")
+                | _owned_by("language_model")
+                | _owned_by("tool"),
+                name="quota_of_one_owner_at_most",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.user or self.group} {self.measure}/{self.window}"
+        return f"{self.owner or 'all'} {self.measure}/{self.window}"
+
+    @property
+    def owner(self) -> models.Model | None:
+        """The user, group, agent, model or tool it is for; None if it is for all users."""
+        found = (getattr(self, name) for name in OWNERS if getattr(self, f"{name}_id"))
+        return next(found, None)

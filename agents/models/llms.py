@@ -71,6 +71,24 @@ class LanguageModel(Restricted):
         blank=True,
         validators=[MinValueValidator(0)],
     )
+    cache_read_price = models.FloatField(
+        _("cached input price (USD per 1M tokens)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text=_(
+            "For input that the provider reads from its cache. Empty: as the input price."
+        ),
+    )
+    cache_write_price = models.FloatField(
+        _("cache write price (USD per 1M tokens)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text=_(
+            "For input that the provider saves in its cache. Empty: as the input price."
+        ),
+    )
     context_window = models.PositiveIntegerField(
         _("context window"),
         null=True,

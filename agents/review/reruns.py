@@ -14,8 +14,9 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from agents import runs
-from agents.access import audit, masking, permissions, quotas
+from agents.access import audit, masking, permissions
 from agents.catalog import agent_factory, custom_instructions, planner_factory
+from agents.engine.errors import QuotaExceeded
 from agents.engine.events import EventType
 from agents.models import Agent, AgentStep, Run
 from agents.runs.engine_messages import translate
@@ -185,7 +186,7 @@ def prepare(run: Run, step: int, options: RerunOptions, user: User, topic: str =
             user=user,
             agent=setup.agent,
         )
-    except (planner_factory.ModelNotConfigured, quotas.QuotaExceeded) as error:
+    except (planner_factory.ModelNotConfigured, QuotaExceeded) as error:
         raise RerunRejected(f"{translate(str(error))} {translate(error.advice)}") from error
     if masking.asker_id(run) != user.pk:
         audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)

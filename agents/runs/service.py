@@ -9,7 +9,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from agents.access import masking, permissions, quotas
+from agents import budgets
+from agents.access import masking, permissions
 from agents.catalog import agent_factory, mcp_servers, planner_factory
 from agents.catalog.agent_spec import AgentSpec
 from agents.db import database
@@ -86,7 +87,7 @@ def prepare(
     planner_factory.ensure_usable(agent, model, user)
     try:
         with transaction.atomic(savepoint=False):
-            quotas.check_start(user)
+            budgets.start_run(user, agent)
             run = _create_run(
                 agent,
                 query=query,
@@ -118,7 +119,7 @@ def prepare_rerun(
     model = overrides.get("model") or planner_factory.model_name(agent)
     planner_factory.ensure_usable(agent, model, user)
     with transaction.atomic():
-        quotas.check_start(user)
+        budgets.start_run(user, agent)
         run = _create_run(
             agent,
             query=origin.query,
@@ -182,6 +183,7 @@ def prepare_draft_run(
     }
     model = planner_factory.model_name(draft)
     with transaction.atomic():
+        budgets.start_run(user, draft)
         run = _create_run(draft, query=query, topic=topic, user=user, model=model, **columns)
         _enqueue(run)
     return run
@@ -204,7 +206,7 @@ def prepare_experiment_run(
     model = planner_factory.model_name(tested)
     planner_factory.ensure_usable(tested, model, user)
     with transaction.atomic():
-        quotas.check_start(user)
+        budgets.start_run(user, tested)
         run = _create_run(
             tested,
             query=query,

@@ -17,7 +17,8 @@ from django.db import connections, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from agents.access import audit, quotas
+from agents import budgets
+from agents.access import audit
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
@@ -79,7 +80,7 @@ def create(user: User, files: list[UploadedFile]) -> ChatImport:
 @transaction.atomic
 def _create(user: User, files: list[UploadedFile]) -> tuple[ChatImport, list[ChatImport]]:
     """Return a new import, and earlier uploads that were never confirmed, which it replaces."""
-    quotas.lock_user(user)
+    budgets.lock_user(user)
     theirs = ChatImport.objects.for_user(user)
     if theirs.active().exists():
         raise ImportRejected("already_running")
@@ -92,7 +93,7 @@ def _create(user: User, files: list[UploadedFile]) -> tuple[ChatImport, list[Cha
 @transaction.atomic
 def confirm(job: ChatImport) -> bool:
     """Import what was counted; return False if that isn't possible any more."""
-    quotas.lock_user(job.user)
+    budgets.lock_user(job.user)
     if ChatImport.objects.for_user(job.user).active().exists():
         return False
     ready = ChatImport.objects.filter(pk=job.pk, status=Status.READY, found__gt=0)

@@ -11,8 +11,7 @@ from django.db.models import Case, F, QuerySet, When
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from agents import runs
-from agents.access import quotas
+from agents import budgets, runs
 from agents.catalog import agent_factory, planner_factory
 from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
@@ -264,7 +263,7 @@ def blocked_reason(message: Message) -> str:
             planner_factory.ensure_usable(
                 agent, chosen or planner_factory.model_name(agent), message.author
             )
-            quotas.check(message.author)
+            budgets.check_run(message.author, agent)
     except MessageRejected as reason:
         return str(reason)
     except Exception:  # the page must render, or the message couldn't be withdrawn

@@ -15,7 +15,8 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.access import masking, quotas
+from agents import budgets
+from agents.access import masking
 from agents.catalog import agent_factory
 from agents.db import database, errors
 from agents.db.compiled_queries import compiled_query
@@ -129,8 +130,7 @@ def save(
         if is_mention and chosen is None:  # the chat's options are for the chat's agent
             chosen = RunOptions()
         try:
-            reading = quotas.one_reading(user)
-            with errors.reraise_as(MessageRejected), transaction.atomic(), reading:
+            with errors.reraise_as(MessageRejected), transaction.atomic():
                 if session is not None:
                     _lock(session, user)
                 message = _find_duplicate(user, text, client_id, session)
@@ -241,10 +241,10 @@ def _by_client_id(author: int, client_id: str) -> QuerySet[Message]:
 def _check_rate(user: User) -> None:
     """Raise MessageRejected if the user has reached the rate limit."""
     with run_factory.reject_agent_errors():
-        quotas.check_message(user)
+        budgets.count_message(user)
     if not (most := configured.MESSAGES_PER_MINUTE.value):
         return
-    quotas.lock_user(user)
+    budgets.lock_user(user)
     since = timezone.now() - RATE_WINDOW
     if Message.objects.filter(author=user, created_at__gt=since).count() >= most:
         sentence = ngettext(

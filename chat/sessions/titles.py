@@ -17,7 +17,8 @@ from django.utils import timezone, translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from agents.access import masking, quota_usage, quotas
+from agents.access import masking
+from agents.budgets import Payer, check_calls, recorded, starts
 from agents.catalog import agent_factory, planner_factory
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
@@ -178,7 +179,7 @@ def _with_model(
     if not configured.GENERATED_TITLES.value or run.model == planner_factory.DEMO:
         return None
     try:
-        quotas.check_tokens(message.author)
+        check_calls(message.author)
         model = agent_factory.load_model(run, loaded)
         question = _screened_question(message, model)
         return Unnamed(message, run, question, model) if question else None
@@ -264,7 +265,7 @@ def _generic_title_for(user: User) -> str:
 
 
 # For the quota of a chat's owner.
-TITLE_USAGE = quota_usage.UsageSource(
+TITLE_USAGE = recorded.UsageSource(
     measure="tokens",
     rows=ChatSession.objects.all,
     user="user",
@@ -274,6 +275,6 @@ TITLE_USAGE = quota_usage.UsageSource(
 
 
 def keep_usage(instance: ChatSession, origin: Any, **_signal: Any) -> None:
-    """Count the title's tokens of a chat that is about to be deleted until the day ends."""
-    tokens = instance.title_tokens
-    quotas.keep_usage(instance.user_id, instance.created_at, origin, tokens=tokens)
+    """Count a title before its chat is deleted, so that deleting resets no limit."""
+    if instance.title_tokens:
+        starts.keep_usage(Payer(user=instance.user_id), origin)

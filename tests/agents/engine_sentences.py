@@ -193,6 +193,8 @@ def _is_hidden(target: ast.expr) -> bool:
 
 def format_skeleton(text: str) -> Skeleton:
     """Split a format string at its placeholders; other strings stay whole."""
+    if "%(" in text:  # said by a package that translates by itself
+        return template_skeleton(text)
     try:
         fields = list(string.Formatter().parse(text))
     except ValueError:

@@ -11,7 +11,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from agents.access import audit, quotas
+from agents import budgets
+from agents.access import audit
 from agents.models import AuditEntry, GuardrailPattern, Run
 from agents.review import exports
 from chat.exports import chat_export
@@ -497,7 +498,7 @@ def test_of_two_uploads_at_once_one_is_accepted(person, monkeypatch):
     def wait(user):
         ChatImport.objects.create(user=user, files=["first.json"])
 
-    monkeypatch.setattr(quotas, "lock_user", wait)
+    monkeypatch.setattr(budgets, "lock_user", wait)
 
     with pytest.raises(jobs.ImportRejected, match="already_running"):
         jobs.create(person, [upload_of("claude.json")])

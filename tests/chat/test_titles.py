@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import runs
-from agents.access import quotas
+from agents import budgets, runs
 from agents.catalog import planner_factory
+from agents.engine.errors import QuotaExceeded
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, GuardrailPattern, Run
 from chat import messages
@@ -154,8 +154,8 @@ async def test_the_tokens_of_titles_count_towards_the_quota(settings, person):
     settings.PERSON_TOKENS = 10
     await ChatSession.objects.acreate(user=person, title="T", title_tokens=11)
 
-    with pytest.raises(quotas.QuotaExceeded):
-        await sync_to_async(quotas.check)(person)
+    with pytest.raises(QuotaExceeded):
+        await sync_to_async(budgets.check_run)(person)
 
 
 async def test_the_agents_privacy_setting_applies_to_titles(named, agent):

@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.access import permissions
 from agents.access.permissions import Restrictions
+from agents.budgets import payer_of
 from agents.engine.guardrails import ModelChecks
 from agents.engine.loop import AskPersonTool
 from agents.engine.planner import ReActPlanner
@@ -110,7 +111,7 @@ def load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConfi
         sub_agents,
         is_rerun=run.is_rerun and not run.is_continuation,
         limits=tool_limits(tool_links(agent.pk)),
-        checks=build_checks(patterns, hidden),
+        checks=build_checks(patterns, hidden, payer=payer_of(run, agent)),
     )
     return parts, plan, _load_reachable(run, list(sub_agents), closed, pseudonymizer)
 
@@ -180,7 +181,7 @@ def _load_config(
         limits=tool_limits(links),
         memories=tuple(find_candidates(run, agent)) if is_first else (),
         request=save_requested(run, agent, rules) if is_first else None,
-        checks=build_checks(patterns, hidden),
+        checks=build_checks(patterns, hidden, payer=payer_of(run, agent)),
     )
 
 

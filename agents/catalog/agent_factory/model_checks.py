@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from agents.budgets import Payer
 from agents.db import database
 from agents.engine.errors import AgentError
 from agents.engine.guardrails import (
@@ -37,20 +38,26 @@ MAX_REPLY_TOKENS = 1_000
 def build_checks(
     rows: Iterable[GuardrailPattern],
     pseudonymizer: Pseudonymizer | None = None,
+    *,
+    payer: Payer,
 ) -> ModelChecks:
     """Return the model checks among these rows.
 
     With a pseudonymizer, personal data is replaced before it reaches the judge.
     """
-    checks = [build_check(row, pseudonymizer) for row in rows if row.is_model_check]
+    checks = [
+        build_check(row, pseudonymizer, payer=payer) for row in rows if row.is_model_check
+    ]
     return ModelChecks(checks, tokens.count)
 
 
 def build_check(
-    row: GuardrailPattern, pseudonymizer: Pseudonymizer | None = None
+    row: GuardrailPattern, pseudonymizer: Pseudonymizer | None = None, *, payer: Payer
 ) -> ModelCheck:
     """Return one check, which needn't be saved."""
-    planner = planner_factory.build_judge(row.model, MAX_REPLY_TOKENS, pseudonymizer)
+    planner = planner_factory.build_judge(
+        row.model, MAX_REPLY_TOKENS, pseudonymizer, payer=payer
+    )
     return ModelCheck(
         name=row.name,
         rubric=row.rubric,

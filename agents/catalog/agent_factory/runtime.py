@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
+from agents.budgets import ToolGate, payer_of
 from agents.db import database
 from agents.engine.attachments import AttachmentStore
 from agents.engine.loop import (
@@ -73,7 +74,13 @@ async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
     parts, plan, others = await database.run(load_workflow, run)
     attachments = run_attachment_store(run)
     team = await _build_team(
-        others, registry, True, attachments, raises=is_attended(run), cached_for=run
+        others,
+        registry,
+        True,
+        attachments,
+        run,
+        raises=is_attended(run),
+        is_workflow=True,
     )
     handoffs = [_handoff_tool(sub_agent, team, is_first=True) for sub_agent in parts.sub_agents]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
@@ -88,6 +95,7 @@ async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
         name=run.agent_name,
         attachments=attachments,
         raises=is_attended(run),
+        run=run,
     )
 
 
@@ -96,15 +104,12 @@ async def _build_team(
     registry: RegistryLoader,
     asks: bool,
     attachments: AttachmentStore,
-    run: Run | None = None,
+    run: Run,
     *,
     raises: bool = False,
-    cached_for: Run | None = None,
+    is_workflow: bool = False,
 ) -> dict[str, AgentRuntime]:
-    """Build the agents; with `run`, its user's standing approvals apply.
-
-    Results of tools are cached for it, or for the run of a workflow.
-    """
+    """Build the agents; in a workflow, the user's standing approvals don't apply."""
     team: dict[str, AgentRuntime] = {}
     judge_calls: Counter[str] = Counter()
     for parts in everybody:
@@ -117,8 +122,8 @@ async def _build_team(
         careful = {"asks_before_writing": True} if parts.is_rerun else {}
         tools = await registry(parts.tools, parts.own, more, **careful)
         if asks:  # otherwise its tools do nothing
-            await result_caches.attach(run or cached_for, parts, tools)
-        if asks and run is not None:
+            await result_caches.attach(run, parts, tools)
+        if asks and not is_workflow:
             await result_caches.attach_replies(run, parts)
         team[agent.name] = _build_runtime(
             parts,
@@ -127,17 +132,16 @@ async def _build_team(
             auto_execute=agent.auto_execute_tools or not asks,
             name=agent.name,
             attachments=attachments,
-            grants=_grant_check(run, parts, more),
+            grants=_grant_check(run, parts, more) if not is_workflow else None,
             asks=asks,
             raises=raises,
+            run=run,
         )
     return team
 
 
-def _grant_check(
-    run: Run | None, parts: AgentConfig, more: Iterable[Tool]
-) -> GrantCheck | None:
-    if run is None or parts.is_rerun or run.is_experiment_run:
+def _grant_check(run: Run, parts: AgentConfig, more: Iterable[Tool]) -> GrantCheck | None:
+    if parts.is_rerun or run.is_experiment_run:
         return None
     others = {tool.name for tool in more}  # handoffs and questions are never allowed ahead
     names = {row.name for row in parts.tools} - others
@@ -156,6 +160,7 @@ def _build_runtime(
     auto_execute: bool,
     name: str,
     attachments: AttachmentStore,
+    run: Run,
     grants: GrantCheck | None = None,
     asks: bool = True,
     raises: bool = False,
@@ -190,6 +195,7 @@ def _build_runtime(
         retrieval_tool=SearchTool.name if agent.retrieves_first else "",
         history_limits=_history_limits(agent),
         notes=parts.notes,
+        spending=ToolGate(payer_of(run, agent)),
         name=name,
     )
 

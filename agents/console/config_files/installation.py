@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext as _
 
-from agents.access.quota_limits import DEFAULTS
+from agents.budgets.limits import KEYS
 from agents.db.fast_writes import concrete_field
 from agents.installation.configured import SETTINGS
 from agents.installation.setting import save
@@ -21,7 +21,7 @@ from .permissions import ConfigUser
 
 QUOTA_PERMISSION = "agents.change_quota"
 MAX_LIMIT = 2**63 - 1
-QUOTA_NAMES = {f"{measure}_per_{window}": (measure, window) for measure, window in DEFAULTS}
+QUOTA_NAMES = {f"{measure}_per_{window}": (measure, window) for measure, window in KEYS}
 
 
 class SettingKind(ResourceKind):
@@ -70,7 +70,7 @@ class GroupKind(ResourceKind):
         return {row.name: row for row in self.rows()}
 
     def describe(self, row: Any) -> ResourceValues:
-        quotas = {(q.measure, q.window): q.limit for q in Quota.objects.filter(group=row)}
+        quotas = {(q.measure, q.window): q.limit for q in Quota.objects.of(row)}
         found = {name: quotas[key] for name, key in QUOTA_NAMES.items() if key in quotas}
         return {"quotas": found}
 
@@ -99,12 +99,12 @@ class GroupKind(ResourceKind):
 
     def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
         wanted = {QUOTA_NAMES[name]: limit for name, limit in values["quotas"].items()}
-        known = {(q.measure, q.window): q.limit for q in Quota.objects.filter(group=row)}
+        known = {(q.measure, q.window): q.limit for q in Quota.objects.of(row)}
         if wanted != known and not user.has_perm(QUOTA_PERMISSION):
             return [
                 ValidationIssue(("quotas",), _("You don't have permission to change this."))
             ]
-        for quota in Quota.objects.filter(group=row):
+        for quota in Quota.objects.of(row):
             if (quota.measure, quota.window) not in wanted:
                 quota.delete()
         for (measure, window), limit in wanted.items():

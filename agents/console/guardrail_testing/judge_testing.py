@@ -10,7 +10,8 @@ from typing import Any, cast
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
-from agents.access import audit, masking, quotas
+from agents.access import audit, masking
+from agents.budgets import NO_PAYER, Payer, check_calls
 from agents.catalog import agent_factory, planner_factory
 from agents.engine.guardrails import GuardrailResult, ModelCheck, ModelChecks, Pattern, Stage
 from agents.llm import model_info, tokens
@@ -25,7 +26,6 @@ TIMEOUT_SECONDS = 90.0
 MAX_EXAMPLES = 10
 EXCERPT_CHARS = 300
 REPLY_TOKENS = 60  # of a usual verdict
-MILLION = 1_000_000
 STAGES: tuple[Stage, ...] = ("input", "output", "tool_output")
 
 
@@ -89,7 +89,7 @@ class JudgeBacktest:
 
 def estimate(row: GuardrailPattern, texts: Sequence[str]) -> Estimate:
     """Return about how many tokens the calls take, and what they cost."""
-    check = agent_factory.build_check(row)
+    check = agent_factory.build_check(row, payer=NO_PAYER)  # it isn't asked
     sent = sum(_request_tokens(check, text) for text in texts)
     received = REPLY_TOKENS * len(texts)
     price = _price(row.model)
@@ -102,16 +102,12 @@ def _request_tokens(check: ModelCheck, text: str) -> int:
 
 
 def _price(name: str) -> model_info.Price | None:
-    row = planner_factory.model_row(name)
-    if row is not None and row.input_price is not None and row.output_price is not None:
-        read, written = row.input_price / MILLION, row.output_price / MILLION
-        return model_info.Price(input=read, output=written, read=read, written=read)
-    return model_info.price(row.model if row else name)
+    return planner_factory.model_price(name)
 
 
-def judge_sample(row: GuardrailPattern, text: str) -> JudgedText:
+def judge_sample(user: User, row: GuardrailPattern, text: str) -> JudgedText:
     """Return the verdict on a sample; personal data is masked first."""
-    judge = async_to_sync(_checks(row).judge)
+    judge = async_to_sync(_checks(user, row).judge)
     [finding] = judge(masking.mask_value(text), _stage(row))
     return JudgedText(finding=finding)
 
@@ -132,8 +128,8 @@ def run_backtest(
     user: User, row: GuardrailPattern, texts: Sequence[backtest.RunText]
 ) -> JudgeBacktest:
     """Judge these texts; raise QuotaExceeded if the user has no tokens left today."""
-    quotas.check_tokens(user)
-    outcome = async_to_sync(_judge_all)(_checks(row), texts)
+    check_calls(user)
+    outcome = async_to_sync(_judge_all)(_checks(user, row), texts)
     found = {each.run for each in outcome.examples if each.run is not None}
     audit.record_views(user, Run.objects.filter(pk__in=found), "backtest")
     return outcome
@@ -163,8 +159,9 @@ async def _judge_all(checks: ModelChecks, texts: Sequence[backtest.RunText]) -> 
     return outcome
 
 
-def _checks(row: GuardrailPattern) -> ModelChecks:
-    check = agent_factory.build_check(row)
+def _checks(user: User, row: GuardrailPattern) -> ModelChecks:
+    """Return the check; what it uses is counted for the user who tests it."""
+    check = agent_factory.build_check(row, payer=Payer(user=user.pk))
     return ModelChecks([check], tokens.count)
 
 

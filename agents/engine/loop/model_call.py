@@ -12,7 +12,13 @@ from agents.engine import fault_injection
 from agents.engine.attachments import AttachmentStore
 from agents.engine.concurrency.joined_calls import Flight
 from agents.engine.concurrency.thread import run_in_thread_if_large
-from agents.engine.errors import AgentConnectionError, AgentError, ModelError, PlanParseError
+from agents.engine.errors import (
+    AgentConnectionError,
+    AgentError,
+    ModelError,
+    PlanParseError,
+    QuotaExceeded,
+)
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.guardrails.checks import (
     GuardrailResult,
@@ -182,7 +188,11 @@ class ModelCall:
         """Return whether another model can be asked; if none is left, list those tried."""
         if isinstance(error, PlanParseError):
             return False  # it has answered, so it gets to correct itself
-        if self._has_spoken or not isinstance(error, ModelError | AgentConnectionError):
+        is_of_model = isinstance(error, ModelError | AgentConnectionError) or (
+            # A limit of this model alone doesn't concern the next one.
+            isinstance(error, QuotaExceeded) and error.is_of_model
+        )
+        if self._has_spoken or not is_of_model:
             return False
         if not self.fallbacks:
             self._add_attempts(error)

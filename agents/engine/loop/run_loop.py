@@ -89,6 +89,7 @@ class RunLoop:
             auto_execute=agent.approval_policy.auto_execute,
             guardrails=agent.guardrails,
             attachments=agent.attachments,
+            spending=agent.spending,
         )
         agent.guardrails.model_checks.remember(self.run_state.recorded_events)
         self.tool_runner.unavailable |= self.run_state.out_of_order

@@ -13,6 +13,7 @@ from agents.engine.guardrails.checks import Guardrails
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.resilience.circuit_breaker import Circuits
 from agents.engine.resilience.retry import RetryPolicy
+from agents.engine.spending import NO_LIMITS, SpendingGate
 from agents.engine.state import AgentState, AgentStep, Message
 from agents.engine.tool import ToolRegistry
 
@@ -75,6 +76,7 @@ class AgentRuntime:
         history_limits: HistoryLimits | None = None,
         notes: Sequence[Mapping[str, Any]] = (),
         cites: bool = True,
+        spending: SpendingGate = NO_LIMITS,
         name: str = "agent",
     ) -> None:
         """`notes` are about the first request, e.g. what the instructions contain and why.
@@ -100,6 +102,7 @@ class AgentRuntime:
         self.history_limits = history_limits
         self.notes = tuple(notes)
         self.cites = cites
+        self.spending = spending
         self.name = name
 
     async def run(

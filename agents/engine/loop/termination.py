@@ -15,6 +15,7 @@ from agents.engine.errors import (
     DuplicateToolCall,
     GuardrailBlocked,
     MaxStepsExceeded,
+    QuotaExceeded,
     RunCancelled,
     ToolCallLimitReached,
     ToolExecutionFailed,
@@ -54,6 +55,8 @@ ERRORS: Mapping[StopReason, type[AgentError]] = {
 
 def stop_reason(error: AgentError) -> StopReason:
     """Return the stop reason for this error."""
+    if isinstance(error, QuotaExceeded):
+        return StopReason.BUDGET
     found = (reason for reason, kind in ERRORS.items() if type(error) is kind)
     return next(found, StopReason.ERROR)
 

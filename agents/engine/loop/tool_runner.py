@@ -11,11 +11,12 @@ from agents.engine import attachments
 from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
 from agents.engine.call_context import NO_CONTEXT, CallContext, use_context
 from agents.engine.concurrency.thread import run_in_thread_if_large
-from agents.engine.errors import AgentError, CircuitOpen, ToolNotFoundError
+from agents.engine.errors import AgentError, CircuitOpen, QuotaExceeded, ToolNotFoundError
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.material import find_instructions
 from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
 from agents.engine.result_cache import ResultCache
+from agents.engine.spending import NO_LIMITS, SpendingGate
 from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, ToolInput, ToolRegistry, ToolResult
 from agents.engine.turn.assembly import ToolCall
 
@@ -42,6 +43,7 @@ class ToolRunner:
         auto_execute: bool = True,
         guardrails: Guardrails | None = None,
         attachments: AttachmentStore | None = None,
+        spending: SpendingGate = NO_LIMITS,
     ) -> None:
         self.registry = registry
         self.fallback = fallback
@@ -49,6 +51,7 @@ class ToolRunner:
         self.auto_execute = auto_execute
         self.guardrails = guardrails or Guardrails()
         self.attachments = attachments or MemoryAttachmentStore()
+        self.spending = spending
         self.unavailable: set[str] = set()
         self.is_degraded = False
 
@@ -159,6 +162,14 @@ class ToolRunner:
         return await run_cached(cache, input, partial(self._run_live, tool, input))
 
     async def _run_live(self, tool: Tool, input: ToolInput) -> FallbackResult:
+        """Run the tool if limits across runs allow it; if not, the model reads which one."""
+        try:
+            async with self.spending.tool_call(tool.name):
+                return await self._run_guarded(tool, input)
+        except QuotaExceeded as error:
+            return replace(_refusal(f"{error} {error.advice}".strip()), failure=error)
+
+    async def _run_guarded(self, tool: Tool, input: ToolInput) -> FallbackResult:
         """Run the tool; the circuit breaker skips one that keeps failing in any run."""
         try:
             with self.circuits.of(f"tool:{tool.name}").attempt() as attempt:

@@ -150,6 +150,7 @@ class StepAttempts:
             circuits=agent.circuits,
             guardrails=rules,
             attachments=agent.attachments,
+            spending=agent.spending,
         )
         sampler = Sampler(agent, run_state)
         return ToolStep(run_state, runner, agent.approval_policy, rules, sampler)

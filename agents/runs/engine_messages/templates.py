@@ -54,6 +54,24 @@ QUESTION_TEMPLATES = (
     _("The field %(name)s has a type that forms don't have."),
     _("The field %(name)s is a list without choices."),
 )
+# Limits that refuse a call.
+BUDGET_TEMPLATES = (
+    _("You've reached your limit of %(most)s (used: %(used)s)."),
+    _("The limit of %(most)s for %(scope)s is used up (used: %(used)s)."),
+    _(
+        "Calls in progress have reserved the rest of the limit of %(most)s for %(scope)s "
+        "(used: %(used)s, reserved: %(held)s)."
+    ),
+    _(
+        "This request needs at least %(needed)s, more than the whole limit of %(most)s for "
+        "%(scope)s."
+    ),
+    _(
+        "%(model)s has no known price, so it can't be used under the limit of %(most)s for "
+        "%(scope)s."
+    ),
+    _("The limit resets on %(when)s."),
+)
 # Models, their providers and their settings.
 MODEL_TEMPLATES = (
     _("Couldn't connect to the model %(model)s: %(reason)s."),
@@ -536,10 +554,28 @@ BROAD_TEMPLATES = (
     _("%(tool)s failed: %(type)s: %(words)s"),
     _("%(reason)s (line %(line)s, column %(column)s)"),
 )
+# Parts of what limits say; broad, so they come last.
+BUDGET_PARTS = (
+    _("the group %(name)s"),
+    _("the agent %(name)s"),
+    _("the model %(name)s"),
+    _("the tool %(name)s"),
+    _("$%(amount)s per %(window)s"),
+    _("%(count)s runs per %(window)s"),
+    _("%(count)s run per %(window)s"),
+    _("%(count)s messages per %(window)s"),
+    _("%(count)s message per %(window)s"),
+    _("%(count)s calls per %(window)s"),
+    _("%(count)s call per %(window)s"),
+    _("%(count)s tokens per %(window)s"),
+    _("%(count)s token per %(window)s"),
+    _("%(count)s s of active time per %(window)s"),
+)
 TEMPLATES = (
     *EXPERIMENT_TEMPLATES,
     *SUFFIX_TEMPLATES,
     *QUESTION_TEMPLATES,
+    *BUDGET_TEMPLATES,
     *MODEL_TEMPLATES,
     *RUN_TEMPLATES,
     *ATTACHMENT_TEMPLATES,
@@ -547,6 +583,7 @@ TEMPLATES = (
     *TOOL_TEMPLATES,
     *PLAN_TEMPLATES,
     *BROAD_TEMPLATES,
+    *BUDGET_PARTS,
 )
 
 # Said word for word.
@@ -650,6 +687,17 @@ SENTENCES = (
     _("This pattern isn't valid."),
     _("This JSON Schema isn't valid."),
     _("The run reached one of its limits."),
+    _("A usage limit is reached."),
+    _("Try again when they have finished."),
+    _(
+        "Waiting doesn't help. Start a new chat or send less, or ask an administrator to raise "
+        "the limit."
+    ),
+    _(
+        "Ask an administrator to enter its price under Models (0 if it's free), or choose "
+        "another model."
+    ),
+    _("all users together"),
     _("The run reached its max steps without an answer."),
     _("No agent is enabled."),
     _("Enable one in the console."),

@@ -1,0 +1,42 @@
+"""Limits across runs: what users, groups, agents, models and tools can use per window.
+
+`gate.call` reserves before a call and settles after it; `start_run` and `count_message` count
+runs and messages; `read` says what is left. See docs/budgets.md.
+"""
+
+from .gate import Meter, ToolGate, call, call_now
+from .holds import Estimate
+from .limits import Limit, is_any_set, limits_for, resolve
+from .payers import NO_PAYER, Payer, current_payer, payer_of, paying
+from .refusals import format_amount, format_limit, reset_sentence
+from .starts import check_calls, check_run, count_message, lock_user, start_run
+from .states import BudgetState, read, read_limits, read_shared
+
+__all__ = [
+    "BudgetState",
+    "Estimate",
+    "Limit",
+    "Meter",
+    "NO_PAYER",
+    "Payer",
+    "ToolGate",
+    "call",
+    "call_now",
+    "check_calls",
+    "check_run",
+    "count_message",
+    "current_payer",
+    "format_amount",
+    "format_limit",
+    "is_any_set",
+    "limits_for",
+    "lock_user",
+    "payer_of",
+    "paying",
+    "read",
+    "read_limits",
+    "read_shared",
+    "reset_sentence",
+    "resolve",
+    "start_run",
+]

@@ -1,0 +1,171 @@
+"""The gate before every paid call: reserves, renews while the call runs, and settles.
+
+Everything that calls a model or a tool passes here: `call`, or `call_now` in threads.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+from django.db import DatabaseError
+from django.utils import translation
+
+from agents.db import database
+from agents.engine.errors import QuotaExceeded
+
+from . import holds, limits
+from .holds import HOLD_SECONDS, Estimate, Hold, Used
+from .payers import Payer, current_payer, paying
+
+logger = logging.getLogger(__name__)
+
+RENEW_SECONDS = HOLD_SECONDS / 3
+# How long a call waits for others that have reserved the rest of a limit.
+WAIT_SECONDS = 20.0
+FIRST_PAUSE, LAST_PAUSE = 0.2, 1.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Meter:
+    """What a call has used so far; whoever makes the call sets `tokens` and `cost`."""
+
+    tokens: int = 0
+    cost: int = 0
+    calls: int = 1
+    is_reported: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+    def used(self) -> Used:
+        return Used(tokens=self.tokens, cost=self.cost, seconds=self.milliseconds)
+
+    @property
+    def milliseconds(self) -> int:
+        return round((time.monotonic() - self.began) * limits.MILLISECONDS)
+
+
+Sizing = Callable[[], Estimate]
+
+
+@asynccontextmanager
+async def call(
+    size: Sizing, *, model: str = "", tool: str = "", payer: Payer | None = None
+) -> AsyncIterator[Meter]:
+    """Reserve a call, or raise QuotaExceeded; count what its meter says when it ends.
+
+    It is counted however the block ends: also if the run is stopped or the client is gone.
+    Without limits, `size` isn't called and there is no query.
+    """
+    payer = payer or current_payer()
+    meter = Meter()
+    if not _may_apply(payer, model, tool):
+        yield meter
+        return
+    hold = await _reserve(payer, size, model, tool)
+    meter.began = time.monotonic()
+    if hold is None:
+        yield meter
+        return
+    meter.tokens, meter.cost = hold.estimate.least_tokens, hold.estimate.least_cost
+    renewing = asyncio.create_task(_renew(hold, meter))
+    try:
+        yield meter
+    finally:
+        renewing.cancel()
+        # In a task of its own: a run that is stopped cancels this one.
+        settling = asyncio.create_task(_settle(hold, meter))
+        _settling.add(settling)
+        settling.add_done_callback(_settling.discard)
+        await asyncio.shield(settling)
+
+
+_settling: set[asyncio.Task[None]] = set()
+
+
+async def _reserve(payer: Payer, size: Sizing, model: str, tool: str) -> Hold | None:
+    """Reserve a call; wait a little if calls in progress have reserved the rest."""
+    # Counting the tokens of a long history takes a while.
+    estimate = await asyncio.to_thread(size)
+    until, pause = time.monotonic() + WAIT_SECONDS, FIRST_PAUSE
+    while True:
+        try:
+            return await database.run(_reserve_now, payer, estimate, model, tool)
+        except QuotaExceeded as error:
+            is_busy = error.refusal is not None and error.refusal.reason == "busy"
+            if not is_busy or time.monotonic() + pause > until:
+                raise
+        await asyncio.sleep(pause)
+        pause = min(LAST_PAUSE, pause * 1.5)
+
+
+def _reserve_now(payer: Payer, estimate: Estimate, model: str, tool: str) -> Hold | None:
+    # The sentence of a run is saved in English and translated when it is displayed.
+    with translation.override("en"):
+        return holds.reserve(payer, estimate, model=model, tool=tool)
+
+
+async def _renew(hold: Hold, meter: Meter) -> None:
+    while True:
+        await asyncio.sleep(RENEW_SECONDS)
+        with suppress(DatabaseError):  # the next one may work, and the hold lasts for three
+            await database.run(holds.renew, hold.call, meter.used())
+
+
+async def _settle(hold: Hold, meter: Meter) -> None:
+    try:
+        await database.run(holds.settle, hold.call, meter.used(), calls=meter.calls)
+    except DatabaseError:  # the hold expires, and what it knows is counted
+        logger.exception("Can't settle the call %s.", hold.call)
+
+
+@contextmanager
+def call_now(
+    size: Sizing, *, model: str = "", tool: str = "", payer: Payer | None = None
+) -> Iterator[Meter]:
+    """Like `call`, for threads that may wait; the call must end within the hold's time."""
+    payer = payer or current_payer()
+    meter = Meter()
+    hold = None
+    if _may_apply(payer, model, tool):
+        hold = _reserve_now(payer, size(), model, tool)
+    if hold is None:
+        yield meter
+        return
+    meter.began = time.monotonic()
+    meter.tokens, meter.cost = hold.estimate.least_tokens, hold.estimate.least_cost
+    try:
+        yield meter
+    finally:
+        try:
+            holds.settle(hold.call, meter.used(), calls=meter.calls)
+        except DatabaseError:
+            logger.exception("Can't settle the call %s.", hold.call)
+
+
+def _may_apply(payer: Payer, model: str, tool: str) -> bool:
+    """Whether a limit may apply, by what is in memory."""
+    if not limits.has_limits(limits.CALL_MEASURES):
+        return False
+    return limits.needs_groups() or bool(limits.limits_for(payer, model=model, tool=tool))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolGate:
+    """Admits the tool calls of one agent in one run, and tells models called in them whose."""
+
+    payer: Payer
+
+    @asynccontextmanager
+    async def tool_call(self, name: str) -> AsyncIterator[None]:
+        with paying(replace(self.payer, tool=name)):
+            async with call(_tool_estimate, tool=name, payer=self.payer):
+                yield
+
+
+TOOL_SECONDS = 10
+
+
+def _tool_estimate() -> Estimate:
+    return Estimate(seconds=TOOL_SECONDS * limits.MILLISECONDS)

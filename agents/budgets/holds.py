@@ -1,0 +1,213 @@
+"""Reservations: made before a call in one transaction over all its limits, settled after it."""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import Group
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from agents.db.compiled_queries import compiled_query
+from agents.engine.spending import Refusal, RefusalReason
+from agents.models import BudgetCounter, BudgetHold, Quota
+
+from . import counters, limits, refusals
+from .counters import Count
+from .limits import CALL_MEASURES, Limit
+from .payers import Payer
+from .windows import window_end
+
+Measure = Quota.Measure
+# A live process renews its holds three times in this time; see `gate`.
+HOLD_SECONDS = 90.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a call will use at least, and what it may use; cost in millionths of a dollar.
+
+    The cost is None if the model has no known price.
+    """
+
+    tokens: int = 0
+    cost: int | None = 0
+    seconds: int = 0  # in ms, as in counters
+    least_tokens: int = 0  # the input
+    least_cost: int = 0
+    calls: int = 1
+
+    def held(self) -> dict[str, int]:
+        return {
+            "calls": self.calls,
+            "tokens": self.tokens,
+            "cost": self.cost or 0,
+            "seconds": self.seconds,
+        }
+
+    def least(self) -> dict[str, int]:
+        return {
+            "calls": self.calls,
+            "tokens": self.least_tokens,
+            "cost": self.least_cost,
+            "seconds": 0,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """What a call has used; cost in millionths of a dollar, time in ms."""
+
+    tokens: int = 0
+    cost: int = 0
+    seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A reservation that is settled once; `estimate` is what it holds."""
+
+    call: uuid.UUID
+    estimate: Estimate = field(default_factory=Estimate)
+
+
+def find_limits(payer: Payer, *, model: str = "", tool: str = "") -> list[Limit]:
+    """Return the limits on what a call uses; with limits of groups, this is a query."""
+    found = limits.limits_for(payer, groups_of(payer.user), model=model, tool=tool)
+    return [limit for limit in found if limit.measure in CALL_MEASURES]
+
+
+def groups_of(user: int | None) -> list[int]:
+    """Return a user's groups, if these decide about limits."""
+    if user is None or not limits.needs_groups():
+        return []
+    return _group_pks(user)
+
+
+@compiled_query
+def _group_pks(user: int) -> QuerySet[Group, int]:
+    return Group.objects.filter(user=user).order_by("pk").values_list("pk", flat=True)
+
+
+def reserve(
+    payer: Payer, estimate: Estimate, *, model: str = "", tool: str = ""
+) -> Hold | None:
+    """Reserve what a call may use of all its limits, or raise QuotaExceeded.
+
+    Returns None if no limit applies.
+    """
+    found = find_limits(payer, model=model, tool=tool)
+    if not found:
+        return None
+    call, now = uuid.uuid4(), timezone.now()
+    with transaction.atomic():
+        counts = counters.lock(found, now)
+        refused = [
+            refusal
+            for limit in found
+            for count in [counts[counters.place_of(limit, now)]]
+            if (refusal := _refusal(limit, count, estimate, now, model))
+        ]
+        if refused:
+            raise refusals.error(refusals.most_lasting(refused))
+        _save_holds(call, counts.values(), estimate, now, payer.run)
+    return Hold(call=call, estimate=estimate)
+
+
+def _refusal(
+    limit: Limit, count: Count, estimate: Estimate, now: datetime, model: str
+) -> Refusal | None:
+    """Return why a limit refuses a call, or None.
+
+    A call is admitted if what it may use fits, or if it is the only one and what it uses at
+    least fits: so a limit is exceeded by one call at most, and none waits for what it would
+    hardly ever use.
+    """
+    most, measure = limit.amount or 0, limit.measure
+    spent, held = count.spent.get(measure, 0), count.held.get(measure, 0)
+    needed, least = estimate.held()[measure], estimate.least()[measure]
+
+    def refuse(reason: RefusalReason) -> Refusal:
+        return refusals.refusal(
+            limit,
+            reason,
+            spent=spent,
+            held=held,
+            needed=least,
+            model=model,
+            resets_at=window_end(limit.window, now),
+        )
+
+    if measure == Measure.COST and estimate.cost is None:
+        return refuse("no_price")
+    if spent >= most:
+        return refuse("spent") if needed else None
+    if least > most:
+        return refuse("too_large")
+    if spent + held + needed <= most:
+        return None
+    if spent + least > most:
+        return refuse("spent")
+    return refuse("busy") if held else None
+
+
+def _save_holds(
+    call: uuid.UUID,
+    counts: Iterable[Count],
+    estimate: Estimate,
+    now: datetime,
+    run: int | None,
+) -> None:
+    held = estimate.held()
+    rows = [
+        BudgetHold(
+            call=call,
+            counter_id=count.pk,
+            run=run,
+            used_tokens=estimate.least_tokens,
+            used_cost=estimate.least_cost,
+            expires_at=now + timedelta(seconds=HOLD_SECONDS),
+            **held,
+        )
+        for count in counts
+    ]
+    BudgetHold.objects.bulk_create(rows)
+
+
+def renew(call: uuid.UUID, used: Used) -> None:
+    """Keep a reservation while its call runs, with what it has used so far."""
+    BudgetHold.objects.filter(call=call, is_counted=False).update(
+        used_tokens=used.tokens,
+        used_cost=used.cost,
+        used_seconds=used.seconds,
+        expires_at=timezone.now() + timedelta(seconds=HOLD_SECONDS),
+    )
+
+
+def settle(call: uuid.UUID, used: Used, *, calls: int = 1) -> bool:
+    """Count what a call has used, once, in the windows in which it was reserved.
+
+    Returns whether it was counted now. What it used beyond its reservation is counted, too.
+    """
+    amounts = {
+        "calls": calls,
+        "tokens": used.tokens,
+        "cost": used.cost,
+        "seconds": used.seconds,
+    }
+    with transaction.atomic():
+        counters.lock_rows(BudgetCounter.objects.filter(holds__call=call))
+        # Another process may have settled it or counted it as expired before this lock.
+        holds = list(BudgetHold.objects.filter(call=call).order_by("counter"))
+        for hold in holds:
+            counters.add(hold.counter_id, _uncounted(hold, amounts))
+        BudgetHold.objects.filter(pk__in=[hold.pk for hold in holds]).delete()
+    return bool(holds)
+
+
+def _uncounted(hold: BudgetHold, amounts: Mapping[str, int]) -> dict[str, int]:
+    if not hold.is_counted:
+        return dict(amounts)
+    return {name: amounts[name] - getattr(hold, counters.USED[name]) for name in amounts}

@@ -1,0 +1,285 @@
+"""Which limits apply to a call, from rows in memory."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from agents.db.row_cache import RowCache
+from agents.installation import configured
+from agents.installation.setting import Setting
+from agents.models import Quota
+
+from .payers import Payer
+
+Measure, Window = Quota.Measure, Quota.Window
+Key: TypeAlias = tuple[str, str]  # a measure and a window
+ScopeKind: TypeAlias = Literal["user", "group", "agent", "model", "tool", "all"]
+Source: TypeAlias = Literal["user", "group", "default", "agent", "model", "tool", "all"]
+
+MILLISECONDS = 1_000
+ALL: Literal["all"] = "all"
+# What calls use. Runs and messages are counted where they are saved.
+CALL_MEASURES = (Measure.CALLS, Measure.TOKENS, Measure.COST, Measure.SECONDS)
+# Defaults of each user that are settings; others are rows without an owner.
+DEFAULTS: dict[Key, Setting[int | None]] = {
+    (Measure.RUNS, Window.DAY): configured.RUNS_PER_DAY,
+    (Measure.RUNS, Window.MONTH): configured.RUNS_PER_MONTH,
+    (Measure.MESSAGES, Window.DAY): configured.MESSAGES_PER_DAY,
+    (Measure.MESSAGES, Window.MONTH): configured.MESSAGES_PER_MONTH,
+    (Measure.TOKENS, Window.DAY): configured.TOKENS_PER_DAY,
+    (Measure.TOKENS, Window.MONTH): configured.TOKENS_PER_MONTH,
+    (Measure.COST, Window.DAY): configured.COST_PER_DAY,
+    (Measure.COST, Window.MONTH): configured.COST_PER_MONTH,
+}
+# In the order of pages: what is counted, then per minute, day and month.
+KEYS: tuple[Key, ...] = tuple((m.value, w.value) for m in Measure for w in Window)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedLimit:
+    """A row; None is an explicit “no limit”. Money is in millionths of a dollar, time in ms."""
+
+    amount: int | None
+    changed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A group, agent, model or tool with limits, and its name."""
+
+    pk: int
+    name: str
+    limits: dict[Key, SavedLimit] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedLimits:
+    """All rows, by owner; models and tools by every name that calls use."""
+
+    users: Mapping[int, dict[Key, SavedLimit]] = field(default_factory=dict)
+    groups: Mapping[int, Owner] = field(default_factory=dict)  # for each member
+    shared: Mapping[int, Owner] = field(default_factory=dict)  # for all members together
+    agents: Mapping[int, Owner] = field(default_factory=dict)
+    models: Mapping[str, Owner] = field(default_factory=dict)
+    tools: Mapping[str, Owner] = field(default_factory=dict)
+    everyone: dict[Key, SavedLimit] = field(default_factory=dict)  # all users together
+    defaults: dict[Key, SavedLimit] = field(default_factory=dict)  # each user
+
+    @property
+    def is_empty(self) -> bool:
+        parts = (self.users, self.groups, self.shared, self.agents, self.models, self.tools)
+        return not (any(parts) or self.everyone or self.defaults)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A limit in force, the scope it counts, and where it comes from."""
+
+    key: Key
+    amount: int | None
+    kind: ScopeKind
+    pk: int = 0
+    name: str = ""  # of the group, agent, model or tool
+    source: Source = "default"
+    group: int | None = None  # whose value it is, if it comes from one
+    changed_at: datetime | None = None
+
+    @property
+    def scope(self) -> str:
+        """The scope's name in counters."""
+        return ALL if self.kind == ALL else f"{self.kind}:{self.pk}"
+
+    @property
+    def measure(self) -> str:
+        return self.key[0]
+
+    @property
+    def window(self) -> str:
+        return self.key[1]
+
+
+def _load() -> SavedLimits:
+    users: dict[int, dict[Key, SavedLimit]] = defaultdict(dict)
+    owners: dict[str, dict[int, Owner]] = defaultdict(dict)
+    models: dict[str, Owner] = {}
+    free: dict[bool, dict[Key, SavedLimit]] = {True: {}, False: {}}
+    rows = Quota.objects.select_related("group", "agent", "language_model", "tool")
+    for row in rows:
+        key = (row.measure, row.window)
+        limit = SavedLimit(
+            amount=counted_amount(row.measure, row.limit), changed_at=row.changed_at
+        )
+        if row.user_id is not None:
+            users[row.user_id][key] = limit
+        elif row.group is not None:
+            part = "shared" if row.is_shared else "group"
+            _owner(owners[part], row.group.pk, row.group.name).limits[key] = limit
+        elif row.agent is not None:
+            _owner(owners["agent"], row.agent.pk, row.agent.name).limits[key] = limit
+        elif row.language_model is not None:
+            label, name = row.language_model.label, row.language_model.model
+            owner = _owner(owners["model"], row.language_model.pk, label)
+            owner.limits[key] = limit
+            models |= {label: owner} | ({} if name in models else {name: owner})
+        elif row.tool is not None:
+            _owner(owners["tool"], row.tool.pk, row.tool.name).limits[key] = limit
+        else:
+            free[row.is_shared][key] = limit
+    return SavedLimits(
+        users=dict(users),
+        groups=owners["group"],
+        shared=owners["shared"],
+        agents=owners["agent"],
+        models=models,
+        tools={owner.name: owner for owner in owners["tool"].values()},
+        everyone=free[True],
+        defaults=free[False],
+    )
+
+
+def _owner(owners: dict[int, Owner], pk: int, name: str) -> Owner:
+    return owners.setdefault(pk, Owner(pk=pk, name=name))
+
+
+def counted_amount(measure: str, limit: int | None) -> int | None:
+    """Return a row's limit in the unit of counters."""
+    return limit * MILLISECONDS if measure == Measure.SECONDS and limit is not None else limit
+
+
+ROWS = RowCache(Quota, _load, SavedLimits)
+
+
+def is_any_set() -> bool:
+    """Whether there is any limit, by what is in memory."""
+    return not ROWS.get().is_empty or bool(_set_defaults())
+
+
+def has_limits(measures: Collection[str]) -> bool:
+    """Whether there is any limit of one of these measures."""
+    saved = ROWS.get()
+    owners = (saved.groups, saved.shared, saved.agents, saved.models, saved.tools)
+    rows: Iterable[Iterable[Key]] = [
+        *saved.users.values(),
+        *(owner.limits for part in owners for owner in part.values()),
+        saved.everyone,
+        saved.defaults,
+        _set_defaults(),
+    ]
+    return any(measure in measures for row in rows for measure, _window in row)
+
+
+def needs_groups() -> bool:
+    """Whether a user's groups decide about their limits."""
+    saved = ROWS.get()
+    return bool(saved.groups or saved.shared)
+
+
+def _set_defaults() -> dict[Key, int]:
+    values = {key: setting.value for key, setting in DEFAULTS.items()}
+    return {key: value for key, value in values.items() if value}
+
+
+def resolve(user: int, groups: Collection[int]) -> list[Limit]:
+    """Return a user's own limits, one per measure and window, also where there is none.
+
+    Their own value beats those of groups, of which the most generous counts.
+    """
+    return [resolve_one(key, user, groups) for key in KEYS]
+
+
+def resolve_one(key: Key, user: int, groups: Collection[int]) -> Limit:
+    """Return a user's own limit of one measure and window."""
+    saved = ROWS.get()
+    if found := saved.users.get(user, {}).get(key):
+        return _limit(key, found, "user", user, source="user")
+    theirs = {
+        pk: saved.groups[pk]
+        for pk in groups
+        if pk in saved.groups and key in saved.groups[pk].limits
+    }
+    if theirs:
+        best = max(theirs.values(), key=lambda owner: _generosity(owner, key))
+        name, found = best.name, best.limits[key]
+        return _limit(key, found, "user", user, name, source="group", group=best.pk)
+    found = saved.defaults.get(key) or SavedLimit(amount=_default(key))
+    return _limit(key, found, "user", user)
+
+
+def _generosity(owner: Owner, key: Key) -> tuple[bool, int, int]:
+    amount = owner.limits[key].amount
+    return amount is None, amount or 0, -owner.pk
+
+
+def _default(key: Key) -> int | None:
+    return (DEFAULTS[key].value or None) if key in DEFAULTS else None
+
+
+def limits_for(
+    payer: Payer, groups: Collection[int] = (), *, model: str = "", tool: str = ""
+) -> list[Limit]:
+    """Return all limits that a call is counted against; without any, nothing is allocated."""
+    saved = ROWS.get()
+    found: list[Limit] = []
+    if payer.user is not None:
+        found += [one for one in resolve(payer.user, groups) if one.amount is not None]
+        found += [
+            one for pk in groups if pk in saved.shared for one in _of(saved.shared[pk], "group")
+        ]
+    if payer.agent is not None and payer.agent in saved.agents:
+        found += _of(saved.agents[payer.agent], "agent")
+    if model in saved.models:
+        found += _of(saved.models[model], "model")
+    for name in {tool, payer.tool} & saved.tools.keys():
+        found += _of(saved.tools[name], "tool")
+    found += [
+        _limit(key, one, ALL, 0, source=ALL)
+        for key, one in saved.everyone.items()
+        if one.amount is not None
+    ]
+    return found
+
+
+def saved_limits() -> list[Limit]:
+    """Return every limit that is shared: of groups, agents, models, tools and of all users."""
+    saved = ROWS.get()
+    models = {owner.pk: owner for owner in saved.models.values()}
+    parts: list[tuple[Iterable[Owner], ScopeKind]] = [
+        (saved.shared.values(), "group"),
+        (saved.agents.values(), "agent"),
+        (models.values(), "model"),
+        (saved.tools.values(), "tool"),
+    ]
+    found = [one for owners, kind in parts for owner in owners for one in _of(owner, kind)]
+    return found + [_limit(k, one, ALL, 0, source=ALL) for k, one in saved.everyone.items()]
+
+
+def _of(owner: Owner, kind: ScopeKind) -> list[Limit]:
+    return [
+        _limit(key, found, kind, owner.pk, owner.name, source=kind)
+        for key, found in owner.limits.items()
+        if found.amount is not None
+    ]
+
+
+def _limit(
+    key: Key,
+    found: SavedLimit,
+    kind: ScopeKind,
+    pk: int,
+    name: str = "",
+    *,
+    source: Source = "default",
+    group: int | None = None,
+) -> Limit:
+    return Limit(
+        key=key,
+        amount=found.amount,
+        kind=kind,
+        pk=pk,
+        name=name,
+        source=source,
+        group=group,
+        changed_at=found.changed_at,
+    )

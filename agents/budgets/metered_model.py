@@ -1,0 +1,121 @@
+"""A model whose requests pass the gate: all chat models are called through this."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from copy import copy
+from typing import Any, Self
+
+from agents.engine.errors import AgentError, ModelTimeout
+from agents.engine.planner import LLM, for_short_reply
+from agents.engine.turn import Chunk
+from agents.llm import tokens
+from agents.llm.model_info import Price
+
+from . import gate, limits, pricing
+from .gate import Meter
+from .holds import Estimate
+from .payers import Payer
+
+
+class MeteredModel:
+    """Reserves what a request may use, and counts what it has used however it ends."""
+
+    def __init__(
+        self,
+        llm: LLM,
+        name: str,
+        model: str,
+        *,
+        price: Price | None = None,
+        payer: Payer | None = None,
+    ) -> None:
+        """`name` is ours, `model` the provider's; without a payer, the task's pays."""
+        self.llm, self.name, self.price, self.payer = llm, name, price, payer
+        self.provider_model = model
+        self.route: str = getattr(llm, "route", "")
+        self.base_url: str | None = getattr(llm, "base_url", None)
+        self.batch_seconds: float = getattr(llm, "batch_seconds", 0)
+        self.model: str = getattr(llm, "model", "")
+
+    def for_short_reply(self) -> Self:
+        other = copy(self)
+        other.llm = for_short_reply(self.llm)
+        return other
+
+    def stream(
+        self,
+        *,
+        model: str,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None = None,
+        **parameters: Any,
+    ) -> AsyncIterator[Chunk]:
+        """Stream a reply; raise QuotaExceeded before the request if a limit refuses it."""
+        request = {"model": model, "messages": messages, "tools": tools, **parameters}
+        if not limits.has_limits(limits.CALL_MEASURES):
+            return self.llm.stream(**request)
+        return self._stream_metered(request)
+
+    async def _stream_metered(self, request: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
+        name, price = self.provider_model, self.price
+        others = {k: v for k, v in request.items() if k not in {"model", "messages", "tools"}}
+
+        def size() -> Estimate:
+            return pricing.estimate_chat(
+                name, request["messages"], request["tools"], others, price
+            )
+
+        async with gate.call(size, model=self.name, payer=self.payer) as meter:
+            reading = _Reading(meter, name, price)
+            chunks = self.llm.stream(**request)
+            try:
+                async for chunk in chunks:
+                    reading.add(chunk)
+                    yield chunk
+            except AgentError as error:
+                if not reading.has_begun and not isinstance(error, ModelTimeout):
+                    meter.tokens = meter.cost = 0  # it was rejected
+                raise
+            finally:
+                if (close := getattr(chunks, "aclose", None)) is not None:
+                    await close()
+
+
+class _Reading:
+    """Keeps a meter up to date: what is reported, or an estimate of what was received."""
+
+    def __init__(self, meter: Meter, model: str, price: Price | None) -> None:
+        self.meter, self.price = meter, price
+        self.sent = meter.tokens
+        self.rates = pricing.find_price(model, price, meter.tokens) or pricing.FREE
+        self.received = 0
+        self.has_begun = False
+
+    def add(self, chunk: Chunk) -> None:
+        self.has_begun = True
+        usage = chunk.get("usage")
+        if isinstance(usage, Mapping) and isinstance(usage.get("prompt_tokens"), int):
+            self._set(usage)
+        elif not self.meter.is_reported:
+            self._estimate(chunk)
+
+    def _set(self, usage: Mapping[str, Any]) -> None:
+        sent, received = usage["prompt_tokens"], usage.get("completion_tokens") or 0
+        cost = usage.get("cost")
+        if not isinstance(cost, int | float) or cost < 0:
+            cost = self.rates.of(usage)
+        self.meter.tokens, self.meter.is_reported = sent + received, True
+        self.meter.cost = pricing.to_micros(cost)
+
+    def _estimate(self, chunk: Chunk) -> None:
+        self.received += sum(map(_delta_tokens, chunk.get("choices") or ()))
+        self.meter.tokens = self.sent + self.received
+        cost = self.sent * self.rates.input + self.received * self.rates.output
+        self.meter.cost = pricing.to_micros(cost)
+
+
+def _delta_tokens(choice: Mapping[str, Any]) -> int:
+    delta = choice.get("delta") or {}
+    texts = [delta.get("content"), delta.get("reasoning_content")]
+    for call in delta.get("tool_calls") or ():
+        texts.append((call.get("function") or {}).get("arguments"))
+    return sum(tokens.estimate(text) for text in texts if isinstance(text, str) and text)

@@ -1,0 +1,91 @@
+"""What a call may cost: prices are known, free or unknown, and unknown is not free."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents.installation.setting import MICROS
+from agents.llm import model_info, tokens
+from agents.llm.model_info import Price
+from agents.llm.providers import find_provider
+
+from .holds import Estimate
+from .limits import MILLISECONDS
+
+DEMO = "demo"
+# Programs that people run themselves; nothing is billed per token.
+OWN_SERVERS = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "hosted_vllm"})
+FREE = Price(input=0.0, output=0.0, read=0.0, written=0.0)
+# A call that asks for no maximum must not reserve all that a model could say.
+MAX_OUTPUT_TOKENS = 16_384
+DEFAULT_OUTPUT_TOKENS = 4_096
+IMAGE_TOKENS = 1_600
+MODEL_SECONDS = 30
+OUTPUT_PARAMETERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+
+def find_price(model: str, own: Price | None = None, prompt_tokens: int = 0) -> Price | None:
+    """Return a model's price: its own, that of the table, or nothing on servers of one's own.
+
+    None is an unknown price.
+    """
+    if own is not None:
+        return own
+    if model == DEMO:
+        return FREE
+    if listed := model_info.price(model, prompt_tokens):
+        return listed
+    provider = find_provider(model)
+    return FREE if provider is not None and provider.prefix in OWN_SERVERS else None
+
+
+def estimate_chat(
+    model: str,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]] | None,
+    parameters: Mapping[str, Any],
+    own: Price | None = None,
+) -> Estimate:
+    """Return what a request uses at least, and with the longest answer that it may get."""
+    sent = sum(map(_message_tokens, messages))
+    sent += tokens.count(json.dumps(tools, ensure_ascii=False)) if tools else 0
+    return estimate_tokens(model, sent, output_limit(model, parameters), own)
+
+
+def estimate_tokens(
+    model: str, sent: int, received: int = 0, own: Price | None = None
+) -> Estimate:
+    """Return what these tokens use and cost."""
+    price = find_price(model, own, sent)
+    least = 0.0 if price is None else price.input * sent
+    most = None if price is None else to_micros(least + price.output * received)
+    return Estimate(
+        tokens=sent + received,
+        cost=most,
+        seconds=MODEL_SECONDS * MILLISECONDS,
+        least_tokens=sent,
+        least_cost=to_micros(least),
+    )
+
+
+def output_limit(model: str, parameters: Mapping[str, Any]) -> int:
+    """Return how many tokens an answer can have, within bounds."""
+    asked = (parameters.get(name) for name in OUTPUT_PARAMETERS)
+    most = next((n for n in asked if isinstance(n, int) and n > 0), DEFAULT_OUTPUT_TOKENS)
+    return min(most, model_info.max_output(model) or most, MAX_OUTPUT_TOKENS)
+
+
+def to_micros(dollars: float) -> int:
+    """Return dollars in millionths, rounded up so that many small calls aren't free."""
+    return max(0, -int(-dollars * MICROS // 1))
+
+
+def _message_tokens(message: Mapping[str, Any]) -> int:
+    content, calls = message.get("content"), message.get("tool_calls")
+    found = tokens.count(json.dumps(calls, ensure_ascii=False)) if calls else 0
+    if isinstance(content, str):
+        return found + tokens.count(content)
+    for part in content if isinstance(content, list) else ():
+        text = part.get("text") if isinstance(part, Mapping) else None
+        found += tokens.count(text) if isinstance(text, str) else IMAGE_TOKENS
+    return found

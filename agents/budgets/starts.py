@@ -1,0 +1,144 @@
+"""Limits where a message is sent and where a run starts."""
+
+from collections.abc import Collection
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.engine.errors import QuotaExceeded
+from agents.installation import configured
+from agents.models import Agent, Quota, Run
+
+from . import counters, limits, refusals
+from .holds import groups_of
+from .limits import CALL_MEASURES, Limit
+from .payers import Payer, payer_of
+from .windows import window_end
+
+Measure = Quota.Measure
+RUN_MEASURES = (Measure.RUNS, *CALL_MEASURES)
+
+
+def lock_user(user: User) -> None:
+    """Lock the user's row, so that concurrent runs are counted one by one."""
+    if not connection.features.has_select_for_update:
+        return  # SQLite has one writer at a time
+    people = get_user_model()._default_manager.select_for_update()
+    list(people.filter(pk=user.pk).values_list("pk"))
+
+
+def start_run(user: User | None, agent: Agent | None = None) -> None:
+    """Count a run in the transaction that saves it, or raise QuotaExceeded.
+
+    Free of queries without limits.
+    """
+    if user is not None and configured.CONCURRENT_RUNS.value:
+        lock_user(user)
+        _check_concurrent_runs(user)
+    _count(_payer(user, agent), RUN_MEASURES, {"runs": 1})
+
+
+def check_run(user: User | None, agent: Agent | None = None) -> None:
+    """Raise QuotaExceeded if the user can't start another run now."""
+    if user is not None:
+        _check_concurrent_runs(user)
+    _check(_payer(user, agent), RUN_MEASURES)
+
+
+def count_message(user: User) -> None:
+    """Count a message in the transaction that saves it, or raise QuotaExceeded."""
+    _count(Payer(user=user.pk), (Measure.MESSAGES,), {"messages": 1})
+
+
+def check_calls(user: User) -> None:
+    """Raise QuotaExceeded if the user's limits allow no more calls, e.g. for a title."""
+    _check(Payer(user=user.pk), CALL_MEASURES)
+
+
+def _payer(user: User | None, agent: Agent | None) -> Payer:
+    return Payer(
+        user=None if user is None else user.pk, agent=None if agent is None else agent.pk
+    )
+
+
+def _check_concurrent_runs(user: User) -> None:
+    most = configured.CONCURRENT_RUNS.value
+    if most and Run.objects.running().filter(user=user.pk).count() >= most:
+        sentence = ngettext(
+            "You already have %(most)d run in progress.",
+            "You already have %(most)d runs in progress.",
+            most,
+        )
+        raise QuotaExceeded(
+            sentence % {"most": most}, advice=_("Wait for one to finish, or stop one.")
+        )
+
+
+def _found(payer: Payer, measures: Collection[str]) -> list[Limit]:
+    if not limits.has_limits(measures):
+        return []
+    found = limits.limits_for(payer, groups_of(payer.user))
+    return [limit for limit in found if limit.measure in measures]
+
+
+def _check(payer: Payer, measures: Collection[str]) -> None:
+    if found := _found(payer, measures):
+        _refuse_spent(found, counters.read(found, timezone.now()))
+
+
+def _count(payer: Payer, measures: Collection[str], amounts: dict[str, int]) -> None:
+    """Check these measures and add the amounts to the counters that limit them."""
+    if not (found := _found(payer, measures)):
+        return
+    with transaction.atomic(savepoint=False):
+        counts = counters.lock(found, now := timezone.now())
+        _refuse_spent(found, counts)
+        counted = [limit for limit in found if limit.measure in amounts]
+        for place in counters.places_of(counted, now):
+            counters.add(counts[place].pk, amounts)
+
+
+def _refuse_spent(found: list[Limit], counts: dict[counters.Place, counters.Count]) -> None:
+    now = timezone.now()
+    by_key = {(scope, window): count for (scope, window, _start), count in counts.items()}
+    refused = [
+        refusals.refusal(limit, "spent", spent=spent, resets_at=window_end(limit.window, now))
+        for limit in found
+        for spent in [by_key[limit.scope, limit.window].spent[limit.measure]]
+        if spent >= (limit.amount or 0)
+    ]
+    if refused:
+        raise refusals.error(refusals.most_lasting(refused))
+
+
+def keep_usage_of_run(instance: Run, origin: Any, **_signal: Any) -> None:
+    """Count a run before it is deleted, so that deleting resets no limit."""
+    if instance.road != Run.IMPORTED:
+        keep_usage(payer_of(instance), origin, model=instance.model)
+
+
+def keep_usage(payer: Payer, origin: Any, *, model: str = "") -> None:
+    """Make sure that counters include what is about to be deleted.
+
+    `origin` is what the deletion began with: with a user, nothing of theirs remains.
+    """
+    if not limits.is_any_set():
+        return
+    root = origin.model if isinstance(origin, QuerySet) else type(origin)
+    if issubclass(root, get_user_model()):
+        return
+    found = limits.limits_for(payer, groups_of(payer.user), model=model)
+    found += [one for one in limits.saved_limits() if one.kind == "tool"]
+    with transaction.atomic():
+        counters.lock(found, timezone.now())
+
+
+def forget_user(instance: User, **_signal: Any) -> None:
+    """Delete the counters of a deleted user."""
+    counters.delete_scope(f"user:{instance.pk}")
