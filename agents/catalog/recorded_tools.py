@@ -14,6 +14,7 @@ from agents.engine.loop import (
     RecordedTool,
 )
 from agents.engine.tool import Tool, ToolRegistry, specification
+from agents.engine.tool_selection import CONSTANT_TOOLS
 from agents.models import AgentStep, Run, ToolRegistration
 
 from . import mcp_servers
@@ -23,7 +24,8 @@ from .agent_factory.runtime import RegistryLoader
 def observations(run: Run) -> list[dict[str, Any]]:
     """Return the results of tools and people in order, without handoffs, which run again."""
     is_colleague = Q(action__startswith=HANDOFF_PREFIX) & ~Q(action=AskPersonTool.name)
-    calls = run.steps.filter(kind=AgentStep.Kind.TOOL).exclude(is_colleague)
+    tools = run.steps.filter(kind=AgentStep.Kind.TOOL).exclude(action__in=CONSTANT_TOOLS)
+    calls = tools.exclude(is_colleague)
     return [
         {
             "tool": _called_tool(step),

@@ -63,9 +63,11 @@ class StatusKind(StrEnum):
     RETRY = "retry"  # message, seconds, attempt, tool if it is a tool's
     SAMPLING = "sampling"  # tool, source, prompt, reply, model; message if it was refused
     SLOW = "slow"  # seconds
+    TOOLS_SELECTED = "tools_selected"  # sent: name, why, score; left_out: names; count of them
     TOOL_FALLBACK = "tool_fallback"  # tool, stand_in, message
     TOOL_PROGRESS = "tool_progress"  # tool, progress, total, message
     UNSENT_ATTACHMENTS = "unsent_attachments"  # count, message
+    UNSENT_TOOL = "unsent_tool"  # tool, how (`direct`, `bridge`), is_known, function if it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

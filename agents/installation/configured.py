@@ -348,6 +348,26 @@ TOOL_RETRIES: Setting[int] = Setting(
     default=2,
     maximum=10,
 )
+SENT_TOOLS: Setting[int] = Setting(
+    key="sent_tools",
+    section=Section.TOOLS,
+    label=_("Send all tools up to"),
+    help=_("An agent with more tools sends those that fit the question, up to 25."),
+    unit=_("tools"),
+    default=30,
+    minimum=1,
+    maximum=1_000,
+)
+SENT_TOOL_TOKENS: Setting[int] = Setting(
+    key="sent_tool_tokens",
+    section=Section.TOOLS,
+    label=_("Send all tools up to"),
+    help=_("The length of their definitions. Longer ones are sent if they fit the question."),
+    unit=_("tokens"),
+    default=10_000,
+    minimum=500,
+    maximum=1_000_000,
+)
 DATABASE_ROWS: Setting[int] = Setting(
     key="database_rows",
     section=Section.TOOLS,

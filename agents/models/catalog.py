@@ -74,6 +74,10 @@ class Agent(Restricted):
         ALWAYS = "always", _("Always")
         NEVER = "never", _("Never")
 
+    class ToolSelection(models.TextChoices):
+        AUTO = "auto", _("Those that fit the question, if there are many")
+        ALL = "all", _("All tools")
+
     # Chosen by a user for a run, so they are no columns.
     effort = ""
     temperature: float | None = None
@@ -233,6 +237,17 @@ class Agent(Restricted):
         blank=True,
         related_name="agents",
         through="AgentTool",
+    )
+    tool_selection = models.CharField(
+        _("tools sent to the model"),
+        max_length=10,
+        choices=ToolSelection,
+        default=ToolSelection.AUTO,
+        db_default=ToolSelection.AUTO.value,
+        help_text=_(
+            "With many tools, models choose worse and every request costs more. The model "
+            "finds the other tools by searching. Settings has the limits."
+        ),
     )
     auto_execute_tools = models.BooleanField(
         _("run tools automatically"),
@@ -488,7 +503,9 @@ class Agent(Restricted):
 
 
 # An agent's own settings of a tool, in versions and files as well.
-TOOL_SETTINGS = ("approval", "effect", "timeout", "max_calls", "retries", "description")
+TOOL_SETTINGS = (
+    *("approval", "effect", "timeout", "max_calls", "retries", "sending", "description"),
+)
 
 
 class AgentTool(models.Model):
@@ -504,6 +521,10 @@ class AgentTool(models.Model):
         READ = "read", _("read-only")
         IDEMPOTENT = "idempotent", _("can be repeated")
         AT_MOST_ONCE = "at_most_once", _("must not be repeated")
+
+    class Sending(models.TextChoices):
+        AUTO = "", _("if it fits the question")
+        ALWAYS = "always", _("always")
 
     agent = models.ForeignKey(
         Agent, verbose_name=_("agent"), on_delete=models.CASCADE, related_name="links"
@@ -542,6 +563,15 @@ class AgentTool(models.Model):
         validators=[MaxValueValidator(10)],
         help_text=_("How often a failed call is repeated, 0–10."),
     )
+    sending = models.CharField(
+        _("sent to the model"),
+        max_length=10,
+        choices=Sending,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Matters only if the agent has too many tools to send all of them."),
+    )
     description = models.TextField(
         _("description for the model"), blank=True, default="", db_default=""
     )
@@ -567,8 +597,9 @@ class AgentTool(models.Model):
 
     def configured_tool(self) -> ToolRegistration:
         """Return the tool with this agent's settings; the tool's row stays unchanged."""
-        # The number of calls is a limit of the run, not of the tool.
-        own = {name: value for name, value in self.settings.items() if name != "max_calls"}
+        # The number of calls is a limit of the run, and what is sent is up to the agent.
+        of_agent = {"max_calls", "sending"}
+        own = {name: value for name, value in self.settings.items() if name not in of_agent}
         different = {name: value for name, value in own.items() if _is_set(value)}
         tool = copy(self.tool) if different else self.tool
         vars(tool).update(different)

@@ -90,6 +90,7 @@ class EventCounters:
         """Register the models and tools of a run or a handoff."""
         self._models.register([event.data["model"]])
         self._tools.register(tool["function"]["name"] for tool in event.data["tools"])
+        self._tools.register(event.data.get("unsent_tools", ()))
         if event.type is EventType.RUN_STARTED:
             self.started.inc()
 

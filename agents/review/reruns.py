@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any
@@ -18,6 +19,7 @@ from agents.access import audit, masking, permissions
 from agents.catalog import agent_factory, custom_instructions, planner_factory
 from agents.engine.errors import QuotaExceeded
 from agents.engine.events import EventType
+from agents.engine.tool_selection import CONSTANT_TOOLS
 from agents.models import Agent, AgentStep, Run
 from agents.runs.engine_messages import translate
 
@@ -77,7 +79,7 @@ class RerunSetup:
     def before(self) -> RerunOptions:
         """The options as the run started, as far as still available."""
         started = self._start_data
-        known = {tool["function"]["name"] for tool in started.get("tools", ())}
+        known = _tool_names(started)
         off = self.run.overrides.get("guardrails_off", ())
         return RerunOptions(
             instructions=custom_instructions.remove(started.get("instructions"))
@@ -102,7 +104,7 @@ class RerunSetup:
     @property
     def missing_tools(self) -> list[str]:
         """Tools the run had and its agent no longer has."""
-        had = {tool["function"]["name"] for tool in self._start_data.get("tools", ())}
+        had = _tool_names(self._start_data)
         return [] if self.run.workflow_id else sorted(had - set(self.tools))
 
     def overrides(self, options: RerunOptions) -> dict[str, Any]:
@@ -216,3 +218,9 @@ def _step_end_seqs(run: Run) -> dict[int, int]:
     """Return the seq of the event that ended each step."""
     ended = run.events.filter(type=EventType.STEP).order_by("seq")
     return {step: seq for seq, step in ended.values_list("seq", "data__step")}
+
+
+def _tool_names(started: Mapping[str, Any]) -> set[str]:
+    """Return the tools a run had, also those that its model could only find."""
+    sent = {tool["function"]["name"] for tool in started.get("tools", ())}
+    return (sent | {*started.get("unsent_tools", ())}) - {*CONSTANT_TOOLS}

@@ -11,12 +11,13 @@ from agents.access import masking
 from agents.access.masking import Row
 from agents.catalog.agent_factory import DRAFT_KEY
 from agents.engine import prompt_parts
-from agents.engine.events import DELTA_TYPES, EventType
+from agents.engine.events import DELTA_TYPES, EventType, StatusKind
 from agents.engine.state import Message
 from agents.models import Agent, AgentStep, AgentVersion, Run, RunEvent
 from agents.web.presentation.formatting import format_json, parse_json_text
 
 from .prompt_sources import PromptSource, prompt_sources, used_experiences
+from .tool_choice import ToolChoice
 
 HEAD_CHARS, TAIL_CHARS = 12_000, 4_000
 MAX_EVENTS = 200
@@ -151,6 +152,19 @@ class StepDetails:
         return [tool for name, tool in self._definitions.items() if name in names]
 
     @cached_property
+    def tool_choice(self) -> ToolChoice | None:
+        """Which of many tools the run's model was sent and why, if this is a request to it."""
+        if self.step.request is None:
+            return None
+        same = {"parent": self.step.parent, "agent_name": self.step.agent_name}
+        steps = self.run.steps.filter(number__lte=self.step.number, **same)
+        for notes in steps.order_by("-number").values_list("notes", flat=True):
+            for note in notes or ():
+                if note["kind"] == StatusKind.TOOLS_SELECTED:
+                    return ToolChoice.from_note(note)
+        return None
+
+    @cached_property
     def definition(self) -> dict[str, Any] | None:
         """The definition of the called tool."""
         return self._definitions.get(self.step.action)
@@ -164,7 +178,19 @@ class StepDetails:
             agent=self.step.agent_name, seq__lte=self.step.first_seq
         )
         started = start_events.order_by("-seq").values_list("data", flat=True).first() or {}
-        return {tool["function"]["name"]: tool for tool in started.get("tools", ())}
+        sent = {tool["function"]["name"]: tool for tool in started.get("tools", ())}
+        return sent | self._unsent_definitions if started.get("unsent_tools") else sent
+
+    @property
+    def _unsent_definitions(self) -> dict[str, dict[str, Any]]:
+        """The definitions of tools that the model has called without being sent them."""
+        events = self.run.events.filter(type=EventType.STATUS, agent=self.step.agent_name)
+        found = [
+            data["function"]
+            for data in events.values_list("data", flat=True)
+            if data.get("kind") == StatusKind.UNSENT_TOOL and "function" in data
+        ]
+        return {one["name"]: {"type": "function", "function": one} for one in found}
 
     @cached_property
     def parameters(self) -> str:

@@ -16,7 +16,7 @@ from agents.catalog import agent_factory, tool_grants
 from agents.db import database, errors
 from agents.engine import fault_injection
 from agents.engine.errors import BadSchema
-from agents.engine.events import Event, EventType
+from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.json_schema import TooManyChecks, validate_schema, violations
 from agents.models import Agent, Approval, Run, RunEvent
 from agents.models.types import AnyUser
@@ -283,4 +283,14 @@ def _tool_schema(run: Run, approval: Approval) -> dict[str, Any]:
         for tool in data["tools"]:
             if tool["function"]["name"] == approval.tool:
                 return tool["function"]["parameters"]
+    return _unsent_schema(run, approval)
+
+
+def _unsent_schema(run: Run, approval: Approval) -> dict[str, Any]:
+    """Return the schema of a tool that the model has found by itself."""
+    events = RunEvent.objects.filter(run=run, type=EventType.STATUS, agent=approval.agent_name)
+    for data in events.order_by("-seq").values_list("data", flat=True):
+        is_unsent = data.get("kind") == StatusKind.UNSENT_TOOL and "function" in data
+        if is_unsent and data["tool"] == approval.tool:
+            return data["function"]["parameters"]
     return {}

@@ -39,6 +39,11 @@ NOT_SAYING = re.compile(
 )
 # Text that only a model, a program or a developer reads.
 NOT_SAID = {
+    # of the command that measures tool selection
+    "{} did nothing.",
+    "Line {} of {} isn't a tool.",
+    "Line {} of {} isn't a question.",
+    "Can't read {}: {}.",
     "A rehearsal.",
     "Earlier turns of this conversation were replaced by this summary. It is a record, not a "
     "new request.",

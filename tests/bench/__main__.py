@@ -28,6 +28,7 @@ from tests.bench import (
     scaled,
     search,
     startup,
+    tool_selection,
     traces,
 )
 from tests.bench.rounds import Size, format_table
@@ -71,6 +72,7 @@ PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "plans": (plans.measure, plans.ABOUT),
     "prose": (prose.measure, prose.ABOUT),
     "startup": (startup.measure, startup.ABOUT),
+    "tools": (tool_selection.measure, tool_selection.ABOUT),
     "scaled": (scaled.measure, scaled.ABOUT),
     "peers": (peers.measure, peers.ABOUT),
 }

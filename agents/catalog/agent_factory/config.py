@@ -36,6 +36,7 @@ from .relations import (
     draft_relations,
     enabled_tools,
     expert_groups,
+    pinned_tools,
     resolve_draft,
     saved_relations,
     tool_limits,
@@ -59,6 +60,7 @@ class AgentConfig:
     is_rerun: bool
     experts: tuple[str, ...] = ()  # groups of people it can ask
     limits: dict[str, int] = field(default_factory=dict)  # max calls per tool
+    pinned: frozenset[str] = frozenset()  # tools that are always sent
     notes: tuple[dict[str, Any], ...] = ()  # about what the instructions contain
     memories: tuple[Candidate, ...] = ()  # that may fit the question
     request: Request | None = None  # what the user asked to remember
@@ -179,6 +181,7 @@ def _load_config(
         is_rerun=run.is_rerun and not run.is_continuation,
         experts=experts,
         limits=tool_limits(links),
+        pinned=pinned_tools(links),
         memories=tuple(find_candidates(run, agent)) if is_first else (),
         request=save_requested(run, agent, rules) if is_first else None,
         checks=build_checks(patterns, hidden, payer=payer_of(run, agent)),

@@ -51,6 +51,13 @@ def tool_limits(links: Iterable[AgentTool]) -> dict[str, int]:
     return {link.tool.name: link.max_calls for link in links if link.max_calls}
 
 
+def pinned_tools(links: Iterable[AgentTool]) -> frozenset[str]:
+    """Return the tools that are sent with every question."""
+    return frozenset(
+        link.tool.name for link in links if link.sending == AgentTool.Sending.ALWAYS
+    )
+
+
 def expert_groups(run: Run, agent: Agent) -> tuple[str, ...]:
     """Return the groups the agent can ask."""
     if run.is_draft_run and agent.pk == run.agent_id:

@@ -23,12 +23,13 @@ from agents.engine.loop import (
 from agents.engine.plans import MergeStrategy, Orchestrator, Panel, WorkflowRuntime
 from agents.engine.resilience import RetryPolicy
 from agents.engine.tool import Tool, ToolRegistry
+from agents.engine.tool_selection import ToolSelector
 from agents.installation import configured
 from agents.models import Agent, Run, WorkflowVersion
 from agents.tools.search import SearchTool
 
 from .. import file_context, file_tables, tool_factory, tool_grants
-from . import result_caches
+from . import result_caches, tool_selection
 from .circuits import CIRCUITS
 from .config import AgentConfig, load_team, load_workflow
 from .experience_part import with_experiences
@@ -136,6 +137,7 @@ async def _build_team(
             asks=asks,
             raises=raises,
             run=run,
+            tool_selector=tool_selection.selector(parts, run, len(tools.list_tools())),
         )
     return team
 
@@ -164,6 +166,7 @@ def _build_runtime(
     grants: GrantCheck | None = None,
     asks: bool = True,
     raises: bool = False,
+    tool_selector: ToolSelector | None = None,
 ) -> AgentRuntime:
     """Build a runtime; with `raises`, it asks before it passes a limit of its own."""
     agent, (planner, *fallbacks) = parts.agent, parts.planners
@@ -196,6 +199,7 @@ def _build_runtime(
         history_limits=_history_limits(agent),
         notes=parts.notes,
         spending=ToolGate(payer_of(run, agent)),
+        tool_selector=tool_selector,
         name=name,
     )
 

@@ -9,10 +9,12 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
 from agents.catalog import custom_instructions, planner_factory, search_library
+from agents.catalog.agent_factory import tool_selection
 from agents.engine.loop import Handoff, OutputSchema
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.state import AgentState
 from agents.engine.tool import Tool
+from agents.engine.tool_selection import CallToolTool, FindToolsTool, ToolSelector
 from agents.knowledge import scope
 from agents.llm import tokens
 from agents.models import Agent, AgentTool
@@ -46,7 +48,11 @@ def parts(form: Any, user: User) -> list[PromptPart]:
     if agent.learns:
         found.append(_experiences())
     tools = _tools(links, chosen.get("handoffs") or ())
-    return [*found, *_added_by_planner(agent, tools)]
+    if not _chooses(agent, tools):
+        return [*found, *_added_by_planner(agent, tools)]
+    pinned = tool_selection.pinned_names(links)
+    sent, others = _divided(tools, pinned)
+    return [*found, _tool_choice(len(tools)), *_added_by_planner(agent, sent), _others(others)]
 
 
 def count_tokens(found: Iterable[PromptPart]) -> int:
@@ -104,6 +110,37 @@ def _tools(links: Iterable[AgentTool], handoffs: Iterable[Agent]) -> list[Tool]:
     ]
     others = [Handoff(one.name, cast(Any, None), one.description) for one in handoffs]
     return cast(list[Tool], [*found, *others])
+
+
+def _chooses(agent: Agent, tools: list[Tool]) -> bool:
+    """Whether the model is only sent the tools that fit a question."""
+    if agent.tool_selection != Agent.ToolSelection.AUTO or agent.mode != Agent.Mode.REACT:
+        return False
+    return ToolSelector(tool_selection.limits()).applies_to(tools)
+
+
+def _divided(tools: list[Tool], pinned: frozenset[str]) -> tuple[list[Tool], list[Tool]]:
+    """Return the tools of every request, and those that depend on the question."""
+    is_sent = {t.name for t in tools if t.name in pinned or isinstance(t, Handoff)}
+    constant: list[Tool] = [FindToolsTool(ToolSelector(), list), CallToolTool()]
+    sent = [tool for tool in tools if tool.name in is_sent]
+    return [*sent, *constant], [tool for tool in tools if tool.name not in is_sent]
+
+
+def _tool_choice(count: int) -> PromptPart:
+    most = tool_selection.limits().sent
+    sentence = _(
+        "Of %(count)s tools, up to %(most)s are sent: those below, and those that fit the "
+        "question. The model finds the others with find_tools."
+    )
+    text = sentence % {"count": count, "most": most}
+    return PromptPart(title=_("Tools"), text=text, about=_("Depends on the question"))
+
+
+def _others(tools: list[Tool]) -> PromptPart:
+    text = "\n".join(tool.name for tool in tools)
+    about = _("Sent if they fit the question")
+    return PromptPart(title=_("Other tools"), text=text, about=about)
 
 
 def _added_by_planner(agent: Agent, tools: list[Tool]) -> list[PromptPart]:

@@ -38,7 +38,7 @@ TABS = (
         key="tools",
         label=_("Tools"),
         fields=(
-            *("auto_execute_tools", "given", "allows_sampling"),
+            *("auto_execute_tools", "given", "tool_selection", "allows_sampling"),
             *("collections", "retrieves_first"),
         ),
     ),

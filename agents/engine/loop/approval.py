@@ -189,6 +189,8 @@ class ApprovalPolicy:
         if not self.registry.has(call.name) or not isinstance(call.readable, dict):
             return None
         tool = self.registry.get(call.name)
+        if getattr(tool, "is_internal", False):
+            return None  # it only searches the definitions of tools
         if isinstance(tool, AskPersonTool) and tool.waits:
             return self._person_reason(tool, call, call.readable)
         if not self.auto_execute:

@@ -15,8 +15,13 @@ from .termination import StopReason, stop_reason
 
 
 def start_event(
-    run_state: RunState, planner: ReActPlanner, tools: Sequence[Tool], max_steps: int
+    run_state: RunState,
+    planner: ReActPlanner,
+    tools: Sequence[Tool],
+    max_steps: int,
+    unsent: Sequence[str] = (),
 ) -> Event:
+    """Return the first event; `unsent` are tools that the model can only find."""
     nested = run_state.emit.parent is not None
     return run_state.emit(
         EventType.HANDOFF if nested else EventType.RUN_STARTED,
@@ -28,6 +33,7 @@ def start_event(
         instructions=planner.instructions,
         tools=[specification(tool) for tool in tools],
         max_steps=max_steps,
+        **({"unsent_tools": list(unsent)} if unsent else {}),
         **planner.provider_info,
     )
 

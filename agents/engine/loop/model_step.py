@@ -19,6 +19,7 @@ from agents.engine.turn.assembly import PlanResult, ToolCall
 from .handoff import Handoff
 from .lifecycle_events import finding_events
 from .model_call import ModelCall
+from .offered_tools import ToolBridge
 from .run_state import RunState
 from .tool_fallback import effect
 from .tool_step import with_unique_ids
@@ -44,11 +45,13 @@ class ModelStep:
         tools: Sequence[Tool],
         *,
         is_aloud: bool = False,
+        bridge: ToolBridge | None = None,
     ) -> None:
         self.run_state = run_state
         self.call = call
         self.tools = tools
         self.is_aloud = is_aloud
+        self.bridge = bridge
         self.plan: PlanResult | None = None
         self.has_usage = False  # whether the step has used the model before its own request
 
@@ -76,8 +79,9 @@ class ModelStep:
         fault_injection.point("after_model_call")
         for event in await self._judge_answer(self.call.plan or PlanResult()):
             yield event
-        self.plan = self.call.plan or PlanResult()
-        for event in self._result_events(self.plan, started[0].time):
+        plan = self.call.plan or PlanResult()
+        self.plan = self.bridge.unwrap_plan(plan) if self.bridge else plan
+        for event in self._result_events(plan, started[0].time):
             yield event
 
     def _request(self, planner: ReActPlanner) -> ModelRequest:
@@ -123,7 +127,8 @@ class ModelStep:
             **self._open_calls(plan),
         )
         found = (finding_events(self.run_state, finding) for finding in call.findings)
-        return [*events, ended, *chain.from_iterable(found)]
+        missed = self._unsent_events() if plan.calls and self.bridge else []
+        return [*events, ended, *missed, *chain.from_iterable(found)]
 
     def _open_calls(self, plan: PlanResult) -> dict[str, Any]:
         """Open the calls of this turn and save them, so that a paused run can resume."""
@@ -131,10 +136,22 @@ class ModelStep:
             return {}
         calls = with_unique_ids(plan.calls, self.run_state.state.get_messages())
         message = self.call.planner.message(plan, calls)
+        # The history has the model's own words; what it called through is unwrapped.
+        calls = self.bridge.unwrap(calls) if self.bridge else calls
         self.run_state.open, self.run_state.thought = calls, plan.thought
         self.run_state.say(message)
-        effects = {tool.name: _effect(tool) for tool in self.tools}
+        tools = self.bridge.all_tools() if self.bridge else self.tools
+        effects = {tool.name: _effect(tool) for tool in tools}
         return {"messages": [message], "calls": [_call_record(call, effects) for call in calls]}
+
+    def _unsent_events(self) -> list[Event]:
+        """Report calls of tools that the model wasn't sent, or that don't exist."""
+        bridge, step, emit = self.bridge, self.run_state.step, self.run_state.emit
+        misses = bridge.misses(self.run_state.open) if bridge else []
+        return [
+            emit(EventType.STATUS, kind=StatusKind.UNSENT_TOOL, **miss, step=step)
+            for miss in misses
+        ]
 
     def _repair_events(self, error: PlanParseError) -> list[Event]:
         """Show the model its mistake; it has its remaining steps to correct it."""

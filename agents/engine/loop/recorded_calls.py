@@ -16,6 +16,7 @@ from agents.engine.errors import RunCancelled
 from agents.engine.events import Event, EventType
 from agents.engine.material.run_material import Source
 from agents.engine.tool import ToolInput, ToolResult
+from agents.engine.tool_selection import CONSTANT_TOOLS
 from agents.engine.turn.tool_calls import ToolCall
 
 from .approval import AskPersonTool
@@ -201,10 +202,12 @@ def _canonical(value: Any) -> Any:
 
 
 def made_call(event: Event) -> MadeCall | None:
-    """Return the call that an event reports; None for handoffs and blocked calls."""
+    """Return the call that an event reports; None for handoffs, blocked calls and searches."""
     if event.type is not EventType.TOOL_CALL or not event.data.get("effect"):
         return None
     function = event.data["function"]
+    if function["name"] in CONSTANT_TOOLS:
+        return None  # a search for tools does nothing
     call = ToolCall(id=event.data["id"], name=function["name"], arguments=function["arguments"])
     return MadeCall(tool=call.name, arguments=call.readable)
 

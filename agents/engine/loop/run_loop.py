@@ -36,6 +36,7 @@ from .lifecycle_events import (
 from .limit_step import LimitRequest, LimitStop, WrapUp, row_end_events
 from .model_call import ModelCall
 from .model_step import ModelStep
+from .offered_tools import OfferedTools
 from .output_schema import OutputSchema, to_markdown
 from .output_step import OutputStep, ThoughtModelCall
 from .recovery import close_interrupted_calls, last_plan, mark_uncertain_calls
@@ -79,6 +80,7 @@ class RunLoop:
     model_call: ModelCall | None = None
     next_step: Step | None = None
     is_wrapping_up: bool = False
+    offered: OfferedTools = field(init=False)
 
     def __post_init__(self) -> None:
         agent = self.agent
@@ -91,6 +93,7 @@ class RunLoop:
             attachments=agent.attachments,
             spending=agent.spending,
         )
+        self.offered = OfferedTools(agent, self.run_state)
         agent.guardrails.model_checks.remember(self.run_state.recorded_events)
         self.tool_runner.unavailable |= self.run_state.out_of_order
         self.tool_runner.is_degraded = self.run_state.is_degraded
@@ -113,6 +116,7 @@ class RunLoop:
         """Run from the start or from an interruption, and make sure the run ends."""
         if self.run_state.is_over:
             return
+        await self.select_tools()
         if not self.run_state.recorded_events:
             yield self.start_event()
         try:
@@ -135,8 +139,14 @@ class RunLoop:
             self.state.close_calls()
 
     def start_event(self) -> Event:
-        agent, tools = self.agent, self.tool_runner.available_tools()
-        return start_event(self.run_state, agent.planner, tools, agent.max_steps)
+        agent, tools = self.agent, self.offered.tools(self.tool_runner)
+        unsent = sorted(self.tool_runner.unsent)
+        return start_event(self.run_state, agent.planner, tools, agent.max_steps, unsent)
+
+    async def select_tools(self) -> None:
+        """Choose the tools that the model is sent, if there are too many for all of them."""
+        if self.agent.tool_selector is not None:
+            await self.offered.select(self.agent.tool_selector, self.tool_runner)
 
     def _resume_events(self) -> list[Event]:
         """Close what was started before the interruption."""
@@ -229,7 +239,7 @@ class RunLoop:
         compactor = HistoryCompactor(
             limits, self._planners(), self.agent.guardrails, self.agent.circuits
         )
-        tools = self.tool_runner.available_tools()
+        tools = self.offered.tools(self.tool_runner)
         chars = message_chars(history)
         found = await run_in_thread_if_large(chars, compactor.choose, history, tools)
         if found is not None:
@@ -278,7 +288,7 @@ class RunLoop:
     def _choose_step(self) -> Step:
         """Return the first step of a new turn; raise MaxStepsExceeded after the last one."""
         run_state, agent = self.run_state, self.agent
-        tools = self.tool_runner.available_tools()
+        tools = self.offered.tools(self.tool_runner)
         # Without tools the next reply is the answer, which is never held up.
         if tools and (step := self._limit_step()) is not None:
             return step
@@ -288,7 +298,8 @@ class RunLoop:
         if agent.output is not None and not tools:
             return self._output_step(agent.output)
         call = self._new_model_call(run_state.next_step())
-        return ModelStep(run_state, call, tools, is_aloud=agent.output is not None)
+        is_aloud = agent.output is not None
+        return ModelStep(run_state, call, tools, is_aloud=is_aloud, bridge=self.offered.bridge)
 
     async def _follow_up(self, step: Step) -> list[Event]:
         """Act on a step's result: return the final events, or set `next_step`."""

@@ -33,9 +33,9 @@ class RunState:
     running call has asked. `notes`, and what they used, belong to the next request. `sent` is
     the last request to the model, and `replaced` what it wasn't sent, by alias. `path` are the
     agents a task was handed through, `budgets` theirs; `material` is what all of them have
-    read. `judged_answer` has passed the model checks that hold it back, and `judged_rules` have
-    judged it. `past` are the events it was rebuilt from, and `cut` what was running at their
-    end.
+    read. `offered` are the tools that the model was sent at the start. `judged_answer` has
+    passed the model checks that hold it back, and `judged_rules` have judged it. `past` are the
+    events it was rebuilt from, and `cut` what was running at their end.
     """
 
     emit: EventFactory
@@ -71,6 +71,7 @@ class RunState:
     budgets: tuple[BudgetPolicy, ...] = ()
     material: RunMaterial = field(default_factory=RunMaterial)
     path: tuple[str, ...] = ()
+    offered: frozenset[str] = frozenset()
     recorded_events: Sequence[Event] = ()
 
     @classmethod
@@ -177,6 +178,7 @@ def _ends_pause(event: Event) -> bool:
 
 def _on_run_started(run_state: RunState, data: Data) -> None:
     run_state.query = data["query"]
+    run_state.offered = frozenset(tool["function"]["name"] for tool in data.get("tools", ()))
     run_state.state.add_question(run_state.query)
 
 

@@ -16,10 +16,12 @@ from agents.engine.resilience.retry import RetryPolicy
 from agents.engine.spending import NO_LIMITS, SpendingGate
 from agents.engine.state import AgentState, AgentStep, Message
 from agents.engine.tool import ToolRegistry
+from agents.engine.tool_selection import ToolSelector
 
 from .approval import ApprovalPolicy, GrantCheck, UntrustedPolicy
 from .compaction import HistoryLimits
 from .error_filter import ErrorFilter
+from .offered_tools import add_search_tools
 from .output_schema import OutputSchema
 from .run_loop import Events, RunLoop
 from .run_state import RunState, rebuild
@@ -77,11 +79,13 @@ class AgentRuntime:
         notes: Sequence[Mapping[str, Any]] = (),
         cites: bool = True,
         spending: SpendingGate = NO_LIMITS,
+        tool_selector: ToolSelector | None = None,
         name: str = "agent",
     ) -> None:
         """`notes` are about the first request, e.g. what the instructions contain and why.
 
-        With `cites`, numbers in brackets are citations once the run has searched.
+        With `cites`, numbers in brackets are citations once the run has searched. With
+        `tool_selector`, a model with many tools is only sent those that fit the question.
         """
         self.planner = planner
         self.tools = tool_registry
@@ -104,6 +108,7 @@ class AgentRuntime:
         self.cites = cites
         self.spending = spending
         self.name = name
+        self.tool_selector = add_search_tools(tool_registry, tool_selector)
 
     async def run(
         self, query: str, state: AgentState | None = None, *, raise_on_failure: bool = False
@@ -149,7 +154,7 @@ class AgentRuntime:
 
         `kept` are the events already replayed, if the rerun was interrupted.
         """
-        replayed = list(kept_events) or [self._start_event(recorded[0])]
+        replayed = list(kept_events) or [await self._start_event(recorded[0])]
         if not kept_events:
             yield replayed[0]
         for event in map(mark_replayed, recorded[len(replayed) :]):
@@ -200,9 +205,11 @@ class AgentRuntime:
             name=name,
         )
 
-    def _start_event(self, origin: Event) -> Event:
+    async def _start_event(self, origin: Event) -> Event:
         """Return the start event of a run with another run's question and its own setup."""
-        return self.run_loop(RunState.start(self.name, origin.data["query"])).start_event()
+        run_loop = self.run_loop(RunState.start(self.name, origin.data["query"]))
+        await run_loop.select_tools()
+        return run_loop.start_event()
 
 
 def _is_failure(event: Event) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -18,11 +19,14 @@ from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
 from agents.engine.result_cache import ResultCache
 from agents.engine.spending import NO_LIMITS, SpendingGate
 from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, ToolInput, ToolRegistry, ToolResult
+from agents.engine.tool_selection import FIND_TOOLS, argument_error
 from agents.engine.turn.assembly import ToolCall
 
 from .cached_calls import run_cached
 from .output_schema import OutputSchema
 from .tool_fallback import FallbackResult, FallbackStrategy, effect
+
+MAX_SIMILAR = 5
 
 Outcomes = Mapping[str, asyncio.Task[FallbackResult]]
 
@@ -31,7 +35,8 @@ class ToolRunner:
     """Runs tools; one that failed for good is neither offered nor called again.
 
     Its fallback (`fallback_tool`, a name) is called instead, unless that needs approval or
-    could do something twice.
+    could do something twice. `unsent` tools can be called, but the model may not have seen
+    their schema, so their arguments are checked first.
     """
 
     def __init__(
@@ -53,11 +58,25 @@ class ToolRunner:
         self.attachments = attachments or MemoryAttachmentStore()
         self.spending = spending
         self.unavailable: set[str] = set()
+        self.unsent: frozenset[str] = frozenset()
         self.is_degraded = False
+        self._misfits: dict[tuple[str, str], str] = {}
 
     def available_tools(self) -> list[Tool]:
         names = self.registry.list_tools()
         return [self.registry.get(name) for name in names if name not in self.unavailable]
+
+    async def check_unsent(self, calls: Sequence[ToolCall]) -> None:
+        """Check the arguments of tools that the model wasn't sent."""
+        for call in calls:
+            if call.name in self.unsent:
+                tool, size = self.registry.get(call.name), len(call.arguments)
+                error = await run_in_thread_if_large(size, argument_error, tool, call)
+                self._misfits[call.name, call.arguments] = error
+
+    def misfit(self, call: ToolCall) -> str:
+        """Return why the arguments of an unsent tool don't match its schema, or nothing."""
+        return self._misfits.get((call.name, call.arguments), "")
 
     @asynccontextmanager
     async def run_concurrently(
@@ -146,13 +165,23 @@ class ToolRunner:
         try:
             tool, input = self.registry.get(call.name), call.input
         except ToolNotFoundError as error:
-            return replace(_refusal(str(error)), failure=error)
+            return replace(_refusal(self._not_found(call.name, error)), failure=error)
         except ValueError as error:
             return _refusal(f"The arguments aren't a JSON object: {error}.")
+        if error_text := self.misfit(call):
+            return _refusal(error_text)
         outcome = await self._run_tool(tool, input)
         if outcome.degraded:
             self.unavailable.add(call.name)
         return outcome
+
+    def _not_found(self, name: str, error: ToolNotFoundError) -> str:
+        """Say which tools have similar names, if there are too many to list."""
+        if not self.unsent or name in self.registry.withheld:
+            return str(error)
+        similar = get_close_matches(name, self.registry.list_tools(), MAX_SIMILAR, 0.5)
+        sentence = f"There is no tool named {name!r}. Search with {FIND_TOOLS}."
+        return f"{sentence} Similar names: {', '.join(similar)}." if similar else sentence
 
     async def _run_tool(self, tool: Tool, input: ToolInput) -> FallbackResult:
         """Run the tool, or take its result from the cache if it has one."""

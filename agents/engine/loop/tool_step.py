@@ -68,6 +68,7 @@ class ToolStep:
 
     async def events(self) -> Events:
         await self._check_calls()
+        await self.tool_runner.check_unsent(self._approved_calls(self.run_state.open))
         for event in await self._standing_approvals():
             yield event
         ready = list(
@@ -152,7 +153,9 @@ class ToolStep:
 
     def _needs_approval(self, call: ToolCall) -> bool:
         is_settled = call.id in self.run_state.decisions or call.id in self.run_state.barred
-        return not is_settled and self._approval_reason(call) is not None
+        if is_settled or self.tool_runner.misfit(call):
+            return False
+        return self._approval_reason(call) is not None
 
     def _approval_reason(self, call: ToolCall) -> ApprovalReason | None:
         if call.id in self.run_state.unsure:

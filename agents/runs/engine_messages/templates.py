@@ -32,6 +32,7 @@ SUFFIX_TEMPLATES = (
     _("%(sentence)s If it is still downloading packages, increase its start timeout."),
     _("%(sentence)s The first start downloads its packages."),
     _("%(sentence)s Did you mean %(name)s?"),
+    _("%(sentence)s Similar names: %(names)s."),
     _("%(sentence)s; put its arguments in args"),
 )
 # Questions of running tools, and why they have no answer.
@@ -215,6 +216,8 @@ RUN_TEMPLATES = (
     _("%(tool)s is failing, so %(fallback)s was called instead: %(why)s"),
     _("%(tool)s is failing, so %(fallback)s answered instead: %(output)s"),
     _("There is no tool named %(name)s. Available tools: %(names)s."),
+    _("There is no tool named %(name)s. Search with %(search)s."),
+    _("The arguments of %(tool)s don't match: %(words)s. Input schema: %(output)s"),
     _("A tool named %(name)s already exists."),
     _("expected an object, found %(found)s"),
     _("%(constant)s isn't a JSON number"),
@@ -621,6 +624,9 @@ SENTENCES = (
     _("This pattern is too slow. Reduce its repetitions."),
     _("This pattern contains an invalid character."),
     _("Describe the task."),
+    _("Say what the tool should do."),
+    _("Give the name of a tool that find_tools has found."),
+    _("No tool fits. Try other words."),
     _("The call ended before the question was answered."),
     _("The server restarted, so the question was closed."),
     _("This run has no user to ask."),

@@ -142,6 +142,10 @@ def note_sentence(facts: dict[str, Any]) -> str:
             return _cached_sentence(facts)
         case guardrails.JUDGED_NOTE:
             return _verdict_sentence(facts)
+        case StatusKind.TOOLS_SELECTED:
+            return _selected_tools_sentence(facts)
+        case StatusKind.UNSENT_TOOL:
+            return _unsent_tool_sentence(facts)
         case StatusKind.UNSENT_ATTACHMENTS:
             return ngettext(
                 "%(count)d attachment wasn't sent to the model: %(message)s.",
@@ -169,6 +173,20 @@ def _moment(text: str) -> str:
     moment = timezone.localtime(datetime.fromisoformat(text))
     is_today = moment.date() == timezone.localdate()
     return dates.time_text(moment) if is_today else dates.datetime_text(moment)
+
+
+def _selected_tools_sentence(facts: dict[str, Any]) -> str:
+    sent = facts["sent"] if isinstance(facts["sent"], list) else []
+    about = {"sent": len(sent), "all": len(sent) + facts["count"]}
+    return _("Sent %(sent)s of %(all)s tools, those that fit the question.") % about
+
+
+def _unsent_tool_sentence(facts: dict[str, Any]) -> str:
+    if not facts["is_known"]:
+        return _("The model called %(tool)s, which doesn't exist.") % facts
+    if facts["how"] == "bridge":
+        return _("The model called %(tool)s through call_tool. It wasn't sent.") % facts
+    return _("The model called %(tool)s, which wasn't sent.") % facts
 
 
 def _files_read_sentence(facts: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ export function start(page, form) {
   }
 
   function reset(row) {
-    for (const setting of ["effect", "timeout", "max_calls", "retries", "description"]) control(row, setting).value = "";
+    for (const setting of ["effect", "timeout", "max_calls", "retries", "sending", "description"]) control(row, setting).value = "";
     control(row, "approval").value = "";
     describe(row);
     row.dispatchEvent(new Event("change", { bubbles: true }));
