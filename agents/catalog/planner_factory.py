@@ -28,6 +28,7 @@ from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.providers import find_provider, first_env
 from agents.llm.routing import choose_route
+from agents.model_limits import SharedRateLimiter
 from agents.models import Agent, LanguageModel, Run
 from agents.models.secret import UnreadableSecret
 
@@ -307,21 +308,14 @@ def _model_parameters(agent: Agent, setup: ModelSetup) -> dict[str, Any]:
     return tuning.tune(name, wanted, agent.effort, agent.temperature, reasons)
 
 
-_gates: dict[str, RateLimiter] = {}
-
-
 def _rate_limiter(row: LanguageModel) -> RateLimiter | None:
-    """Return the limiter shared by all runs of this process, with the row's current limits."""
+    """Return the limiter shared by all runs of all processes, with the row's limits."""
     limits = Limits(
         concurrency=row.concurrency,
         requests=row.requests_per_minute,
         tokens=row.tokens_per_minute,
     )
-    if not limits:
-        return None
-    rate_limiter = _gates.setdefault(row.label, RateLimiter(limits))
-    rate_limiter.limits = limits
-    return rate_limiter
+    return SharedRateLimiter(row.label, limits) if limits else None
 
 
 def _deadlines() -> Deadlines:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit
 from agents.catalog import agent_versions, planner_factory
+from agents.model_limits import QueueLength, queue_lengths
 from agents.models import Agent, LanguageModel, ToolRegistration
 from agents.models.types import AnyUser, LazyText
 
@@ -24,6 +25,7 @@ def attach_figures(user: AnyUser, rows: Sequence[LanguageModel]) -> None:
     totals = {} if runs is None else model_usage.load_totals(runs)
     agents = list(Agent.objects.filter(enabled=True))
     among = planner_factory.model_rows()
+    queues = _load_queues(rows)
     for row in rows:
         used = model_usage.totals_of(row, totals)
         vars(row)["shown"] = {
@@ -34,6 +36,7 @@ def attach_figures(user: AnyUser, rows: Sequence[LanguageModel]) -> None:
             "abilities": _able(row),
             "totals": None if runs is None else used,
             "uses": list(model_state.uses_of(row, agents)),
+            "queue": queues.get(row.label),
         }
 
 
@@ -66,6 +69,7 @@ def page_context(user: AnyUser, row: LanguageModel) -> dict[str, Any]:
         "price": model_facts.price_text(row),
         "window": model_facts.window_of(row),
         "limits": _limits(row),
+        "queue": _load_queues([row]).get(row.label),
         "runs_filter": f"model:{row.label} after:-7d",
         "can_change_agents": user.has_perm("agents.change_agent"),
     }
@@ -84,6 +88,13 @@ def _limits(row: LanguageModel) -> list[str]:
         _("%(count)d tokens per minute"): row.tokens_per_minute,
     }
     return [text % {"count": count} for text, count in parts.items() if count]
+
+
+def _load_queues(rows: Sequence[LanguageModel]) -> dict[str, QueueLength]:
+    """Return how many calls run and wait now, for models with limits."""
+    limited = [row.label for row in rows if _limits(row)]
+    found = queue_lengths() if limited else {}
+    return {label: found.get(label, QueueLength()) for label in limited}
 
 
 @transaction.atomic

@@ -54,7 +54,7 @@ class StatusKind(StrEnum):
     EXPERIENCE = "experience"  # used: experiences of earlier runs
     FILES_READ = "files_read"  # model, count, cost: how the question's files became text
     FINISHED_ANYWAY = "finished_anyway"  # Stop came too late
-    LIMITED = "limited"  # limit, most, model
+    LIMITED = "limited"  # limit, most, model, place in line (0: its turn), since, waited
     MEMORY = "memory"  # saved, used: memories
     MODEL_FALLBACK = "model_fallback"  # from, to, message
     REPLAYED = "replayed"

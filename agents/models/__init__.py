@@ -18,6 +18,7 @@ from .guardrails import GuardrailHit, GuardrailPattern, GuardrailUsage, Guardrai
 from .installation import InstallationSetting, Quota
 from .llms import LanguageModel
 from .memory import HistorySummary, Memory, MemoryExclusion
+from .model_slots import ModelGate, ModelSlot
 from .passages import Chunk, ChunkVector, EmbeddingIndex
 from .processes import ServerProcess
 from .projects import Project, ProjectMember
@@ -71,6 +72,8 @@ __all__ = [
     "Membership",
     "Memory",
     "MemoryExclusion",
+    "ModelGate",
+    "ModelSlot",
     "Personalization",
     "Project",
     "ProjectMember",

@@ -128,7 +128,7 @@ class LanguageModel(Restricted):
         blank=True,
         validators=[MinValueValidator(1)],
         help_text=_(
-            "Leave empty for no limit. Limits apply to each server process separately."
+            "Leave empty for no limit. Limits hold over all server processes together."
         ),
     )
     requests_per_minute = models.PositiveIntegerField(

@@ -253,7 +253,7 @@ class Run(models.Model):
         _("waiting time (seconds)"),
         default=0.0,
         db_default=0.0,
-        help_text=_("Part of the duration spent waiting for users."),
+        help_text=_("Part of the duration spent waiting for users, and for turns of a model."),
     )
     tasks = models.PositiveIntegerField(
         _("plan steps"),

@@ -188,7 +188,7 @@ def _summary(view: RunView) -> str:
         _("Started"): started,
         _("Steps"): count(view.step_count),
         _("Time"): duration(view.duration_ms),
-        **({_("Time waiting for users"): duration(view.waited_ms)} if view.has_waited else {}),
+        **({_("Waiting time"): duration(view.waited_ms)} if view.has_waited else {}),
         _("Tokens"): count(view.tokens),
         _("Cost"): cost(view.cost),
     }

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from agents.access.masking import Masker, mask_row
 from agents.engine.events import DELTA_TYPES, Event, EventType
 from agents.models import AgentStep, Approval, GuardrailHit, Run, RunEvent
-from agents.runs.projection import Projection
+from agents.runs.projection import Projection, Wait, queue_waits_of
 from agents.web.presentation import RunView
 from agents.web.presentation.live_run import LiveRunView
 
@@ -114,15 +114,16 @@ class ReplayProjection(Projection):
     def depth(self, run: int, number: int) -> int:
         return self._find_steps(number)[0].depth
 
-    def began(self, run: int) -> datetime:
-        return self.run.started_at
+    def beginning(self, run: int) -> tuple[datetime, bool]:
+        return self.run.started_at, self.run.waited > 0
 
-    def waits(self, run: int) -> list[tuple[datetime, datetime | None]]:
-        return [
+    def waits(self, run: int, *, has_queued: bool) -> list[Wait]:
+        asked: list[Wait] = [
             (question.asked_at, question.decided_at)
             for question in self._questions
             if not question.granted_scope
         ]
+        return asked + queue_waits_of(self._list)
 
     def marks(self, run: int) -> str:
         """Return no tags: a replayed state is in no list."""

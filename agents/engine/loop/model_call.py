@@ -15,6 +15,7 @@ from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import (
     AgentConnectionError,
     AgentError,
+    ModelBusy,
     ModelError,
     PlanParseError,
     QuotaExceeded,
@@ -30,12 +31,13 @@ from agents.engine.planner.model_request import ModelRequest
 from agents.engine.planner.react_planner import ReActPlanner, SlowNotice
 from agents.engine.planner.reply_readers import TextDelta
 from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
-from agents.engine.resilience.rate_limiter import LimitKind, RateLimiter
+from agents.engine.resilience.rate_limiter import QueuePlace, SlotRequest
 from agents.engine.resilience.retry import RetryPolicy
 from agents.engine.result_cache import CachedReply, CacheMark, ReplyCache
 from agents.engine.turn.assembly import PlanResult, Turn
 
 from .cached_replies import IN_FLIGHT, Pieces, is_complete, replay, request_facts, to_value
+from .termination import WorkTime
 from .usage import turn_usage
 
 Events = AsyncGenerator[Event, None]
@@ -70,6 +72,7 @@ class ModelCall:
         circuits: Circuits | None = None,
         attachments: AttachmentStore | None = None,
         holds_answer: bool = False,
+        work_time: WorkTime | None = None,
     ) -> None:
         """With `holds_answer`, the answer isn't streamed: a model check reads it first."""
         self.planner = planner
@@ -81,6 +84,7 @@ class ModelCall:
         self.circuits = circuits or Circuits(NEVER_OPEN)
         self.attachments = attachments
         self.holds_answer = holds_answer
+        self.work_time = work_time or WorkTime()
         self.request: ModelRequest | None = None
         self.plan: PlanResult | None = None
         self.unmasked: PlanResult | None = None
@@ -155,18 +159,18 @@ class ModelCall:
         self._tries[self.planner.model] = 0
         while True:
             try:
-                if self.planner.rate_limiter and (
-                    limit := self.planner.rate_limiter.blocking_limit()
-                ):
-                    yield self._rate_limit_event(self.planner.rate_limiter, limit)
-                async with self._acquire_slot():
+                async with self._request_slot() as slot:
+                    if slot is not None:
+                        async with aclosing(self._wait_in_line(slot)) as notices:
+                            async for notice in notices:
+                                yield notice
                     with self.circuits.guard(*circuit_keys(self.planner)):
                         self._tries[self.planner.model] += 1
                         fault_injection.point("before_model_call")
                         async with aclosing(self.stream_screened(self.request)) as events:
                             async for event in events:
                                 yield event
-                    self._record_tokens(self.request)
+                    self._record_tokens(self.request, slot)
                 return
             except AgentError as error:
                 wait = self._retry_delay(error, attempt)
@@ -198,14 +202,31 @@ class ModelCall:
             self._add_attempts(error)
         return bool(self.fallbacks)
 
-    def _acquire_slot(self) -> AbstractAsyncContextManager[None]:
+    def _request_slot(self) -> AbstractAsyncContextManager[SlotRequest | None]:
         rate_limiter = self.planner.rate_limiter
-        return rate_limiter.acquire(self.planner.model) if rate_limiter else nullcontext()
+        return rate_limiter.request(self.planner.model) if rate_limiter else nullcontext()
 
-    def _record_tokens(self, request: ModelRequest) -> None:
-        if self.planner.rate_limiter and self.plan:
+    async def _wait_in_line(self, slot: SlotRequest) -> Events:
+        """Report each new place in line, and how long the call has waited."""
+        began: datetime | None = None
+        place: QueuePlace | None = None
+        try:
+            with self.work_time.pause():
+                async with aclosing(slot.places()) as places:
+                    async for place in places:
+                        began = began or self.emit.clock.now()
+                        yield self._queue_event(place, began)
+        except ModelBusy:
+            if place is not None and began is not None:
+                yield self._queue_event(place, began)
+            raise
+        if place is not None and began is not None:
+            yield self._queue_event(QueuePlace(0, place.limit), began)
+
+    def _record_tokens(self, request: ModelRequest, slot: SlotRequest | None) -> None:
+        if slot is not None and self.plan:
             used = turn_usage(self.plan, request.messages, self.planner.count_tokens)
-            self.planner.rate_limiter.spend(used["total_tokens"])
+            slot.spend(used["total_tokens"])
 
     def _retry_delay(self, error: AgentError, attempt: int) -> float | None:
         if self._has_spoken or self.circuits.are_refusing(*circuit_keys(self.planner)):
@@ -327,13 +348,19 @@ class ModelCall:
             EventType.STATUS, kind=StatusKind.SLOW, seconds=slow.seconds, step=self.step
         )
 
-    def _rate_limit_event(self, rate_limiter: RateLimiter, limit: LimitKind) -> Event:
+    def _queue_event(self, place: QueuePlace, began: datetime) -> Event:
+        """Return where the call stands in line; place 0 is its turn."""
+        limiter = self.planner.rate_limiter
+        waited = (self.emit.clock.now() - began).total_seconds()
         return self.emit(
             EventType.STATUS,
             kind=StatusKind.LIMITED,
-            limit=limit,
-            most=rate_limiter.limits.most(limit),
+            limit=place.limit,
+            most=limiter.limits.most(place.limit) if limiter else 0,
             model=self.planner.model,
+            place=place.place,
+            since=began.isoformat(),
+            waited=round(waited, 2),
             step=self.step,
         )
 

@@ -13,6 +13,7 @@ from agents.engine.planner.model_request import ModelRequest
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS
 from agents.engine.resilience.circuit_breaker import Circuits
+from agents.engine.resilience.rate_limiter import acquire_slot
 from agents.engine.resilience.retry import RetryPolicy
 from agents.engine.state import Message
 
@@ -94,13 +95,13 @@ async def _ask(
     max_tokens: int,
 ) -> PlainReply:
     request, limiter = _request(planner, messages, max_tokens), planner.rate_limiter
-    async with limiter.acquire(planner.model) if limiter else nullcontext():
+    async with acquire_slot(limiter, planner.model) if limiter else nullcontext() as slot:
         with circuits.guard(*circuit_keys(planner)):
             fault_injection.point("before_model_call")
             plan = await planner.reply(request)
         usage = turn_usage(plan, request.messages, guardrails.count_tokens)
-        if limiter:
-            limiter.spend(usage["total_tokens"])
+        if slot is not None:
+            slot.spend(usage["total_tokens"])
     inspected = guardrails.inspect(plan.final_answer or "", "output")
     text = "" if inspected.is_blocked else inspected.text
     about = {**usage, "model": planner.model}

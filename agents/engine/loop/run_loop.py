@@ -394,6 +394,7 @@ class RunLoop:
             circuits=agent.circuits,
             attachments=agent.attachments,
             holds_answer=agent.guardrails.model_checks.holds_answer(),
+            work_time=self.run_state.progress.time,
         )
         return self.model_call
 

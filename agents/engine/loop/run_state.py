@@ -172,8 +172,10 @@ def _worked_seconds(events: Sequence[Event]) -> float:
 
 
 def _ends_pause(event: Event) -> bool:
-    goes_on = event.data.get("kind") in {StatusKind.RESUMED, StatusKind.REPLAYED}
-    return event.type is EventType.APPROVAL_RESOLVED or goes_on
+    kind = event.data.get("kind")
+    goes_on = kind in {StatusKind.RESUMED, StatusKind.REPLAYED}
+    waited = kind == StatusKind.LIMITED and bool(event.data.get("waited"))
+    return event.type is EventType.APPROVAL_RESOLVED or goes_on or waited
 
 
 def _on_run_started(run_state: RunState, data: Data) -> None:

@@ -1,19 +1,25 @@
-"""Limits how many requests a model gets: at once, per minute, and in tokens."""
+"""Limits how many requests a model gets: at once, per minute, and in tokens.
+
+`RateLimiter` is what a model call needs; the product's counts over all processes.
+`LocalRateLimiter` counts in this process, for the engine as a library.
+"""
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from time import monotonic
-from typing import Literal
+from typing import Literal, Protocol
 
 from agents.engine.errors import ModelBusy
 
 LimitKind = Literal["concurrency", "requests", "tokens"]
 Clock = Callable[[], float]
 WINDOW_SECONDS = 60.0
+PLACE_SECONDS = 1.0  # how often a place in line is looked up
+ALL_PLACES = 10  # further back, only larger changes are reported
 ROUNDING = 1e-9  # of a permit; refilled floats are rarely whole
 MESSAGES: dict[LimitKind, str] = {
     "concurrency": "{model} is busy: all {most} slots stayed in use for {seconds:g} s.",
@@ -36,6 +42,59 @@ class Limits:
 
     def most(self, limit: LimitKind) -> int:
         return getattr(self, limit) or 0
+
+    def busy(self, model: str, limit: LimitKind) -> ModelBusy:
+        """Return the error of a request that has waited long enough."""
+        most, seconds = self.most(limit), self.patience
+        return ModelBusy(MESSAGES[limit].format(model=model, most=most, seconds=seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """A request's place in a model's line, and the limit that it waits for."""
+
+    place: int  # 1 is next
+    limit: LimitKind
+
+    def is_news(self, last: "QueuePlace | None") -> bool:
+        """Whether to report it; far back, not every step forward."""
+        if last is None or self.limit != last.limit:
+            return True
+        return self.place != last.place and (
+            self.place <= ALL_PLACES or abs(self.place - last.place) * 10 >= last.place
+        )
+
+
+class SlotRequest(Protocol):
+    """A request for a slot: waits in line, then has the slot until it is left."""
+
+    def places(self) -> AsyncGenerator[QueuePlace, None]:
+        """Yield each new place in line; ends with the slot, or raises ModelBusy."""
+        ...
+
+    def spend(self, tokens: int) -> None:
+        """Count the tokens that the request has used."""
+        ...
+
+
+class RateLimiter(Protocol):
+    """Admits as many requests as the limits allow, in order of arrival."""
+
+    limits: Limits
+
+    def request(self, model: str) -> AbstractAsyncContextManager[SlotRequest]:
+        """Join the line; leaving the block frees the slot, or the place in line."""
+        ...
+
+
+@asynccontextmanager
+async def acquire_slot(limiter: RateLimiter, model: str) -> AsyncIterator[SlotRequest]:
+    """Wait for a slot without reporting places; raise ModelBusy if there is none in time."""
+    async with limiter.request(model) as asked:
+        async with aclosing(asked.places()) as places:
+            async for _place in places:
+                pass
+        yield asked
 
 
 class TokenBucket:
@@ -72,53 +131,58 @@ class TokenBucket:
         self._permits, self._filled_at = min(self.capacity, grown), now
 
 
-class RateLimiter:
-    """Admits as many requests as the limits allow, in order of arrival.
-
-    It only knows its own process, and tokens only after they were used.
-    """
+class LocalRateLimiter:
+    """Counts in this process, and tokens only after they were used."""
 
     def __init__(self, limits: Limits, *, clock: Clock = monotonic) -> None:
         self.limits = limits
         self._inside = 0
         self._requests = _a_minute(limits.requests, clock)
         self._tokens = _a_minute(limits.tokens, clock)
-        self._line: deque[asyncio.Event] = deque()
+        self._line: deque[LocalRequest] = deque()
         self._why: LimitKind = "concurrency"
+
+    @asynccontextmanager
+    async def request(self, model: str) -> AsyncIterator["LocalRequest"]:
+        asked = LocalRequest(self, model)
+        self._line.append(asked)
+        try:
+            yield asked
+        finally:
+            if asked.is_inside:
+                self._inside -= 1
+            else:
+                self._line.remove(asked)
+            self.wake_first()
 
     def blocking_limit(self) -> LimitKind | None:
         """Return the limit that makes a new request wait."""
         return self._why if self._wait_seconds() or self._line else None
 
-    @asynccontextmanager
-    async def acquire(self, model: str) -> AsyncIterator[None]:
-        """Wait for a slot; raise ModelBusy if there is none in time."""
-        await self._wait_for_slot(model)
-        try:
-            yield
-        finally:
-            self._inside -= 1
-            self._call()
-
     def spend(self, tokens: int) -> None:
         if self._tokens is not None:
             self._tokens.spend(tokens)
 
-    async def _wait_for_slot(self, model: str) -> None:
-        turn = asyncio.Event()
-        self._line.append(turn)
-        try:
-            async with asyncio.timeout(self.limits.patience):
-                while seconds := self._wait_seconds() if self._line[0] is turn else inf:
-                    await _wait_for_wake(turn, seconds)
-            self._inside += 1
-            if self._requests is not None:
-                self._requests.spend(1)
-        except TimeoutError:
-            raise ModelBusy(self._busy_message(model)) from None
-        finally:
-            self._line.remove(turn)
-            self._call()
+    def place(self, asked: "LocalRequest") -> QueuePlace:
+        return QueuePlace(self._line.index(asked) + 1, self._why)
+
+    def seconds_until(self, asked: "LocalRequest") -> float:
+        """Return how long a request has to wait, as far as known; 0 if it is its turn."""
+        seconds = self._wait_seconds()
+        return seconds if self._line[0] is asked else inf
+
+    def admit(self, asked: "LocalRequest") -> None:
+        self._line.remove(asked)
+        asked.is_inside = True
+        self._inside += 1
+        if self._requests is not None:
+            self._requests.spend(1)
+        self.wake_first()
+
+    def wake_first(self) -> None:
+        """Let the first waiting request check again."""
+        if self._line:
+            self._line[0].turn.set()
 
     def _wait_seconds(self) -> float:
         """Return the seconds until a request can be admitted, as far as known; 0 if now."""
@@ -135,19 +199,37 @@ class RateLimiter:
         self._why = why
         return seconds
 
-    def _call(self) -> None:
-        """Let the first waiting request check again."""
-        if self._line:
-            self._line[0].set()
 
-    def _busy_message(self, model: str) -> str:
-        most, seconds = self.limits.most(self._why), self.limits.patience
-        return MESSAGES[self._why].format(model=model, most=most, seconds=seconds)
+class LocalRequest:
+    """A request in the line of this process."""
+
+    def __init__(self, limiter: LocalRateLimiter, model: str) -> None:
+        self.limiter, self.model = limiter, model
+        self.turn = asyncio.Event()
+        self.is_inside = False
+
+    async def places(self) -> AsyncGenerator[QueuePlace, None]:
+        limiter, last = self.limiter, None
+        deadline = monotonic() + limiter.limits.patience
+        while seconds := limiter.seconds_until(self):
+            place = limiter.place(self)
+            if place.is_news(last):
+                last = place
+                yield place
+                continue
+            left = deadline - monotonic()
+            if left <= 0:
+                raise limiter.limits.busy(self.model, place.limit)
+            await _wait_for_wake(self.turn, min(seconds, PLACE_SECONDS, left))
+        limiter.admit(self)
+
+    def spend(self, tokens: int) -> None:
+        self.limiter.spend(tokens)
 
 
 async def _wait_for_wake(turn: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
-        await asyncio.wait_for(turn.wait(), None if seconds == inf else seconds)
+        await asyncio.wait_for(turn.wait(), seconds)
     turn.clear()
 
 

@@ -169,6 +169,7 @@ RUN_TEMPLATES = (
     _("The panel gave %(count)s different answers."),
     _("No majority: the panel gave %(count)s different answers."),
     _("Only %(name)s answered."),
+    _("The queue of %(model)s can't be read right now."),
     _("Sum of %(count)s answers."),
     _("Average of %(count)s answers."),
     _("%(sentence)s Left out, without a clear number: %(names)s."),

@@ -12,6 +12,7 @@ from agents.engine.events import Event
 from agents.models import AgentStep, Approval, GuardrailHit, Run
 
 from .search_tags import MAX_TAGS, step_tags
+from .waiting_time import Wait, load_queue_waits
 
 
 class ProjectedRows:
@@ -67,12 +68,17 @@ class ProjectedRows:
             return step.depth
         return AgentStep.objects.values_list("depth", flat=True).get(run=run, number=number)
 
-    def began(self, run: int) -> datetime:
-        return _start_times(run)[0]
+    def beginning(self, run: int) -> tuple[datetime, bool]:
+        """Return when the run started, and whether it has waited for a model's turn."""
+        started, waited = _beginnings(run)[0]
+        return started, bool(self._runs.get(run, {}).get("waited", waited))
 
-    def waits(self, run: int) -> Iterable[tuple[datetime, datetime | None]]:
-        """Return when approvals were requested and decided."""
-        return _approval_times(run)
+    def waits(self, run: int, *, has_queued: bool) -> Iterable[Wait]:
+        """Return when approvals were requested and decided, and when models were waited for."""
+        if not has_queued:
+            return _approval_times(run)
+        self._write_steps()
+        return [*_approval_times(run), *load_queue_waits(run)]
 
     def ask(self, run: int, step: int, question: dict[str, Any]) -> None:
         Approval.objects.update_or_create(question, run_id=run, step=step)
@@ -114,8 +120,8 @@ def _approval_times(run: int) -> QuerySet[Approval, tuple[datetime, datetime | N
 
 
 @compiled_query
-def _start_times(pk: int) -> QuerySet[Run, datetime]:
-    return Run.objects.filter(pk=pk).values_list("started_at", flat=True)
+def _beginnings(pk: int) -> QuerySet[Run, tuple[datetime, float]]:
+    return Run.objects.filter(pk=pk).values_list("started_at", "waited")
 
 
 def step_columns(rows: ProjectedRows, run: int, event: Event) -> dict[str, Any]:

@@ -50,6 +50,7 @@ def on_error(rows: ProjectedRows, run: int, event: Event) -> None:
 def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
     reason = StopReason(event.data["stopped_reason"])
     ended = datetime.fromisoformat(event.data["ended"]) if "ended" in event.data else event.time
+    began, has_queued = rows.beginning(run)
     rows.update_run(
         run,
         status=STATUS_BY_REASON.get(reason, Run.Status.STOPPED),
@@ -60,8 +61,8 @@ def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
         output=event.data.get("output"),
         turns=event.data["turns"],
         ended_at=ended,
-        seconds=(seconds := max(0.0, (ended - rows.began(run)).total_seconds())),
-        waited=min(seconds, waited_seconds(rows.waits(run), ended)),
+        seconds=(seconds := max(0.0, (ended - began).total_seconds())),
+        waited=min(seconds, waited_seconds(rows.waits(run, has_queued=has_queued), ended)),
         marks=rows.marks(run),
     )
     rows.withdraw(run, ended)

@@ -20,6 +20,7 @@ ABANDONED_STATUSES = {
     AgentStep.Status.UNSTARTED,
 }
 OBSERVE_ACTION = "observe"
+MIN_WAIT_SECONDS = 0.01  # a wait that has begun counts
 
 
 def on_step_started(rows: ProjectedRows, run: int, event: Event) -> None:
@@ -73,19 +74,29 @@ def _note_cached(rows: ProjectedRows, run: int, event: Event) -> None:
 def on_status(rows: ProjectedRows, run: int, event: Event) -> None:
     """Add a note to a step; a retry is also recorded in the row itself."""
     note = {name: value for name, value in event.data.items() if name not in {"step", "parent"}}
-    is_progress = note["kind"] == StatusKind.TOOL_PROGRESS
+    if note["kind"] == StatusKind.LIMITED and "since" in note and not event.is_replayed:
+        # So far; the run's end counts all waits.
+        rows.update_run(run, waited=max(MIN_WAIT_SECONDS, note["waited"]))
     if note.get("summary") and not event.is_replayed and "parent" not in event.data:
         columns = {"text": note["summary"], "kept": note["kept"]}
         HistorySummary.objects.update_or_create(columns, run_id=run)
     for step in rows.steps(run, event):
-        # Only the last progress matters; all of it is in the events.
-        kept = [n for n in step.notes if not (is_progress and n["kind"] == note["kind"])]
+        kept = [earlier for earlier in step.notes if not _replaces(note, earlier)]
         changes: dict[str, Any] = {"notes": [*kept, note]}
         if note["kind"] == StatusKind.RETRY:
             changes |= {"observation": note["message"], "attempts": note["attempt"]}
         if note["kind"] == StatusKind.MODEL_FALLBACK and step.request:
             changes["request"] = _fallback_request(step.request, note)
         rows.update_step(run, event, **changes)
+
+
+def _replaces(note: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
+    """Whether only the newer note matters: progress, and a place in line. Events have all."""
+    if note["kind"] != earlier["kind"]:
+        return False
+    if note["kind"] == StatusKind.LIMITED:
+        return "since" in note and note["since"] == earlier.get("since")
+    return bool(note["kind"] == StatusKind.TOOL_PROGRESS)
 
 
 def _fallback_request(request: Mapping[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:

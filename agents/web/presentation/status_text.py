@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from agents.engine import guardrails, result_cache
 from agents.engine.events import StatusKind
@@ -84,7 +84,7 @@ def note_sentence(facts: dict[str, Any]) -> str:
         case StatusKind.SLOW:
             return _("The model was slow: no output for %(seconds)s s.") % _short_seconds(facts)
         case StatusKind.LIMITED:
-            return _("Waited: %(why)s") % {"why": _limit_sentence(facts)}
+            return _queue_note(facts)
         case StatusKind.RETRY if facts.get("tool"):
             return _(
                 "Attempt %(attempt)s of %(tool)s after %(seconds)s s: %(message)s"
@@ -214,8 +214,10 @@ def waiting_sentence(notes: Sequence[dict[str, Any]]) -> str:
     match facts["kind"]:
         case StatusKind.SLOW:
             return _("The model is slow: no output for %(seconds)s s.") % _short_seconds(facts)
+        case StatusKind.LIMITED if facts.get("place") == 0:
+            return ""  # it is its turn
         case StatusKind.LIMITED:
-            return _("Waiting: %(why)s") % {"why": _limit_sentence(facts)}
+            return _place_sentence(facts)
         case StatusKind.RETRY if facts.get("tool"):
             facts = facts | {"message": translate(facts["message"])}
             return _("Trying again (attempt %(attempt)s): %(message)s") % facts
@@ -223,6 +225,34 @@ def waiting_sentence(notes: Sequence[dict[str, Any]]) -> str:
             facts = _short_seconds(facts) | {"message": translate(facts["message"])}
             return _("Retrying in %(seconds)s s: %(message)s") % facts
     return ""
+
+
+def _queue_note(facts: dict[str, Any]) -> str:
+    """Return how long a step waited for its model, and for which limit."""
+    why = _limit_sentence(facts)
+    if facts.get("place", 1):
+        return _("Waited: %(why)s") % {"why": why}
+    seconds = f"{facts['waited']:.1f}".removesuffix(".0")
+    return _("Waited %(seconds)s s: %(why)s") % {"seconds": seconds, "why": why}
+
+
+def _place_sentence(facts: dict[str, Any]) -> str:
+    """Return where a call stands in its model's line."""
+    why, place = _limit_sentence(facts), facts.get("place")
+    if place is None:
+        return _("Waiting: %(why)s") % {"why": why}
+    about = {"model": facts["model"], "place": _ordinal(place), "why": why}
+    if place == 1:
+        return _("Waiting for %(model)s: next in line. %(why)s") % about
+    return _("Waiting for %(model)s: %(place)s in line. %(why)s") % about
+
+
+def _ordinal(number: int) -> str:
+    """Return 3rd in English, and the number as it is in languages without such endings."""
+    if not (get_language() or "en").startswith("en"):
+        return str(number)
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
 
 
 def _limit_sentence(facts: dict[str, Any]) -> str:

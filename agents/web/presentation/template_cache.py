@@ -139,6 +139,7 @@ def _header_format(
     verdict = Approval.Verdict.WAITING if waits_now else Approval.Verdict.APPROVED
     question = Approval(asked_at=ended - waited, decided_at=end, verdict=verdict)
     vars(view)["questions"] = [question] if has_waited else []
+    vars(view)["_queue_waits"] = []
     places = {"turns": str(TURN_PLACEHOLDER)}
     if has_waited:
         took = view.waited_ms

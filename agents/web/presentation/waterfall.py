@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 from agents.models import AgentStep, Approval
+from agents.runs import projection
 from agents.runs.intervals import Interval, clip, subtract, total_length, union
 
 # A wait longer than this is compressed to this share of the time worked.
@@ -104,7 +105,7 @@ class Waterfall:
 
     def __post_init__(self) -> None:
         self.whole = max(0.001, (self.ended - self.began).total_seconds())
-        self.waits = {
+        self.waits = self._queue_waits() | {
             row.step: self._interval(row.asked_at, row.decided_at)
             for row in self.approvals
             if not row.granted_scope
@@ -157,6 +158,22 @@ class Waterfall:
     def _gap_segments(self) -> list[TimeSegment]:
         spans = [tuple(map(self._compressed_percent_at, gap)) for gap in self.gaps]
         return [TimeSegment("gap", round(s, 2), round(e - s, 2)) for s, e in spans]
+
+    def _queue_waits(self) -> dict[int, Interval]:
+        """When each step waited longest for its model."""
+        found = {
+            step.number: [
+                self._interval(start, end)
+                for start, end in projection.queue_waits(step.notes, step.ended_at)
+            ]
+            for step in self.steps
+            if step.notes
+        }
+        return {
+            number: max(waits, key=lambda wait: wait[1] - wait[0])
+            for number, waits in found.items()
+            if waits
+        }
 
     def _waits_below(self) -> Mapping[int, list[Interval]]:
         """Times waited for a person below each step."""

@@ -12,7 +12,7 @@ from agents.access import masking
 from agents.access.masking import Masker, Row
 from agents.db.compiled_queries import compiled_query
 from agents.models import AgentStep, Approval, Run
-from agents.runs import event_store
+from agents.runs import event_store, projection
 
 from .. import panel_view
 from ..approvals import ApprovalView
@@ -296,7 +296,10 @@ def step_views(view: RunRows, only: Collection[int] | None = None) -> list[StepV
             approvals.get(step.number),
             masker=view.masker,
             now=view.now,
-            waits=tuple(view.waits.get(step.number, ())),
+            waits=(
+                *view.waits.get(step.number, ()),
+                *projection.queue_waits(step.notes, step.ended_at),
+            ),
             thread=view.thread(step.number),
             path=view.path(step),
             job=view.job(step),

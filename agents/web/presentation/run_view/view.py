@@ -94,21 +94,30 @@ class RunView(RunFeedback):
 
     @cached_property
     def waited_ms(self) -> float:
-        """How long the run waited for people, or has so far."""
+        """How long the run waited for people and for models, or has so far."""
         if not self.run.is_live:
             return self.run.waited * 1000
         intervals = [(row.asked_at, row.decided_at) for row in self._waited_for]
+        intervals += self._queue_waits
         return projection.waited_seconds(intervals, self._now) * 1000
+
+    @cached_property
+    def _queue_waits(self) -> list[tuple[datetime, datetime | None]]:
+        """When a live run waited for a model's turn."""
+        return projection.queue_waits_of(self.run.steps.all()) if self.run.waited else []
 
     @property
     def has_waited(self) -> bool:
         """Whether anyone was waited for, known as soon as there is a request."""
-        return bool(self._waited_for) if self.run.is_live else self.run.waited > 0
+        return bool(self._waited_for and self.run.is_live) or self.run.waited > 0
 
     @property
     def is_waiting_now(self) -> bool:
-        """Whether a person is being waited for; only that time is running."""
-        return self.run.is_live and any(row.is_waiting for row in self.questions)
+        """Whether a person or a model is being waited for; only that time is running."""
+        if not self.run.is_live:
+            return False
+        in_line = any(end is None for _, end in self._queue_waits)
+        return in_line or any(row.is_waiting for row in self.questions)
 
     @cached_property
     def _now(self) -> datetime:

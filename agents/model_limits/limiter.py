@@ -1,0 +1,195 @@
+"""A model's limits over all processes, for the engine.
+
+Each process watches a model's line with one task, as long as one of its calls waits there, and
+extends what it holds with another. Both belong to an event loop.
+"""
+
+import asyncio
+import logging
+import secrets
+from asyncio import AbstractEventLoop
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from time import monotonic
+from weakref import WeakKeyDictionary
+
+from django.db import Error as DatabaseProblem
+
+from agents.db import database
+from agents.engine.errors import ModelBusy
+from agents.engine.resilience import LimitKind, Limits, QueuePlace
+
+from . import slots
+from .slots import Line
+
+logger = logging.getLogger(__name__)
+
+FIRST_SECONDS = 0.15  # between looks while one of ours is next
+OTHERS_SECONDS = 0.5
+MIN_SECONDS = 0.02
+
+
+class SharedRateLimiter:
+    """Admits calls in order of arrival, whichever process they come from."""
+
+    def __init__(self, label: str, limits: Limits) -> None:
+        self.label, self.limits = label, limits
+
+    @asynccontextmanager
+    async def request(self, model: str) -> AsyncIterator["SharedRequest"]:
+        held = _held_here()
+        asked = SharedRequest(held, self.label, model, self.limits)
+        held.add(asked)
+        try:
+            asked.apply(await self._join(asked))
+            yield asked
+        finally:
+            # Shielded, because a cancelled run frees its slot, too. The database thread makes
+            # this call after the one above.
+            await asyncio.shield(held.leave(asked))
+
+    async def _join(self, asked: "SharedRequest") -> Line:
+        try:
+            return await database.run(slots.join, asked.key, self.label, self.limits)
+        except DatabaseProblem as error:
+            raise ModelBusy(f"The queue of {asked.model} can't be read right now.") from error
+
+
+class SharedRequest:
+    """A call in a model's line, or with its slot."""
+
+    def __init__(self, held: "HeldSlots", label: str, model: str, limits: Limits) -> None:
+        self.held, self.label, self.model, self.limits = held, label, model, limits
+        self.key = secrets.token_hex(16)
+        self.is_running = False
+        self.place = 0
+        self.limit: LimitKind = "concurrency"
+        self.tokens = 0
+        self.changed = asyncio.Event()
+
+    async def places(self) -> AsyncGenerator[QueuePlace, None]:
+        deadline, last = monotonic() + self.limits.patience, None
+        try:
+            while not self.is_running:
+                place = QueuePlace(self.place, self.limit)
+                if place.is_news(last):
+                    last = place
+                    yield place
+                    continue
+                self.held.watch(self)
+                if (left := deadline - monotonic()) <= 0:
+                    raise self.limits.busy(self.model, self.limit)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.changed.wait(), left)
+                self.changed.clear()
+        finally:
+            self.held.unwatch(self)
+
+    def spend(self, tokens: int) -> None:
+        self.tokens += tokens
+
+    def apply(self, line: Line) -> None:
+        """Take over what the line says about this call."""
+        self.is_running = self.is_running or self.key in line.admitted
+        self.place, self.limit = line.places.get(self.key, self.place), line.limit
+        self.changed.set()
+
+
+class HeldSlots:
+    """What the calls of an event loop hold: slots, and places in lines."""
+
+    def __init__(self) -> None:
+        self.requests: dict[str, SharedRequest] = {}
+        self.lines: dict[str, WatchedLine] = {}
+        self.renewal: asyncio.Task[None] | None = None
+
+    def add(self, asked: SharedRequest) -> None:
+        self.requests[asked.key] = asked
+        if self.renewal is None or self.renewal.done():
+            self.renewal = asyncio.create_task(self._renew())
+
+    async def leave(self, asked: SharedRequest) -> None:
+        """Free what the call holds; if that fails, it expires."""
+        self.requests.pop(asked.key, None)
+        try:
+            await database.run(slots.leave, asked.key, asked.label, asked.limits, asked.tokens)
+        except DatabaseProblem as error:
+            logger.warning("Can't free the slot of %s: %s", asked.label, error)
+        if line := self.lines.get(asked.label):
+            line.woken.set()
+        if not self.requests and self.renewal is not None:
+            self.renewal.cancel()
+
+    def watch(self, asked: SharedRequest) -> None:
+        line = self.lines.setdefault(asked.label, WatchedLine(asked.label))
+        line.add(asked)
+
+    def unwatch(self, asked: SharedRequest) -> None:
+        if line := self.lines.get(asked.label):
+            line.waiting.pop(asked.key, None)
+
+    async def _renew(self) -> None:
+        while self.requests:
+            await asyncio.sleep(slots.RENEW_SECONDS)
+            try:
+                await database.run(slots.renew, tuple(self.requests))
+            except DatabaseProblem as error:
+                logger.warning("Can't extend the slots of models: %s", error)
+
+
+class WatchedLine:
+    """A model's line, watched as long as calls of this loop wait there."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.waiting: dict[str, SharedRequest] = {}
+        self.woken = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+    def add(self, asked: SharedRequest) -> None:
+        self.waiting[asked.key] = asked
+        if self.task is None or self.task.done():
+            self.task = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while self.waiting:
+            try:
+                pause = await self._look()
+            except DatabaseProblem as error:
+                logger.warning("Can't read the line of %s: %s", self.label, error)
+                pause = OTHERS_SECONDS
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.woken.wait(), pause)
+            self.woken.clear()
+
+    async def _look(self) -> float:
+        """Admit who is next, tell all where they stand, and return when to look again."""
+        asked = dict(self.waiting)
+        limits = next(reversed(asked.values())).limits  # the newest call has the newest limits
+        line = await database.run(slots.admit, self.label, limits, frozenset(asked))
+        for request in asked.values():
+            is_known = request.key in line.places or request.key in line.admitted
+            if is_known:
+                request.apply(line)
+            elif request.key in self.waiting:
+                # It expired, because this process stood still for too long.
+                again = await database.run(slots.rejoin, request.key, self.label, limits)
+                request.apply(again)
+            if request.is_running:
+                self.waiting.pop(request.key, None)
+        return _pause(line)
+
+
+def _pause(line: Line) -> float:
+    is_next = 1 in line.places.values()
+    usual = FIRST_SECONDS if is_next else OTHERS_SECONDS
+    if not is_next or line.seconds is None or line.limit == "concurrency":
+        return usual
+    return min(OTHERS_SECONDS, max(MIN_SECONDS, line.seconds))
+
+
+_held: WeakKeyDictionary[AbstractEventLoop, HeldSlots] = WeakKeyDictionary()
+
+
+def _held_here() -> HeldSlots:
+    return _held.setdefault(asyncio.get_running_loop(), HeldSlots())
