@@ -47,6 +47,8 @@ def _no_earlier_documents():
     yield
     if search_tools := sys.modules.get("agents.catalog.agent_factory.search_tools"):
         search_tools.ANNOUNCED.clear()
+    if queries := sys.modules.get("agents.knowledge.embeddings.queries"):
+        queries.QUERIES.forget()
 
 
 @pytest.fixture(autouse=True)

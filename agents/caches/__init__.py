@@ -1,6 +1,7 @@
 """Saved results of read-only tools and replies of models: keys, storage, limits, figures."""
 
-from .clearing import clear, clear_for_person
+from . import hits
+from .clearing import clear
 from .groups import GROUPS, connect, group_name
 from .pruning import prune_if_due
 from .replies import ReplyStore
@@ -11,9 +12,9 @@ __all__ = [
     "ToolResultStore",
     "GROUPS",
     "clear",
-    "clear_for_person",
     "connect",
     "group_name",
+    "hits",
     "prune_if_due",
     "tool_version",
 ]

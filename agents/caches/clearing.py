@@ -1,7 +1,7 @@
-"""Deletes saved results: of a tool or an agent, of a person, or all."""
+"""Deletes saved results: of a tool or an agent, or all."""
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 
 from agents.models import CacheEntry, CacheGroup
 
@@ -17,8 +17,3 @@ def clear(source: str = "") -> int:
     pks = list(groups.values_list("pk", flat=True).distinct())
     CacheGroup.objects.filter(pk__in=pks).update(generation=F("generation") + 1)
     return entries.delete()[0]
-
-
-def clear_for_person(user_id: int) -> int:
-    """Delete a person's entries, and those for everyone, which may quote that person."""
-    return CacheEntry.objects.filter(Q(user=user_id) | Q(user=None)).delete()[0]

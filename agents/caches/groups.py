@@ -3,10 +3,11 @@
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.signals import post_save
 from django.utils import timezone
 
+from agents.db.compiled_queries import compiled_query
 from agents.db.row_cache import MAX_AGE_SECONDS, RowCache
 from agents.models import CacheEntry, CacheGroup, ToolRegistration
 
@@ -30,7 +31,12 @@ def group_name(row: ToolRegistration) -> str:
 
 
 def open_group(name: str) -> CacheGroup:
-    return CacheGroup.objects.get_or_create(name=name)[0]
+    return next(iter(_groups(name)), None) or CacheGroup.objects.get_or_create(name=name)[0]
+
+
+@compiled_query
+def _groups(name: str) -> QuerySet[CacheGroup]:
+    return CacheGroup.objects.filter(name=name).order_by()
 
 
 def is_known_everywhere(group: CacheGroup) -> bool:

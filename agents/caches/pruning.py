@@ -11,6 +11,8 @@ from agents.db import database
 from agents.installation import configured
 from agents.models import CacheEntry, CacheUsage, Run
 
+from . import hits
+
 PRUNE_SECONDS = 60.0
 MAX_SAVED_BETWEEN = 500
 BATCH = 500
@@ -28,7 +30,9 @@ def note_saved() -> None:
 
 
 async def prune_if_due(run: Run | None) -> None:
-    """Prune at a periodic check, at most once a minute."""
+    """Write what was counted at a periodic check, and prune at most once a minute."""
+    if run is None and hits.is_pending():
+        await database.run(hits.flush)
     if run is None and time.monotonic() - _state["pruned_at"] > PRUNE_SECONDS:
         _state["pruned_at"] = time.monotonic()
         await database.run(prune)
@@ -36,6 +40,7 @@ async def prune_if_due(run: Run | None) -> None:
 
 def prune() -> int:
     """Delete what has expired and what exceeds the limits; return how much."""
+    hits.flush()
     _state.update(pruned_at=time.monotonic(), saved=0)
     removed = _delete_batches(expires_at__lte=timezone.now())
     totals = CacheEntry.objects.aggregate(rows=Count("pk"), bytes=Sum("size"))

@@ -65,10 +65,8 @@ class ToolResultStore:
 
     def _key(self, input: ToolInput, instance: str) -> str:
         """Return the key with the rights that the person has now."""
-        if self.user_id is not None and self.tool in _closed_tools(self.user_id):
-            return ""
-        scope = "public" if self.is_public else rights.fingerprint(self.user_id)
-        if not scope:
+        closed, scope = self._scope()
+        if self.tool in closed or not scope:
             return ""
         group = groups.open_group(self.group)
         if not groups.is_known_everywhere(group):
@@ -80,6 +78,13 @@ class ToolResultStore:
                 input if isinstance(input, str) else {"arguments": dict(input)},
             ]
         )
+
+    def _scope(self) -> tuple[frozenset[int], str]:
+        """Return which tools are closed to the person now, and who shares results."""
+        if self.is_public:
+            return permissions.restrictions_for(self.user_id).tools, "public"
+        now = rights.read(self.user_id)
+        return now.closed_tools, now.fingerprint
 
     async def find(self, key: str) -> CachedResult | None:
         found = await database.run(storage.find, key, self.source, CacheKind.TOOL)
@@ -160,7 +165,3 @@ def _plain(value: Any) -> Any:
         case datetime():
             return value.isoformat()
     return value
-
-
-def _closed_tools(user_id: int) -> frozenset[int]:
-    return permissions.restrictions_for(user_id).tools

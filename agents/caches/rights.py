@@ -1,34 +1,78 @@
 """What a person can use and read, as one value: a changed right is another cache key."""
 
+from dataclasses import dataclass
+from typing import Any
+
 from django.contrib.auth.models import Group, Permission, User
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from agents.access import permissions
+from agents.db.compiled_queries import compiled_query
 from agents.engine.result_cache import digest
 from agents.models import Collection
 from agents.models.collections import MANAGE_PERMISSION
 
+MANAGE_CODENAME = MANAGE_PERMISSION.partition(".")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """A user's rights: a hash of all, empty without an active account, and closed tools."""
+
+    fingerprint: str = ""
+    closed_tools: frozenset[int] = frozenset()
+
+
+def read(user_id: int | None) -> Rights:
+    """Return the rights that a user has now."""
+    if user_id is None:
+        return Rights()
+    closed = permissions.restrictions_for(user_id)
+    for is_superuser, is_staff in _active_user(user_id):
+        given = _permissions(user_id)
+        is_manager = is_superuser or any(name == MANAGE_CODENAME for _pk, name in given)
+        readable = (_managed_collections if is_manager else _collections)(user_id)
+        facts = {
+            "user": user_id,
+            "all": [is_superuser, is_staff],
+            "groups": sorted(_groups(user_id)),
+            "permissions": sorted(pk for pk, _name in given),
+            "closed": [sorted(closed.agents), sorted(closed.tools)],
+            "collections": sorted(readable),
+        }
+        return Rights(fingerprint=digest(facts), closed_tools=closed.tools)
+    return Rights(closed_tools=closed.tools)
+
 
 def fingerprint(user_id: int | None) -> str:
     """Return a hash of a user's rights; empty if the user can't sign in or doesn't exist."""
-    if user_id is None:
-        return ""
-    person = User.objects.filter(pk=user_id, is_active=True).first()
-    if person is None:
-        return ""
-    groups = Group.objects.filter(user=user_id).order_by("pk")
-    given = Permission.objects.filter(Q(user=user_id) | Q(group__user=user_id)).distinct()
-    closed = permissions.restrictions_for(user_id)
-    readable = Collection.objects.visible_to(
-        user_id, is_manager=person.has_perm(MANAGE_PERMISSION)
-    )
-    return digest(
-        {
-            "user": user_id,
-            "all": [person.is_superuser, person.is_staff],
-            "groups": list(groups.values_list("pk", flat=True)),
-            "permissions": sorted(given.values_list("pk", flat=True)),
-            "closed": [sorted(closed.agents), sorted(closed.tools)],
-            "collections": sorted(readable.values_list("pk", flat=True)),
-        }
-    )
+    return read(user_id).fingerprint
+
+
+@compiled_query
+def _active_user(user: int) -> QuerySet[Any, tuple[bool, bool]]:
+    people = User.objects.filter(pk=user, is_active=True)
+    return people.values_list("is_superuser", "is_staff")
+
+
+@compiled_query
+def _groups(user: int) -> QuerySet[Any, int]:
+    return Group.objects.filter(user=user).order_by().values_list("pk", flat=True)
+
+
+@compiled_query
+def _permissions(user: int) -> QuerySet[Any, tuple[int, str]]:
+    given = Permission.objects.filter(Q(user=user) | Q(group__user=user))
+    return given.order_by().distinct().values_list("pk", "codename")
+
+
+@compiled_query
+def _collections(user: int) -> QuerySet[Any, int]:
+    rows = Collection.objects.visible_to(user, is_manager=False)
+    return rows.order_by().values_list("pk", flat=True)
+
+
+@compiled_query
+def _managed_collections(user: int) -> QuerySet[Any, int]:
+    rows = Collection.objects.visible_to(user, is_manager=True)
+    return rows.order_by().values_list("pk", flat=True)

@@ -6,14 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from agents.db.compiled_queries import compiled_query
 from agents.engine.result_cache import CacheMark
-from agents.models import CacheEntry, CacheGroup, CacheUsage, Run
+from agents.models import CacheEntry, CacheGroup, Run
 from agents.models.caches import CacheKind
 
-from . import pruning
+from . import hits, pruning
 
 MAX_ENTRY_BYTES = 512_000
 MICROS = 1_000_000
@@ -35,20 +36,23 @@ class NewEntry:
     group: CacheGroup | None = None
 
 
-@transaction.atomic
 def find(key: str, source: str, kind: CacheKind) -> tuple[Any, CacheMark] | None:
     """Return a fresh entry's value and mark, and count the hit or miss."""
     now = timezone.now()
-    entry = CacheEntry.objects.filter(key=key, expires_at__gt=now).first()
+    entry = next((entry for entry in _entries(key) if entry.expires_at > now), None)
     if entry is None:
-        _count(source, kind, misses=1)
+        hits.note_miss(source, kind)
         return None
-    CacheEntry.objects.filter(pk=entry.pk).update(hits=F("hits") + 1, used_at=now)
-    _count(source, kind, hits=1, seconds=entry.seconds, cost_micros=entry.cost_micros)
+    hits.note_hit(source, entry)
     mark = CacheMark(
         at=entry.saved_at, expires=entry.expires_at, key=key, seconds=entry.seconds
     )
     return entry.value, mark
+
+
+@compiled_query
+def _entries(key: str) -> QuerySet[CacheEntry]:
+    return CacheEntry.objects.filter(key=key).order_by()
 
 
 def save(new: NewEntry) -> bool:
@@ -81,13 +85,3 @@ def save(new: NewEntry) -> bool:
         return False  # its user, run or group was deleted at this moment
     pruning.note_saved()
     return True
-
-
-def _count(source: str, kind: CacheKind, **more: float) -> None:
-    changes = {name: F(name) + amount for name, amount in more.items() if amount}
-    today = CacheUsage.objects.filter(day=timezone.localdate(), source=source)
-    if not today.update(**changes):
-        CacheUsage.objects.get_or_create(
-            day=timezone.localdate(), source=source, defaults={"kind": kind}
-        )
-        today.update(**changes)

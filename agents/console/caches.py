@@ -110,6 +110,7 @@ def clear(request: HttpRequest) -> HttpResponse:
 
 def load_rows() -> list[CacheRow]:
     """Return every cache that is on, has entries, or was used in the last seven days."""
+    caches.hits.flush()
     entries = {
         row["source"]: row
         for row in CacheEntry.objects.order_by()

@@ -128,7 +128,7 @@ def finish(user: User) -> Report:
     # Runs started meanwhile were given the earlier history.
     found += texts.redact(near | erasure_scope.related_runs(user, texts.topics), since, but={})
     personal_data.erase(user)
-    caches.clear_for_person(user.pk)
+    caches.clear()  # anything in it may quote them, and can be made again
     left = texts.left()
     _leave_sessions(user)
     membership.leave_all(user)

@@ -9,6 +9,7 @@ from agents import knowledge
 from agents.knowledge import embeddings, scope
 from agents.knowledge.embeddings import EmbeddingUnavailable
 from agents.knowledge.retrieval import vector_index
+from agents.llm.embedding_batches import BatchLimits
 from agents.llm.litellm_model import RerankClient, embedding
 from agents.models import ChunkVector, EmbeddingIndex
 from tests.wire import fail, serve_in_thread
@@ -63,7 +64,7 @@ def find(query):
 
 
 def test_texts_are_sent_in_batches_and_vectors_are_put_in_order(settings, monkeypatch):
-    monkeypatch.setattr(embedding, "BATCH", 2)
+    monkeypatch.setattr(embedding, "limits_for", lambda model: BatchLimits(texts=2))
     with provider(settings) as served:
         vectors = embeddings.embed(["a", "b", "c"])
 

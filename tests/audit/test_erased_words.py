@@ -406,6 +406,7 @@ NO_WORDS = {
         *("LanguageModel.abilities", "LanguageModel.last_test"),
         "ServerProcess.mcp_instances",
         "Sitemap.known",
+        "CacheEntry.value",  # all of it is deleted
         *("AgentDraft.marks", "AgentTool.description"),
         *("DatabaseConnection.ca_certificate", "DatabaseConnection.description"),
         *("DatabaseConnection.tables", "DatabaseConnection.schema"),

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agents.caches import groups
+from agents.caches import groups, hits
 from agents.catalog.agent_factory import result_caches
 from agents.engine.call_context import CallContext, use_context
 from agents.engine.loop.cached_calls import run_cached
@@ -16,6 +16,7 @@ from agents.models import ToolRegistration
 def _known_at_once(monkeypatch):
     """Other processes needn't hear of a new group before something is saved."""
     monkeypatch.setattr(groups, "KNOWN_AFTER", timedelta(0))
+    monkeypatch.setattr(hits, "_pending", hits._Pending())
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
 """Saved replies of models: a run that is answered from the cache, and when it isn't."""
 
 import pytest
+from asgiref.sync import sync_to_async
 
+from agents.caches import hits
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, CacheEntry, CacheUsage, GuardrailPattern
 from tests.conftest import run_question
@@ -47,6 +49,7 @@ async def test_the_same_question_in_another_chat_is_answered_from_the_cache(mode
     assert usage["cached"]["saved"]["prompt_tokens"] == 100
     step = await second.steps.afirst()
     assert step.notes[0]["kind"] == "cached"
+    await sync_to_async(hits.flush)()
     assert (await CacheUsage.objects.aget(kind="model")).hits == 1
 
 

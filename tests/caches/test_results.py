@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from agents.caches import clear, clear_for_person, groups, pruning
+from agents.caches import clear, groups, hits, pruning
 from agents.caches.results import is_cacheable
 from agents.engine.tool import Attachment, ToolResult
 from agents.models import CacheEntry, CacheUsage, McpServer, Run, ToolRegistration
@@ -26,6 +26,7 @@ async def test_the_same_arguments_in_another_order_are_a_hit(http_tool, person):
 
     assert (again.output, other.output) == ("rain", "sun")
     assert again.cached.expires > again.cached.at
+    await sync_to_async(hits.flush)()
     usage = await CacheUsage.objects.aget()
     assert (usage.hits, usage.misses) == (1, 2)
 
@@ -160,7 +161,7 @@ async def test_entries_go_with_their_person_and_with_their_run(http_tool, person
     await run.adelete()
     assert await CacheEntry.objects.acount() == 1
 
-    await sync_to_async(clear_for_person)(stranger.pk)
+    await stranger.adelete()
     assert not await CacheEntry.objects.aexists()
 
 

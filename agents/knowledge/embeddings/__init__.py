@@ -15,6 +15,7 @@ from agents.installation import configured
 from agents.llm.litellm_model import EmbeddingClient
 
 from .errors import EmbeddingUnavailable
+from .queries import QUERIES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +48,16 @@ def embed(texts: list[str], kind: Kind = "passage", *, model: str = "") -> "Vect
 
     Raises EmbeddingUnavailable. It blocks: call it from a thread that may wait.
     """
-    match model or configured_model():
+    name = model or configured_model()
+    if kind == "passage" or name in {OFF, DEMO} or not texts:
+        return _embed(texts, kind, name)
+    is_remote = name != LOCAL
+    key = f"{name} {settings.ENVIRONMENT.embedding_url}" if is_remote else name
+    return QUERIES.embed(texts, key, lambda asked: _embed(asked, kind, name), joins=is_remote)
+
+
+def _embed(texts: list[str], kind: Kind, name: str) -> "Vectors":
+    match name:
         case "off":
             raise EmbeddingUnavailable("Search by meaning is switched off.")
         case "local":

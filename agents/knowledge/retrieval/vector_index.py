@@ -23,6 +23,7 @@ from .windows import VERSION, texts_to_embed
 logger = logging.getLogger(__name__)
 
 FILL_BATCH = 24  # passages per transaction
+REMOTE_BATCH = 120  # passages per call of a provider's client
 LEASE = timedelta(seconds=90)
 
 Progress = Callable[[int, int], None]
@@ -72,8 +73,10 @@ def embed_texts(
     import numpy as np
 
     found: Blobs = []
-    for at in range(0, len(passages), FILL_BATCH):
-        texts = [texts_to_embed(*one) for one in passages[at : at + FILL_BATCH]]
+    # A provider takes as long for many texts as for a few; its client keeps to its limits.
+    step = FILL_BATCH if index.model in {embeddings.LOCAL, embeddings.DEMO} else REMOTE_BATCH
+    for at in range(0, len(passages), step):
+        texts = [texts_to_embed(*one) for one in passages[at : at + step]]
         rows = embeddings.embed(list(chain(*texts)), model=index.model)
         check_dimension(index, rows.shape[1])
         each = iter(rows.astype(np.float16))

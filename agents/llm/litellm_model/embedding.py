@@ -10,10 +10,9 @@ from agents.engine.errors import AgentError
 from agents.engine.resilience import RetryPolicy
 from agents.llm import parameters as model_parameters
 
+from ..embedding_batches import batches, limits_for
 from ..provider_errors import explain
 from .loading import PROVIDER_MODULES, import_modules, warm_up
-
-BATCH = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +27,8 @@ class EmbeddingClient:
     def embed(self, texts: Sequence[str], deadline: float = 60.0) -> list[list[float]]:
         """Return a vector for each text; `deadline` is for each batch with its retries."""
         found: list[list[float]] = []
-        for at in range(0, len(texts), BATCH):
-            found += self._embed_batch(
-                list(texts[at : at + BATCH]), time.monotonic() + deadline
-            )
+        for batch in batches(texts, limits_for(self.model)):
+            found += self._embed_batch(batch, time.monotonic() + deadline)
         return found
 
     def _embed_batch(self, texts: list[str], until: float) -> list[list[float]]:

@@ -1,0 +1,79 @@
+"""Hits and misses, counted in memory and written together: a hit itself writes nothing."""
+
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agents.models import CacheEntry, CacheUsage
+from agents.models.caches import CacheKind
+
+
+@dataclass(slots=True)
+class _Usage:
+    kind: CacheKind
+    hits: int = 0
+    misses: int = 0
+    seconds: float = 0.0
+    cost_micros: int = 0
+
+
+@dataclass(slots=True)
+class _Pending:
+    """What this process has counted since it was last written."""
+
+    usage: dict[str, _Usage] = field(default_factory=dict)
+    entries: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    last: datetime | None = None
+
+
+_lock = threading.Lock()
+_pending = _Pending()
+
+
+def note_hit(source: str, entry: CacheEntry) -> None:
+    with _lock:
+        used = _pending.usage.setdefault(source, _Usage(CacheKind(entry.kind)))
+        used.hits += 1
+        used.seconds += entry.seconds
+        used.cost_micros += entry.cost_micros
+        _pending.entries[entry.pk] += 1
+        _pending.last = timezone.now()
+
+
+def note_miss(source: str, kind: CacheKind) -> None:
+    with _lock:
+        _pending.usage.setdefault(source, _Usage(kind)).misses += 1
+
+
+def is_pending() -> bool:
+    return bool(_pending.usage)
+
+
+def flush() -> None:
+    """Write what was counted; other processes add theirs."""
+    global _pending
+    with _lock:
+        counted, _pending = _pending, _Pending()
+    if not counted.usage:
+        return
+    with transaction.atomic():
+        for pk, count in sorted(counted.entries.items()):
+            mine = CacheEntry.objects.filter(pk=pk)
+            mine.update(hits=F("hits") + count, used_at=counted.last or timezone.now())
+        for source, used in sorted(counted.usage.items()):
+            _add(source, used)
+
+
+def _add(source: str, used: _Usage) -> None:
+    day = timezone.localdate()
+    names = ("hits", "misses", "seconds", "cost_micros")
+    changes = {name: F(name) + getattr(used, name) for name in names}
+    today = CacheUsage.objects.filter(day=day, source=source)
+    if not today.update(**changes):
+        CacheUsage.objects.get_or_create(day=day, source=source, defaults={"kind": used.kind})
+        today.update(**changes)
