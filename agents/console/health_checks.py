@@ -400,7 +400,8 @@ def check_sandbox() -> HealthCheck:
     what, level = _("MCP sandbox"), sandbox_status.general_level()
     has_programs = McpServer.objects.filter(enabled=True, transport="stdio").exists()
     advice = sandbox_status.advice() if level == "none" and has_programs else ""
-    return HealthCheck(what=what, now=sandbox_status.describe_level(level), advice=advice)
+    now = f"{sandbox_status.describe_level(level)} {sandbox_status.describe_limits()}"
+    return HealthCheck(what=what, now=now, advice=advice)
 
 
 def format_duration(time: timedelta) -> str:

@@ -36,6 +36,7 @@ class ServerForm(forms.ModelForm):
             *("name", "transport", "enabled", "timeout", "connect_timeout"),
             *("trusts_annotations", "isolation", "max_instances"),
             *("url", "headers", "command", "args", "env", "folders"),
+            *("memory_mb", "cpu_seconds"),
         ]
         widgets = dict.fromkeys(
             SECRET_FIELDS, WriteOnlyTextarea(attrs={"class": "vLargeTextField"})

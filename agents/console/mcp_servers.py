@@ -83,7 +83,10 @@ class McpServerAdmin(ConsoleAdmin):
         (
             _("Local program"),
             {
-                "fields": ["command", "args", "env", "folders", "sandbox", "argv", "files"],
+                "fields": [
+                    *("command", "args", "env", "folders", ("memory_mb", "cpu_seconds")),
+                    *("sandbox", "argv", "files"),
+                ],
                 "classes": ["by-program"],
             },
         ),
@@ -149,7 +152,8 @@ class McpServerAdmin(ConsoleAdmin):
         """Return how far it is isolated from this server's files."""
         if server.pk and server.transport != McpServer.Transport.STDIO:
             return "—"
-        return sandbox_status.describe_config(_public_config(server))
+        level = sandbox_status.describe_config(_public_config(server))
+        return f"{level} {sandbox_status.describe_limits(server)}"
 
     @admin.display(description=_("latency"))
     def latency(self, server: McpServer) -> str:

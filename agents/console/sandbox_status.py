@@ -1,8 +1,11 @@
 """Describes how MCP programs are isolated from this server."""
 
+import sys
+
 from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import mcp_servers
+from agents.models import McpServer
 from agents.models.types import LazyText
 from agents.tools.mcp import sandbox
 from agents.tools.mcp.config import SandboxLevel, ServerConfig
@@ -34,6 +37,9 @@ TRUNCATE_ALLOWED = _("They can truncate files that this server can write to.")
 SANDBOX_OFF = _("ASHIATO_MCP_SANDBOX is off.")
 ENABLE_ADVICE = _("Set ASHIATO_MCP_SANDBOX to auto.")
 INSTALL_ADVICE = _("Install bubblewrap, or use a kernel with Landlock (Linux 5.13 or later).")
+LIMITS = _("Limits of a program with everything it starts: %(limits)s. Measured every second.")
+NO_LIMITS = _("Programs have no limits of memory and CPU time.")
+NOT_MEASURED = _("On this system, only the size of files is limited.")
 MIN_SCOPED_VERSION, MIN_TRUNCATE_VERSION = 6, 3
 
 
@@ -63,3 +69,19 @@ def describe_level(level: SandboxLevel) -> str:
     if level == "none" and mcp_servers.sandbox_policy().mode == "off":
         sentences.append(str(SANDBOX_OFF))
     return " ".join(sentences)
+
+
+def describe_limits(server: McpServer | None = None) -> str:
+    """Describe what a program may use, and how that is enforced."""
+    limits = mcp_servers.child_limits(server or McpServer())
+    parts = {
+        _("%(count)s MB of memory"): limits.memory_mb,
+        _("%(count)s s of CPU time in 5 minutes"): limits.cpu_seconds,
+        _("%(count)s MB per file"): limits.file_mb,
+        _("%(count)s processes"): limits.processes,
+    }
+    found = [str(text) % {"count": f"{most:,}"} for text, most in parts.items() if most]
+    if not found:
+        return str(NO_LIMITS)
+    sentence = str(LIMITS) % {"limits": ", ".join(found)}
+    return sentence if sys.platform == "linux" else f"{sentence} {NOT_MEASURED}"

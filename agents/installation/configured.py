@@ -35,6 +35,12 @@ def _seconds(key: str, section: Section, label: Promise, **more: Any) -> Setting
     return Setting(key=key, section=section, label=label, **about)
 
 
+def _program_limit(key: str, label: Promise, **more: Any) -> Setting[int | None]:
+    """Return what an MCP server on this machine may use."""
+    about: dict[str, Any] = {"is_optional": True, "maximum": 10**6} | more
+    return Setting(key=key, section=Section.TOOLS, label=label, **about)
+
+
 CONCURRENT_RUNS = _limit(
     "person_runs",
     _("Concurrent runs per user"),
@@ -383,6 +389,35 @@ DATABASE_SECONDS = _seconds(
     _("Timeout of a database query"),
     default=5.0,
     maximum=300,
+)
+PROGRAM_MEMORY = _program_limit(
+    "program_memory_mb",
+    _("Memory of a program"),
+    help=_("MCP servers on this machine, with everything they start."),
+    unit=MEGABYTES,
+    default=2048,
+    minimum=64,
+)
+PROGRAM_CPU = _program_limit(
+    "program_cpu_seconds",
+    _("CPU time of a program within 5 minutes"),
+    help=_("Stops programs that hang in a loop. One busy core uses 300 s."),
+    unit=SECONDS,
+    default=240,
+    minimum=5,
+)
+PROGRAM_FILE = _program_limit(
+    "program_file_mb",
+    _("Largest file of a program"),
+    unit=MEGABYTES,
+    default=2048,
+    minimum=1,
+)
+PROGRAM_PROCESSES = _program_limit(
+    "program_processes",
+    _("Processes of a program"),
+    default=100,
+    minimum=5,
 )
 CACHE_ENTRIES: Setting[int] = Setting(
     key="cache_entries",

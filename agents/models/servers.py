@@ -115,6 +115,22 @@ class McpServer(models.Model):
             "unused for longest stops first."
         ),
     )
+    memory_mb = models.PositiveIntegerField(
+        _("max memory (MB)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(64), MaxValueValidator(1_000_000)],
+        help_text=_(
+            "With everything the program starts. Leave empty for the limit of the settings."
+        ),
+    )
+    cpu_seconds = models.PositiveIntegerField(
+        _("max CPU time in 5 minutes (seconds)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(5), MaxValueValidator(1_000_000)],
+        help_text=_("Leave empty for the limit of the settings. One busy core uses 300 s."),
+    )
     files_deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
     state = models.CharField(
         _("state"), max_length=12, choices=State, default=State.UNKNOWN, editable=False

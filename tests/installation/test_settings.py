@@ -58,7 +58,8 @@ def test_every_setting_is_used_by_the_product():
     folders = [django_settings.BASE_DIR / name for name in ("agents", "chat")]
     code = "\n".join(p.read_text() for f in folders for p in f.rglob("*.py"))
     own = Path(configured.__file__).read_text()
-    names = re.findall(r"^([A-Z_]+)(?::.*)? = (?:Setting|_limit|_switch|_seconds)\(", own, re.M)
+    made = r"(?:Setting|_(?:program_)?limit|_switch|_seconds)"
+    names = re.findall(rf"^([A-Z_]+)(?::.*)? = {made}\(", own, re.M)
 
     assert len(names) == len(configured.SETTINGS) >= 40
     assert [name for name in names if f"configured.{name}" not in code] == []

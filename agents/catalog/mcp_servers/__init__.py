@@ -6,6 +6,7 @@ saved in rows for the console: a server's status and its current tools.
 
 from .configuration import (
     STDIO_PERMISSION,
+    child_limits,
     home_folder,
     sandbox_policy,
     server_config,
@@ -30,6 +31,7 @@ __all__ = [
     "STDIO_PERMISSION",
     "SyncResult",
     "accept",
+    "child_limits",
     "clear_files",
     "delete_files",
     "delete_instance_files",

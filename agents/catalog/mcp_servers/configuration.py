@@ -7,10 +7,12 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.utils.translation import gettext as _
 
+from agents.installation import configured
 from agents.models import McpServer
 from agents.models.types import AnyUser
 from agents.tools.mcp import sandbox as mcp_sandbox
 from agents.tools.mcp.config import (
+    ChildLimits,
     ConfigProblem,
     Sandbox,
     ServerConfig,
@@ -33,6 +35,7 @@ def server_config(server: McpServer) -> ServerConfig:
         folders=read_folders(server.folders.splitlines()),
         home=str(home_folder(server.pk)) if server.pk else "",
         sandbox=sandbox_policy(),
+        limits=child_limits(server),
         url=server.url,
         headers=server.headers.reveal(),
         connect_timeout=server.connect_timeout,
@@ -47,6 +50,17 @@ def sandbox_policy() -> Sandbox:
     return Sandbox(
         mode=settings.ENVIRONMENT.mcp_sandbox,
         hidden=tuple(str(path.absolute()) for path in hidden if path),
+    )
+
+
+def child_limits(server: McpServer) -> ChildLimits:
+    """Return what a program may use: its own limits, or the installation's."""
+    memory, cpu = configured.PROGRAM_MEMORY.value, configured.PROGRAM_CPU.value
+    return ChildLimits(
+        memory_mb=server.memory_mb or memory,
+        cpu_seconds=server.cpu_seconds or cpu,
+        file_mb=configured.PROGRAM_FILE.value,
+        processes=configured.PROGRAM_PROCESSES.value,
     )
 
 

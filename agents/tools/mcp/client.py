@@ -263,6 +263,8 @@ async def explain(error: Exception, client: Client[Any]) -> str:
     if isinstance(transport, StdioTransport) and (process := transport.process):
         # Its exit is only known a moment after its streams are closed.
         if not isinstance(error, TimeoutError) and await process.wait(EXIT_WAIT_SECONDS):
+            if sentence := transport.config.limits.exceeded(process.status):
+                return sentence
             ended = f"The program exited with status {process.status}."
             return _quote_output(ended, process.stderr_tail)
         if transport.unread:

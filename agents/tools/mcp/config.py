@@ -4,6 +4,7 @@ It comes from a row, or from the configuration of another program (`config_impor
 filled in from this process's environment, whose secrets aren't meant for a server.
 """
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +13,8 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from agents.engine.errors import ToolError
+
+from . import supervisor
 
 Transport = Literal["stdio", "http", "sse"]
 SandboxLevel = Literal["bubblewrap", "landlock", "user", "container", "none"]
@@ -54,6 +57,39 @@ class Sandbox:
     hidden: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildLimits:
+    """What a program and everything it starts may use together; None means no limit."""
+
+    memory_mb: int | None = None
+    cpu_seconds: int | None = None  # within five minutes
+    file_mb: int | None = None  # of one file
+    processes: int | None = None
+
+    def to_json(self) -> str:
+        """Return the limits in bytes and seconds, for the supervisor."""
+        sizes = {"memory": self.memory_mb, "file": self.file_mb}
+        found = {name: most * 2**20 for name, most in sizes.items() if most is not None}
+        counts = {"cpu": self.cpu_seconds, "processes": self.processes}
+        return json.dumps(found | {n: most for n, most in counts.items() if most is not None})
+
+    def exceeded(self, status: int | None) -> str:
+        """Return which limit ended the program, by its exit status; empty if none did."""
+        match status:
+            case supervisor.EXIT_MEMORY if self.memory_mb:
+                return f"It used more than {self.memory_mb:,} MB of memory, so it was stopped."
+            case supervisor.EXIT_CPU if self.cpu_seconds:
+                most = self.cpu_seconds
+                return (
+                    f"It used more than {most} s of CPU time in 5 minutes, so it was stopped."
+                )
+            case supervisor.EXIT_PROCESSES if self.processes:
+                return f"It started more than {self.processes:,} processes, so it was stopped."
+            case supervisor.EXIT_FILE if self.file_mb:
+                return f"It wrote a file larger than {self.file_mb:,} MB, so it was stopped."
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Folder:
     """A folder that an administrator allows a server to use."""
@@ -81,6 +117,7 @@ class ServerConfig:
     folders: tuple[Folder, ...] = ()
     home: str = ""
     sandbox: Sandbox = Sandbox()
+    limits: ChildLimits = ChildLimits()
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     connect_timeout: float = 60.0

@@ -147,6 +147,7 @@ class _LaunchSpec:
     argv: tuple[str, ...]
     env: dict[str, str]
     cwd: str
+    limits: str
 
 
 def _prepare(config: ServerConfig, folder: ServerFolder) -> _LaunchSpec:
@@ -157,6 +158,7 @@ def _prepare(config: ServerConfig, folder: ServerFolder) -> _LaunchSpec:
         argv=sandbox.sandbox_argv(config, path),
         env={**launch.build_environment(config, path), **data_files.variables(config, path)},
         cwd=config.cwd or str(path / "work"),
+        limits=config.limits.to_json(),
     )
 
 
@@ -165,7 +167,7 @@ async def _start(prepared: _LaunchSpec, folder: ServerFolder) -> McpProcess:
     try:
         supervisor_process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", supervisor.__file__, str(read_end)),
-            *(folder.hand_over(), *prepared.argv),
+            *(folder.hand_over(), prepared.limits, *prepared.argv),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

@@ -4,9 +4,14 @@ It is started by path, without site-packages, as a session leader. The server ge
 streams. It watches a pipe whose other end the product holds: that end is closed when the server
 isn't needed any more, and also when the product is killed. Then, and when the server ends by
 itself, everything it ever started is killed.
+
+It also measures the memory, CPU time and number of all these processes, and kills them over
+their limits. That needs no privileges, unlike a control group. Between two measurements, each
+process is bounded by resource limits.
 """
 
 import ctypes
+import json
 import os
 import resource
 import select
@@ -14,21 +19,32 @@ import shutil
 import signal
 import sys
 import time
+from collections import deque
 
 GRACE_SECONDS = 2.0
 KILL_SECONDS = 3.0
 EXIT_NOT_FOUND = 127
+# Exit statuses of a server over its limits.
+EXIT_MEMORY, EXIT_CPU, EXIT_PROCESSES = 220, 221, 222
+EXIT_FILE = 128 + signal.SIGXFSZ
+MEASURE_SECONDS = 1.0
+CPU_WINDOW_SECONDS = 300.0
+# A process may reserve more than it uses. V8 starts with 96 MB of data, any limit of address
+# space is too small for it.
+DATA_FACTOR = 2
+MIN_DATA_BYTES = 256 * 2**20
 SET_CHILD_SUBREAPER = 36
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
 def main() -> None:
-    liveness_pipe, folder, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    liveness_pipe, folder, command = int(sys.argv[1]), sys.argv[2], sys.argv[4:]
+    limits = json.loads(sys.argv[3])
     _disable_inheritance()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _bound_processes(limits)
     _become_subreaper()
     signals = _install_signal_pipe()
-    status = _supervise(command, liveness_pipe, signals)
+    status = _supervise(command, liveness_pipe, signals, TreeMeter(limits))
     _terminate_all()
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
@@ -49,6 +65,80 @@ def _disable_inheritance() -> None:
                 continue
 
 
+def _bound_processes(limits: dict[str, int]) -> None:
+    """Bound each process that this one starts, and itself."""
+    _set_limit(resource.RLIMIT_CORE, 0)
+    if memory := limits.get("memory"):
+        _set_limit(resource.RLIMIT_DATA, max(MIN_DATA_BYTES, DATA_FACTOR * memory))
+    if size := limits.get("file"):
+        _set_limit(resource.RLIMIT_FSIZE, size)
+
+
+def _set_limit(kind: int, limit: int) -> None:
+    _, most = resource.getrlimit(kind)
+    limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
+    resource.setrlimit(kind, (limit, limit))
+
+
+class TreeMeter:
+    """Measures all processes of a server together."""
+
+    def __init__(self, limits: dict[str, int]) -> None:
+        self.limits = limits if sys.platform == "linux" else {}
+        self.times: deque[tuple[float, float]] = deque()
+        self.due = time.monotonic() + MEASURE_SECONDS
+
+    @property
+    def seconds(self) -> float | None:
+        """Until the next measurement; None without limits."""
+        return max(0.0, self.due - time.monotonic()) if self.limits else None
+
+    def excess(self) -> int:
+        """Return the exit status for the limit that is passed, 0 if none is or it isn't due."""
+        if not self.limits or time.monotonic() < self.due:
+            return 0
+        self.due = time.monotonic() + MEASURE_SECONDS
+        pids = _descendants()
+        if self._is_over("processes", len(pids)):
+            return EXIT_PROCESSES
+        if self._is_over("memory", sum(map(_private_bytes, pids))):
+            return EXIT_MEMORY
+        return EXIT_CPU if self._is_over("cpu", self._recent_cpu(pids)) else 0
+
+    def _is_over(self, name: str, used: float) -> bool:
+        most = self.limits.get(name)
+        return most is not None and used > most
+
+    def _recent_cpu(self, pids: set[int]) -> float:
+        """Return the CPU seconds used within the window."""
+        ended, now = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        total = ended.ru_utime + ended.ru_stime + sum(map(_cpu_seconds, pids))
+        self.times.append((now, total))
+        while self.times[0][0] < now - CPU_WINDOW_SECONDS:
+            self.times.popleft()
+        return total - self.times[0][1]
+
+
+def _private_bytes(pid: int) -> int:
+    """Return the memory that only this process uses; shared pages would count many times."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as statm:
+            _, resident, shared = map(int, statm.read().split()[:3])
+    except (OSError, ValueError):
+        return 0
+    return max(0, resident - shared) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process and of its children that have ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            ticks = sum(map(int, stat.read().rpartition(b")")[2].split()[11:15]))
+    except (OSError, ValueError):
+        return 0.0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _become_subreaper() -> None:
     """Adopt the server's orphans, whatever session they moved to."""
     if sys.platform == "linux":
@@ -65,8 +155,8 @@ def _install_signal_pipe() -> int:
     return hear
 
 
-def _supervise(command: list[str], liveness_pipe: int, signals: int) -> int:
-    """Return the server's exit status; 0 if the product ended it."""
+def _supervise(command: list[str], liveness_pipe: int, signals: int, meter: "TreeMeter") -> int:
+    """Return the server's exit status, or that of a limit; 0 if the product ended it."""
     try:
         usual = [*STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
         server = os.posix_spawn(command[0], command, os.environ, setsigdef=usual)
@@ -75,12 +165,15 @@ def _supervise(command: list[str], liveness_pipe: int, signals: int) -> int:
         return EXIT_NOT_FOUND
     _detach_streams()
     while True:
-        ready, _, _ = select.select([liveness_pipe, signals], [], [])
+        ready, _, _ = select.select([liveness_pipe, signals], [], [], meter.seconds)
         received = set(os.read(signals, 512)) if signals in ready else set()
         if liveness_pipe in ready or received & STOP_SIGNALS:
             return 0
         if server in (ended := _reap()):
             return ended[server]
+        if status := meter.excess():
+            _signal_descendants(signal.SIGKILL)
+            return status
 
 
 def _detach_streams() -> None:

@@ -114,6 +114,22 @@ def answer(id, name, arguments):
                 sys.stdout.buffer.write(BYTES[arguments["which"]] % id + b"\n")
                 sys.stdout.flush()
             return None
+        case "hoard":
+            held = bytearray(int(arguments["mb"]) * 2**20)
+            held[::4096] = b"x" * len(held[::4096])
+            time.sleep(arguments.get("seconds", 60))
+            return text(f"held {len(held)}")
+        case "spin":
+            while True:
+                pass
+        case "spawn":
+            sleepers = [subprocess.Popen(["sleep", "60"]) for _ in range(arguments["count"])]
+            time.sleep(60)
+            return text(f"{len(sleepers)}")
+        case "scribble":
+            with open(os.path.join(os.environ["TMPDIR"], "large"), "wb") as file:
+                file.truncate(int(arguments["mb"]) * 2**20)
+            return text("written")
         case "look":
             return text(look_at(arguments["path"]))
         case "muddle":
@@ -220,8 +236,13 @@ def serve(request):
 def call(id, params):
     try:
         result = answer(id, params["name"], params.get("arguments") or {})
-    except LookupError as error:
-        say({"id": id, "error": {"code": -32602, "message": f"Wrong: {error}"}})
+    except (LookupError, MemoryError, OSError) as error:
+        say(
+            {
+                "id": id,
+                "error": {"code": -32602, "message": f"Wrong: {str(error) or repr(error)}"},
+            }
+        )
         return
     if result is not None:
         # With the id last, like servers in TypeScript.
