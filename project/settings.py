@@ -36,6 +36,7 @@ INSTALLED_APPS = [
     "agents",
     "agents.review",
     "agents.experiments",
+    "agents.dashboard",
     "agents.problems",
     "agents.accounts",
     "chat",

@@ -19,5 +19,6 @@ urlpatterns = [
     path("logout/", sign_in.sign_out, name="logout"),
     path("", include("agents.accounts.urls")),
     path("language/", login_not_required(profile.set_language), name="set_language"),
+    path("", include("agents.dashboard.urls")),
     path("admin/", admin.site.urls),
 ]

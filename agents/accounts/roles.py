@@ -18,7 +18,10 @@ INDIVIDUAL_PERMISSIONS = {
     "see_personal_data": _("View personal data in other users' runs"),
     "use_stdio_servers": _("Set up MCP servers that run on this machine (stdio)"),
 }
-APP_LABELS = ("agents", "review", "experiments", "problems", "chat", "people", "auth")
+APP_LABELS = (
+    *("agents", "review", "experiments", "dashboard", "problems", "chat", "people"),
+    "auth",
+)
 
 
 DESCRIPTIONS = {

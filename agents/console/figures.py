@@ -30,7 +30,8 @@ def calls(used: ToolUsage) -> str:
 def percent(share: float) -> str:
     """Format a percentage; only an exact 0 or 1 is displayed as 0% or 100%."""
     value = min(max(share * 100, 0.1), 99.9) if 0 < share < 1 else share * 100
-    return f"{number_format(value, 0 if value in (0, 100) else 1)}%"
+    # Rounded first: Django cuts off what is too much.
+    return f"{number_format(round(value, 1), 0 if value in (0, 100) else 1)}%"
 
 
 def seconds(value: float) -> str:

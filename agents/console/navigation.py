@@ -129,6 +129,12 @@ MENU = (
         },
         pages=(
             ConsolePage(
+                name=_("Dashboard"),
+                about=_("Cost, quality and speed of agents over time."),
+                view="dashboard:overview",
+                permission="dashboard.view_dashboard",
+            ),
+            ConsolePage(
                 name=_("Runs"),
                 about=_("Every run and its result, step by step."),
                 view="trace:list",

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from agents.models import Agent, Run
+from agents.models.rights import Role
 from agents.review.listing import is_reviewer
 from agents.review.models import Label
 
@@ -53,6 +54,8 @@ def known_values(user: User) -> dict[str, list[str]]:
         labels = seen.order_by("name").values_list("name", flat=True).distinct()
         used["label"] = _distinct(labels[:MAX_VALUES])
         used["user"] = _distinct(row[4] for row in recent)
+        groups = Group.objects.exclude(name__in=Role.values).order_by("name")
+        used["group"] = _distinct(groups.values_list("name", flat=True)[:MAX_VALUES])
     return used
 
 

@@ -4,24 +4,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import AgentStep, Run
+from agents.models.types import LazyText
 from agents.review.models import Review
 
 from .filter_queries import (
     ANY,
     LIVE,
     NONE,
+    RELATED_ROWS,
     ToQuery,
     by_active_time,
     by_agent,
     by_flag,
+    by_group,
     by_guardrail,
     by_kind,
     by_label,
     by_model,
+    by_outcome,
     by_rating,
     by_related_rows,
     by_status,
@@ -75,6 +79,15 @@ def _choice_field(
 
 
 STATUSES = dict(Run.Status.choices) | {LIVE: _("running or waiting")}
+OUTCOMES = {
+    "completed": _("completed"),
+    "failed": _("failed"),
+    "blocked": _("blocked by a guardrail"),
+    "cancelled": _("stopped by a user"),
+    "budget": _("out of budget"),
+    "limit": _("stopped by another limit"),
+    "interrupted": _("interrupted"),
+}
 RATINGS = {"up": _("thumbs up"), "down": _("thumbs down"), NONE: _("not rated")}
 GUARDRAILS = {
     "block": _("blocked content"),
@@ -112,6 +125,7 @@ HAS_CHOICES = {
 }
 ALL_FIELDS = [
     _choice_field("status", _("run status"), STATUSES, by_status),
+    _choice_field("outcome", _("how the run ended"), OUTCOMES, by_outcome),
     _make_field("agent", _("agent that answered"), "helper", parse_name, by_agent),
     _make_field("model", _("part of the model name"), "claude", parse_text, by_model),
     _make_field("tool", _("tool that was called"), "database", parse_name, by_tool),
@@ -144,6 +158,10 @@ ALL_FIELDS = [
     replace(
         _make_field("user", _("user who asked"), "ada", parse_name, by_user),
         refusal=_("Only reviewers can filter by user."),
+    ),
+    replace(
+        _make_field("group", _("group of the user who asked"), "sales", parse_name, by_group),
+        refusal=_("Only reviewers can filter by group."),
     ),
     _make_field(
         "before", _("started before this date"), "2026-11-01", parse_day, started_before
@@ -184,4 +202,14 @@ def _public_fields() -> dict[str, FilterField]:
 
 
 PUBLIC_FIELDS = _public_fields()
+
+
+def add_has_choice(name: str, about: LazyText, rows: QuerySet[Any]) -> None:
+    """Let users filter by rows of another package that belong to runs."""
+    RELATED_ROWS[name] = rows
+    for fields in (FIELDS, PUBLIC_FIELDS):
+        choices = {**fields["has"].choices, name: about}
+        fields["has"] = _choice_field("has", fields["has"].about, choices, by_related_rows)
+
+
 FIELD_ALIASES = {"flagged": "flag", "turns": "steps"}

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.lookups import Contains
 from django.db.models.sql.compiler import SQLCompiler
 
+from agents.engine.loop import StopReason
 from agents.models import Agent, AgentStep, Approval, Run
 from agents.models.runs import (
     ACTIVE_SECONDS,
@@ -23,6 +25,8 @@ from agents.runs.projection import search_tag
 from .filter_values import NamePattern, Range
 
 LIVE, NONE, ANY = "live", "none", "any"
+DRAFT = "draft"
+EXACTLY = "="
 HIT_ACTIONS = ("block", "mask", "warn", "observe")  # not a model check that found nothing
 ToQuery = Callable[[Any], Q]
 FAILED = AgentStep.Status.FAILED.value
@@ -121,11 +125,29 @@ def by_agent(pattern: NamePattern) -> Q:
 
 
 def by_model(text: str) -> Q:
+    """Filter by a part of the name or, after =, by the whole."""
+    if text.startswith(EXACTLY):
+        return Q(model=text.removeprefix(EXACTLY))
     return Q(model__icontains=text)
 
 
+def by_outcome(name: str) -> Q:
+    """Filter by how a run ended; a stop is told apart by its reason."""
+    match name:
+        case "cancelled":
+            return Q(status=Run.Status.STOPPED, stopped_reason=StopReason.CANCELLED)
+        case "budget":
+            return Q(status=Run.Status.STOPPED, stopped_reason=StopReason.BUDGET)
+        case "limit":
+            other = Q(stopped_reason__in=[StopReason.CANCELLED, StopReason.BUDGET])
+            return Q(status=Run.Status.STOPPED) & ~other
+    return by_status(name)
+
+
 def by_version(text: str) -> Q:
-    """Filter by agent version (v3), or by the hash of the whole setup, which has no v."""
+    """Filter by agent version (v3), by none (draft), or by the hash of the whole setup."""
+    if text.lower() == DRAFT:
+        return Q(agent_version=None)
     if (number := re.fullmatch(r"v(\d{1,9})", text.lower())) is not None:
         return Q(agent_version=int(number[1]))
     return Q(version__startswith=text.lower())
@@ -157,7 +179,16 @@ def by_guardrail(name: str) -> Q:
     return _step_filter(search_tag(kind, name), kind=kind, action=name)
 
 
+def by_group(pattern: NamePattern) -> Q:
+    groups = Group.objects.filter(_name_filter("name")(pattern)).values("pk")
+    return Q(user__in=get_user_model().objects.filter(groups__in=groups).values("pk"))
+
+
 def by_user(pattern: NamePattern) -> Q:
+    """Filter by user name or display name or, after =, by the user name alone."""
+    if pattern.text.startswith(EXACTLY):
+        name = pattern.text.removeprefix(EXACTLY)
+        return Q(user__in=get_user_model().objects.filter(username=name).values("pk"))
     by_name = _name_filter("username")(pattern) | _name_filter("profile__display_name")(pattern)
     return Q(user__in=get_user_model().objects.filter(by_name).values("pk"))
 

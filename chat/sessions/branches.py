@@ -5,9 +5,9 @@ children have higher ids than their parent, and siblings are ordered by id. The 
 is the path from the root to the message before.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -260,3 +260,23 @@ def run_tree(run: Run) -> dict[int, int | None]:
         if own is not None:
             found[own] = rows[parent][1] if parent in rows else None
     return found
+
+
+def regenerated_runs(runs: Sequence[int]) -> list[tuple[int, int]]:
+    """Return each run with the next one that answered the same message again.
+
+    One of them is among the given ones.
+    """
+    columns = ("session_id", "parent_id", "text", "run_id")
+    asked = Message.objects.filter(run__in=runs).values_list(*columns)
+    parents = {parent for _session, parent, *_more in asked if parent is not None}
+    first_of = {session for session, parent, *_more in asked if parent is None}
+    beside = Q(parent__in=parents) | Q(parent=None, session__in=first_of)
+    answers: dict[tuple[int, int | None, str], list[int]] = {}
+    rows = Message.objects.posted().filter(beside, run__isnull=False)
+    for session, parent, text, run in rows.values_list(*columns):
+        if run is not None:
+            answers.setdefault((session, parent, text.strip()), []).append(run)
+    wanted = set(runs)
+    pairs = [pair for found in answers.values() for pair in pairwise(found)]
+    return [pair for pair in pairs if wanted & set(pair)]

@@ -109,6 +109,8 @@ ROUTES = {
     "projects/<int:pk>/leave/": change(GUESTS),
     "projects/<int:pk>/memory/": change(WRITERS),
     "chat/<int:pk>/project/": read(OWNER),
+    "admin/dashboard/": read(ROOT, ACCOUNTS - ROOT),
+    "admin/dashboard/<slug:name>.csv": read(ROOT, ACCOUNTS - ROOT),
     "account/profile/": read(ACCOUNTS),
     "account/setup-guide/": change(ACCOUNTS),
     "account/memory/": read(ACCOUNTS),

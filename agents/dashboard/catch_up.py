@@ -1,0 +1,159 @@
+"""Keeps the summaries of runs current: new runs, changed feedback, runs that were resumed.
+
+Runs are looked at once, in the order of their ids. Those that are live then are marked, and
+summarized when they have ended. Pages catch up before they count, and a periodic job does it in
+between; what both have done is equal.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+from django.db import transaction
+from django.db.models import F, Max
+
+from agents.db.fast_writes import insert_many
+from agents.models import Run, RunEvent
+from agents.models.runs import RunQuerySet
+
+from . import summaries
+from .models import Progress, RunSummary, StaleRun, SummarizedDay, ToolSummary
+
+BATCH = 100
+PAGE = 5_000
+# Ids are given before a run is saved, so the last ones are looked at again.
+OVERLAP = 200
+MAX_CHECKED = 1_000
+
+
+def catch_up(most: int | None = None) -> int:
+    """Summarize what is new or has changed; return how many runs that were.
+
+    With `most`, it stops soon after as many.
+    """
+    _mark_resumed()
+    done = _refresh_marked()
+    while (most is None or done < most) and (found := _look_further(most or PAGE)) is not None:
+        done += found
+    return done
+
+
+def count_behind(limit: int) -> int:
+    """Return how many ended runs weren't looked at yet, up to a limit."""
+    return len(_countable().filter(pk__gt=_last_run()).values_list("pk")[:limit])
+
+
+def mark_late_events() -> None:
+    """Have recent summaries computed again if their runs have more events now."""
+    recent = RunSummary.objects.order_by("-run_id").values_list("run_id", "last_seq")
+    known = dict(recent[:MAX_CHECKED])
+    events = RunEvent.objects.filter(run__in=list(known)).order_by()
+    last = events.values_list("run_id").annotate(last=Max("seq"))
+    mark_stale(run for run, seq in last if seq > known[run])
+
+
+def mark_stale(pks: Iterable[int]) -> None:
+    """Have the summaries of these runs computed again; what they count has changed."""
+    StaleRun.objects.bulk_create([StaleRun(run=pk) for pk in pks])
+
+
+def mark_days(days: Iterable[date]) -> None:
+    """Have the figures of these days added up again."""
+    for day in sorted(set(days)):
+        row, is_new = SummarizedDay.objects.get_or_create(day=day)
+        if not is_new:
+            SummarizedDay.objects.filter(pk=row.pk).update(changes=F("changes") + 1)
+
+
+def lock() -> Progress:
+    """Let one process write at a time, until its transaction ends."""
+    Progress.objects.get_or_create(pk=1)
+    return Progress.objects.select_for_update().get(pk=1)
+
+
+def _last_run() -> int:
+    return Progress.objects.filter(pk=1).values_list("last_run", flat=True).first() or 0
+
+
+def _countable() -> RunQuerySet:
+    """Return ended runs that count: neither imported ones nor those of experiments."""
+    ended = Run.objects.exclude(status__in=Run.LIVE).exclude(road=Run.IMPORTED)
+    return ended.without_experiments()
+
+
+def _look_further(most: int) -> int | None:
+    """Summarize the next runs, and mark live ones; return None if there is no more."""
+    last = _last_run()
+    newer = Run.objects.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)
+    page = list(newer[:most])
+    seen = Run.objects.filter(pk__gt=last - OVERLAP, pk__lte=last, figures=None)
+    pks = [*seen.order_by("pk").values_list("pk", flat=True), *page]
+    live = set(Run.objects.live().filter(pk__in=pks).values_list("pk", flat=True))
+    known = StaleRun.objects.filter(run__in=live).values_list("run", flat=True)
+    mark_stale(live - set(known))
+    missing = _countable().filter(pk__in=pks, figures=None)
+    wanted = list(missing.order_by("pk").values_list("pk", flat=True))
+    done = 0
+    for at in range(0, len(wanted), BATCH):
+        done += _summarize(wanted[at : at + BATCH])
+        if page:
+            _advance(wanted[at : at + BATCH][-1])
+    if page:
+        _advance(page[-1])
+    return done if page else None
+
+
+def _advance(pk: int) -> None:
+    """Remember how far runs were looked at, so that an interrupted count doesn't start over."""
+    Progress.objects.get_or_create(pk=1)
+    Progress.objects.filter(pk=1, last_run__lt=pk).update(last_run=pk)
+
+
+def _summarize(pks: Sequence[int]) -> int:
+    built = summaries.build(pks)
+    older = {one for one, _again in summaries.regenerated_pairs(pks)} - set(pks)
+    unaware = RunSummary.objects.filter(run__in=older, regenerated=0)
+    with transaction.atomic():
+        lock()
+        _write(built)
+        mark_stale(unaware.values_list("run_id", flat=True))
+    return len(built)
+
+
+def _write(built: Sequence[summaries.Built]) -> None:
+    pks = [row.run_id for row, _tools in built]
+    old = RunSummary.objects.filter(run__in=pks)
+    mark_days([*old.values_list("day", flat=True), *(row.day for row, _tools in built)])
+    there = Run.objects.filter(pk__in=pks).values_list("pk", flat=True)
+    present = set(there.select_for_update())  # none of them is deleted meanwhile
+    old.delete()
+    insert_many(RunSummary, [row for row, _tools in built if row.run_id in present])
+    tools = [tool for row, tools in built if row.run_id in present for tool in tools]
+    insert_many(ToolSummary, tools)
+
+
+def _refresh_marked() -> int:
+    done = 0
+    while marks := _ended_marks():
+        done += _summarize(sorted({run for _pk, run in marks}))
+        StaleRun.objects.filter(pk__in=[pk for pk, _run in marks]).delete()
+    return done
+
+
+def _ended_marks() -> list[tuple[int, int]]:
+    """Return marks of runs that aren't live, also of deleted ones."""
+    live = Run.objects.live().order_by().values("pk")
+    marks = StaleRun.objects.exclude(run__in=live).order_by("pk")
+    return list(marks.values_list("pk", "run")[:BATCH])
+
+
+def _mark_resumed() -> None:
+    """Delete the summaries of runs that are live again, until they have ended."""
+    live = Run.objects.live().exclude(figures=None).values_list("pk", flat=True)
+    if not (pks := list(live)):
+        return
+    with transaction.atomic():
+        lock()
+        rows = RunSummary.objects.filter(run__in=pks)
+        mark_days(rows.values_list("day", flat=True))
+        rows.delete()
+        mark_stale(pks)

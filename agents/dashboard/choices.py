@@ -1,0 +1,137 @@
+"""What the dashboard's filters offer: names that runs of the last months have."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents.models.rights import Role
+from agents.models.types import LazyText
+
+from .models import DailyFigures, RunSummary
+from .selection import DRAFT, Selection, Viewer
+from .summaries import day_of
+from .tables import DIMENSIONS
+
+RECENT = timedelta(days=180)
+MAX_CHOICES = 200
+Grain = DailyFigures.Grain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Menu:
+    """A filter as a select box."""
+
+    name: str
+    label: LazyText
+    options: list[tuple[str, str]]
+    chosen: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """A filter in use, and the parameters without it."""
+
+    label: LazyText
+    text: str
+    without: str
+
+
+def build(viewer: Viewer, chosen: Selection) -> list[Menu]:
+    options = _setups(viewer, chosen) | {"tool": _tools(viewer)}
+    if viewer.sees_people:
+        options |= {"group": _groups(), "person": _people()}
+    if not chosen.agent:
+        del options["version"]  # a number says nothing without its agent
+    values = chosen.query()
+    return [
+        Menu(
+            name=name,
+            label=DIMENSIONS[name],
+            options=_with_chosen(found, values.get(name, "")),
+            chosen=values.get(name, ""),
+        )
+        for name, found in options.items()
+        if found or name in values
+    ]
+
+
+def chips(menus: Iterable[Menu], parameters: Mapping[str, str]) -> list[Chip]:
+    found = []
+    for menu in menus:
+        if menu.chosen:
+            hidden = {menu.name, "version"} if menu.name == "agent" else {menu.name}
+            rest = {name: value for name, value in parameters.items() if name not in hidden}
+            text = dict(menu.options).get(menu.chosen, menu.chosen)
+            found.append(Chip(label=menu.label, text=text, without=urlencode(rest)))
+    return found
+
+
+def _setups(viewer: Viewer, chosen: Selection) -> dict[str, list[tuple[str, str]]]:
+    rows = _recent(viewer, "agent_name", "agent_version", "model")
+    agents = {agent for agent, _version, _model in rows}
+    models = {model for agent, _version, model in rows if chosen.agent in ("", agent)}
+    versions = {version for agent, version, _model in rows if agent == chosen.agent}
+    return {
+        "agent": [(name, name) for name in sorted(agents)],
+        "version": [_version_option(number) for number in sorted(versions, reverse=True)],
+        "model": [(name, name) for name in sorted(models)],
+    }
+
+
+def _version_option(number: int) -> tuple[str, str]:
+    if not number:
+        return DRAFT, _("No version")
+    return str(number), _("version %(number)s") % {"number": number}
+
+
+def _recent(viewer: Viewer, *columns: str) -> set[tuple[str, int, str]]:
+    """Return the setups in use; those of a scoped viewer's runs are read from summaries."""
+    since = day_of(timezone.now() - RECENT)
+    today = RunSummary.objects.filter(day__gte=since, is_hidden=False)
+    if viewer.is_scoped:
+        visible = viewer.visible_runs()
+        return set(today.filter(run__in=visible).values_list(*columns).distinct())
+    rolled = DailyFigures.objects.filter(grain=Grain.AGENT, day__gte=since)
+    newest = today.filter(day__gte=day_of(timezone.now() - timedelta(days=1)))
+    return {
+        *rolled.values_list(*columns).order_by().distinct(),
+        *newest.values_list(*columns).order_by().distinct(),
+    }
+
+
+def _tools(viewer: Viewer) -> list[tuple[str, str]]:
+    since = day_of(timezone.now() - RECENT)
+    if viewer.is_scoped:
+        rows = RunSummary.objects.filter(day__gte=since, run__in=viewer.visible_runs())
+        names = set(rows.values_list("tools__tool", flat=True).distinct())
+    else:
+        rolled = DailyFigures.objects.filter(grain=Grain.TOOL, day__gte=since)
+        recent = RunSummary.objects.filter(day__gte=day_of(timezone.now()))
+        names = {
+            *rolled.values_list("tool", flat=True).order_by().distinct(),
+            *recent.values_list("tools__tool", flat=True).order_by().distinct(),
+        }
+    return [(name, name) for name in sorted(filter(None, names))[:MAX_CHOICES]]
+
+
+def _groups() -> list[tuple[str, str]]:
+    rows = Group.objects.exclude(name__in=Role.values).order_by("name")
+    return [(str(group.pk), group.name) for group in rows[:MAX_CHOICES]]
+
+
+def _people() -> list[tuple[str, str]]:
+    """Return active people by their names."""
+    rows = User.objects.filter(is_active=True).order_by("username")
+    pairs = rows.values_list("pk", "username", "profile__display_name")[:MAX_CHOICES]
+    return [(str(pk), display or username) for pk, username, display in pairs]
+
+
+def _with_chosen(options: list[tuple[str, str]], chosen: str) -> list[tuple[str, str]]:
+    if not chosen or chosen in dict(options):
+        return options
+    return [(chosen, chosen), *options]

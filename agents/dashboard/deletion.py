@@ -1,0 +1,74 @@
+"""Keeps the figures of deleted runs, without who asked."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+
+from agents.models import HiddenTopic, Run
+from agents.models.runs import EXPERIMENT_TOPIC_PREFIX
+
+from . import summaries
+from .catch_up import lock, mark_days, mark_stale
+from .models import MEASURES, DailyFigures, DeletedFigures, RunSummary, ToolSummary
+from .rollups import COLUMNS
+from .totals import Totals
+
+Grain = DailyFigures.Grain
+
+
+def keep_figures_of_run(instance: Run, **_signal: Any) -> None:
+    """Count a run that is about to be deleted under its day, agent and tools."""
+    if instance.road == Run.IMPORTED or instance.topic.startswith(EXPERIMENT_TOPIC_PREFIX):
+        return
+    with transaction.atomic():
+        lock()
+        built = _find(instance.pk)
+        if built is None:
+            return
+        row, tools = built
+        mark_days([row.day])
+        if not row.is_hidden:
+            _keep(row, tools)
+        # At once, so that it isn't counted twice while the deletion goes on.
+        RunSummary.objects.filter(run=instance.pk).delete()
+
+
+def _find(run: int) -> summaries.Built | None:
+    """Return a run's summary with its current feedback; its events may be half deleted."""
+    row = RunSummary.objects.filter(run=run).first()
+    if row is None:
+        return next(iter(summaries.build([run])), None)
+    summaries.refresh_feedback(row)
+    return row, list(ToolSummary.objects.filter(run=run))
+
+
+def _keep(row: RunSummary, tools: Iterable[ToolSummary]) -> None:
+    values = {name: getattr(row, name) for name in (*COLUMNS, *MEASURES)}
+    whole = Totals()
+    whole.add_run(values)
+    _add(row, Grain.AGENT, "", whole)
+    for tool in tools:
+        part = Totals()
+        part.add_calls(values, vars(tool))
+        _add(row, Grain.TOOL, tool.tool, part)
+
+
+def _add(row: RunSummary, grain: str, tool: str, sums: Totals) -> None:
+    """Add sums to a row; `lock` keeps others from doing so meanwhile."""
+    key: dict[str, Any] = {"grain": grain, "day": row.day, "tool": tool, "model": row.model}
+    key |= {"agent_name": row.agent_name, "agent_version": row.agent_version}
+    if (known := DeletedFigures.objects.filter(**key).first()) is not None:
+        sums.add_figures(known)
+    DeletedFigures.objects.update_or_create(sums.columns(), **key)
+
+
+def on_feedback(instance: Any, **_signal: Any) -> None:
+    """Count a run's ratings and correction again."""
+    mark_stale([instance.run_id])
+
+
+def on_topic_shown(instance: HiddenTopic, **_signal: Any) -> None:
+    """Count the runs of a temporary chat that its user keeps."""
+    rows = RunSummary.objects.filter(topic=instance.topic, is_hidden=True)
+    mark_stale(rows.values_list("run_id", flat=True))

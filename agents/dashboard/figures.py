@@ -1,0 +1,251 @@
+"""Loads figures: from the added-up days, and from summaries where those aren't enough.
+
+Days that changed since they were added up, a day that is cut short, and combinations that no
+grain has are counted from summaries. Both give the same numbers.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import date
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models.functions import TruncHour
+from django.utils import timezone
+
+from agents.models import HiddenTopic
+
+from .models import (
+    MEASURES,
+    DailyFigures,
+    DeletedFigures,
+    Figures,
+    RunSummary,
+    SummarizedDay,
+    ToolSummary,
+)
+from .selection import Selection, Viewer, member_ids
+from .totals import Totals
+from .windows import Window
+
+Grain = Figures.Grain
+TOOL_MEASURES = {"tool_calls": "calls", "tool_errors": "errors", "tool_timeouts": "timeouts"}
+
+
+class By(StrEnum):
+    """What figures are split by."""
+
+    NOTHING = ""
+    DAY = "day"
+    HOUR = "hour"
+    AGENT = "agent"
+    VERSION = "version"
+    MODEL = "model"
+    TOOL = "tool"
+    PERSON = "person"
+
+
+COLUMNS = {
+    By.DAY: ("day",),
+    By.AGENT: ("agent_name",),
+    By.VERSION: ("agent_name", "agent_version"),
+    By.MODEL: ("model",),
+    By.TOOL: ("tool",),
+    By.PERSON: ("user_id",),
+}
+Found = dict[Hashable, Totals]
+Days = Sequence[date]
+
+
+class FiguresQuery:
+    """Counts the runs of a window that a viewer has selected."""
+
+    def __init__(self, viewer: Viewer, window: Window, selection: Selection) -> None:
+        self.viewer, self.window, self.selection = viewer, window, selection
+        self.people = _selected_people(selection)
+
+    def total(self) -> Totals:
+        return self.split(By.NOTHING).get((), Totals())
+
+    def split(self, by: By) -> Found:
+        """Return totals by the values of these columns; of none, by an empty tuple."""
+        found: Found = defaultdict(Totals)
+        grain = self._grain(by)
+        if grain is None:
+            self._add_live(found, by, self.window.days)
+            return found
+        live = self._live_days()
+        self._add_rolled(found, by, grain, live)
+        if live:
+            self._add_live(found, by, live)
+        return found
+
+    def count_deleted(self) -> int:
+        """Return how many counted runs no list has: they are deleted, or about to be."""
+        if self.viewer.is_scoped:
+            return 0
+        topics = HiddenTopic.objects.filter(user=None).values("topic")
+        waiting = self._summaries(self.window.days).filter(topic__in=topics).count()
+        gone = self._deleted(By.NOTHING, self.window.days).aggregate(runs=Sum("runs"))["runs"]
+        return waiting + (0 if self.people is not None else gone or 0)
+
+    def _grain(self, by: By) -> Figures.Grain | None:
+        """Return the smallest grain with all columns, or None if there is none."""
+        has_tool = by is By.TOOL or bool(self.selection.tool)
+        has_people = by is By.PERSON or self.people is not None
+        if self.viewer.is_scoped or by is By.HOUR or (has_tool and has_people):
+            return None
+        if has_tool:
+            return Grain.TOOL
+        has_setup = self.selection.has_setup or by in {By.AGENT, By.VERSION, By.MODEL}
+        if not has_people:
+            return Grain.AGENT if has_setup else Grain.DAY
+        return Grain.PERSON_AGENT if has_setup else Grain.PERSON
+
+    def _live_days(self) -> list[date]:
+        changed = SummarizedDay.objects.filter(
+            changes__gt=0, day__gte=self.window.first, day__lte=self.window.last
+        )
+        found = set(changed.values_list("day", flat=True))
+        return sorted(found | ({self.window.last} if self.window.until else set()))
+
+    def _add_rolled(
+        self, found: Found, by: By, grain: Figures.Grain, but: Sequence[date]
+    ) -> None:
+        days = Q(day__gte=self.window.first, day__lte=self.window.last) & ~Q(day__in=but)
+        rows = DailyFigures.objects.filter(days, self._setup(), grain=grain)
+        if self.selection.tool:
+            rows = rows.filter(tool=self.selection.tool)
+        if self.people is not None:
+            rows = rows.filter(user__in=self.people)
+        self._add_figures(found, by, rows)
+
+    def _add_figures(self, found: Found, by: By, rows: "QuerySet[Any]") -> None:
+        columns = COLUMNS.get(by, ())
+        _add_sums(found, rows, columns, {name: name for name in (*MEASURES, "call_ms")})
+        texts = ("active_histogram", "first_histogram", "call_histogram")
+        for values in rows.order_by().values_list(*columns, *texts):
+            key, histograms = values[: len(columns)], values[len(columns) :]
+            found[tuple(key)].add_histograms(*histograms)
+
+    def _setup(self) -> Q:
+        which, chosen = Q(), self.selection
+        if chosen.agent:
+            which &= Q(agent_name=chosen.agent)
+        if chosen.version:
+            which &= Q(agent_version=chosen.version_number)
+        if chosen.model:
+            which &= Q(model=chosen.model)
+        return which
+
+    def _summaries(self, days: Sequence[date]) -> "QuerySet[RunSummary]":
+        rows = RunSummary.objects.filter(self._setup(), is_hidden=False)
+        rows = rows.filter(day__gte=days[0], day__lte=days[-1])
+        if len(days) != (days[-1] - days[0]).days + 1:
+            rows = rows.filter(day__in=days)
+        if self.window.until is not None:
+            rows = rows.filter(started_at__lt=self.window.until)
+        if self.people is not None:
+            rows = rows.filter(user__in=self.people)
+        if self.viewer.is_scoped:
+            rows = rows.filter(run__in=self.viewer.visible_runs())
+        return rows
+
+    def _add_live(self, found: Found, by: By, days: Sequence[date]) -> None:
+        summaries = self._summaries(days)
+        if by is By.TOOL or self.selection.tool:
+            self._add_tools(found, by, summaries)
+        else:
+            self._add_summaries(found, by, summaries)
+        if not self.viewer.is_scoped and self.people is None and by is not By.HOUR:
+            for row in self._deleted(by, days):
+                key = (None,) if by is By.PERSON else _key_of(row, by)
+                found[key].add_figures(row)
+
+    def _add_summaries(self, found: Found, by: By, rows: "QuerySet[RunSummary]") -> None:
+        rows, columns = _with_columns(rows, by)
+        _add_sums(found, rows, columns, {name: name for name in MEASURES})
+        for name in ("active", "first"):
+            classes = rows.filter(**{f"{name}_class__isnull": False}).order_by()
+            for *key, number, count in classes.values_list(*columns, f"{name}_class").annotate(
+                count=Count("pk")
+            ):
+                getattr(found[tuple(key)], name)[number] += count
+
+    def _add_tools(self, found: Found, by: By, summaries: "QuerySet[RunSummary]") -> None:
+        """Add runs by their tools, with the calls of that tool instead of all."""
+        calls = ToolSummary.objects.filter(run__in=summaries.order_by())
+        if self.selection.tool:
+            calls = calls.filter(tool=self.selection.tool)
+        columns = [name if by is By.TOOL else f"run__{name}" for name in COLUMNS.get(by, ())]
+        if by is By.HOUR:
+            calls, columns = calls.annotate(hour=_hour("run__started_at")), ["hour"]
+        paths = {name: TOOL_MEASURES.get(name, f"run__{name}") for name in MEASURES}
+        _add_sums(found, calls, columns, {**paths, "call_ms": "call_ms"})
+        self._add_tool_histograms(found, calls, columns)
+
+    def _add_tool_histograms(
+        self, found: Found, calls: "QuerySet[ToolSummary]", columns: Sequence[str]
+    ) -> None:
+        classes = ("run__active_class", "run__first_class")
+        for *key, active, first, text in calls.order_by().values_list(
+            *columns, *classes, "call_histogram"
+        ):
+            totals = found[tuple(key)]
+            totals.add_histograms(
+                "" if active is None else str(active), "" if first is None else str(first), text
+            )
+
+    def _deleted(self, by: By, days: Sequence[date]) -> "QuerySet[DeletedFigures]":
+        has_tool = by is By.TOOL or self.selection.tool
+        grain = Grain.TOOL if has_tool else Grain.AGENT
+        rows = DeletedFigures.objects.filter(self._setup(), grain=grain, day__in=days)
+        return rows.filter(tool=self.selection.tool) if self.selection.tool else rows
+
+
+def _add_sums(
+    found: Found, rows: "QuerySet[Any]", columns: Sequence[str], paths: Mapping[str, str]
+) -> None:
+    """Add the sums of these columns, grouped by others; the database adds them up."""
+    sums = {f"sum_{name}": _Sum(path) for name, path in paths.items()}
+    rows = rows.order_by()
+    grouped = rows.values(*columns).annotate(**sums) if columns else [rows.aggregate(**sums)]
+    for row in grouped:
+        totals = found[tuple(row[name] for name in columns)]
+        totals.add_measures({name: row[f"sum_{name}"] for name in MEASURES})
+        totals.call_ms += int(row.get("sum_call_ms") or 0)
+
+
+class _Sum(Sum):
+    """A sum whose values aren't converted one by one: there are dozens in a row."""
+
+    def get_db_converters(self, connection: Any) -> list[Any]:
+        return []
+
+
+def _key_of(row: DeletedFigures, by: By) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in COLUMNS.get(by, ()))
+
+
+def _with_columns(
+    rows: "QuerySet[RunSummary]", by: By
+) -> "tuple[QuerySet[RunSummary], tuple[str, ...]]":
+    if by is By.HOUR:
+        return rows.annotate(hour=_hour("started_at")), ("hour",)
+    return rows, COLUMNS.get(by, ())
+
+
+def _hour(column: str) -> TruncHour:
+    return TruncHour(F(column), tzinfo=timezone.get_default_timezone())
+
+
+def _selected_people(selection: Selection) -> list[int] | None:
+    """Return whose runs are counted; None for everyone's."""
+    if not selection.has_people:
+        return None
+    people: Iterable[int] = [selection.person] if selection.person else []
+    if selection.group is None:
+        return list(people)
+    members = member_ids(selection.group)
+    return [pk for pk in members if selection.person in (None, pk)]

@@ -1,0 +1,142 @@
+"""Which runs are counted: filters that combine, and the list of runs that shows the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import Group, User
+from django.urls import reverse
+
+from agents.models import ReviewScope, Run
+from agents.models.rights import Role
+from agents.models.runs import RunQuerySet
+
+from .windows import Window
+
+PERMISSION = "dashboard.view_dashboard"
+REVIEW_PERMISSION = "agents.review_runs"
+PEOPLE_PERMISSION = "auth.view_user"
+DRAFT = "draft"
+MAX_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Filters; empty ones select everything."""
+
+    agent: str = ""
+    version: str = ""  # a number, or "draft"
+    model: str = ""
+    tool: str = ""
+    group: int | None = None
+    person: int | None = None
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str], *, sees_people: bool) -> "Selection":
+        version = given.get("version", "")
+        return cls(
+            agent=_clean(given.get("agent", "")),
+            version=version if version == DRAFT or _number(version) else "",
+            model=_clean(given.get("model", "")),
+            tool=_clean(given.get("tool", "")),
+            group=_number(given.get("group", "")) if sees_people else None,
+            person=_number(given.get("person", "")) if sees_people else None,
+        )
+
+    def query(self) -> dict[str, str]:
+        """Return the parameters of a URL that select the same."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: str(value) for name, value in values.items() if value}
+
+    @property
+    def version_number(self) -> int:
+        return 0 if self.version == DRAFT else int(self.version)
+
+    @property
+    def has_setup(self) -> bool:
+        return bool(self.agent or self.version or self.model)
+
+    @property
+    def has_people(self) -> bool:
+        return self.group is not None or self.person is not None
+
+    def with_value(self, name: str, value: Any) -> "Selection":
+        return replace(self, **{name: value})
+
+
+class Viewer:
+    """What a user may see: whose runs, whether people, and whether lists of runs."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.sees_people = user.has_perm(PEOPLE_PERMISSION)
+        self.reviews = user.has_perm(REVIEW_PERMISSION)
+
+    @cached_property
+    def is_scoped(self) -> bool:
+        """Whether they see only some agents' runs."""
+        return ReviewScope.objects.filter(user=self.user.pk).exists()
+
+    def visible_runs(self) -> RunQuerySet:
+        """Return the runs that a scoped viewer sees, as a subquery."""
+        return Run.objects.for_user(self.user).order_by()
+
+
+def runs_url(
+    viewer: Viewer, window: Window, selection: Selection, *terms: str, sort: str = ""
+) -> str:
+    """Return the list of exactly the runs that are counted; empty if the viewer has none."""
+    if not viewer.reviews:
+        return ""
+    asked = [*terms, *_terms(selection), "-status:live", "-road:imported", *_times(window)]
+    query = {"q": " ".join(asked)} | ({"sort": sort} if sort else {})
+    return f"{reverse('trace:list')}?{urlencode(query)}"
+
+
+def term(name: str, value: str) -> str:
+    """Return a term of the list's filter; a leading = means exactly this."""
+    plain = value.replace('"', "")
+    return (
+        f'{name}:"{plain}"'
+        if any(sign in plain for sign in " ,、\u3000")
+        else f"{name}:{plain}"
+    )
+
+
+def _terms(selection: Selection) -> list[str]:
+    found = [term("agent", selection.agent)] if selection.agent else []
+    if selection.version:
+        is_draft = selection.version == DRAFT
+        found.append(f"version:{DRAFT if is_draft else f'v{selection.version}'}")
+    found += [term("model", f"={selection.model}")] if selection.model else []
+    found += [term("tool", selection.tool)] if selection.tool else []
+    if selection.person is not None:
+        name = User.objects.filter(pk=selection.person).values_list("username", flat=True)
+        found.append(term("user", f"={name.first() or ''}"))
+    if selection.group is not None:
+        group = Group.objects.filter(pk=selection.group).values_list("name", flat=True)
+        found.append(term("group", group.first() or ""))
+    return found
+
+
+def _times(window: Window) -> list[str]:
+    """Return exact times: the list's days are those of its reader's time zone."""
+    after = f"after:{window.start.isoformat(timespec='seconds')}"
+    return [after] if window.is_open else [after, f"before:{window.end.isoformat()}"]
+
+
+def member_ids(group: int) -> list[int]:
+    """Return the people of a group; roles are no groups."""
+    groups = Group.objects.filter(pk=group).exclude(name__in=Role.values)
+    return list(User.objects.filter(groups__in=groups).values_list("pk", flat=True))
+
+
+def _clean(text: str) -> str:
+    return text.replace("\0", "").encode(errors="replace").decode()[:MAX_CHARS].strip()
+
+
+def _number(text: str) -> int | None:
+    is_number = text.isascii() and text.isdigit() and len(text) < 10
+    return int(text) if is_number and int(text) else None

@@ -1,0 +1,368 @@
+"""Computes the summary of a run from its rows: the run, its steps, its usage and its feedback.
+
+The rows are read for many runs at once. What another run has paid for, because this one is a
+rerun of it, isn't counted again.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+from django.db.models import Max, Q, QuerySet
+from django.db.models.functions import Left
+from django.utils import timezone
+
+from agents.db.compiled_queries import compiled_query
+from agents.engine.events import EventType
+from agents.engine.loop import StopReason
+from agents.models import AgentStep, HiddenTopic, Run, RunEvent
+from agents.models.runs import EXPERIMENT_TOPIC_PREFIX
+from agents.review.models import Rating, Review
+
+from . import histograms
+from .models import RunSummary, ToolSummary
+
+NANOS = 1_000_000_000
+RUN_COLUMNS = (
+    *("pk", "user_id", "topic", "agent_name", "agent_version", "model", "status"),
+    *("stopped_reason", "started_at", "ended_at", "seconds", "waited", "origin_step"),
+)
+OUTCOME_OF_STATUS = {
+    Run.Status.COMPLETED: "completed",
+    Run.Status.FAILED: "failed",
+    Run.Status.BLOCKED: "blocked",
+    Run.Status.INTERRUPTED: "interrupted",
+}
+OUTCOME_OF_STOP = {
+    StopReason.CANCELLED: "cancelled",
+    StopReason.BUDGET: "over_budget",
+}
+CALL_STATUSES = (AgentStep.Status.DONE, AgentStep.Status.FAILED, AgentStep.Status.UNKNOWN)
+MODEL_KINDS = (AgentStep.Kind.THOUGHT, AgentStep.Kind.ANSWER)
+HIT_ACTIONS = ("block", "mask", "warn")  # observing changes nothing
+# Saved sentences of the engine are in English; pages translate them.
+TIMEOUT = re.compile(r"(didn't respond|No response|sent no answer) within|timed out|timeout\.")
+MAX_TEXT = 300
+MAX_TOOL_CHARS = 64  # of the tag by which the list of runs finds a tool
+Kind = AgentStep.Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    number: int
+    kind: str
+    status: str
+    action: str
+    parent: int | None
+    depth: int
+    attempts: int
+    first_seq: int
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything a summary is computed from."""
+
+    run: Mapping[str, Any]
+    steps: dict[int, Step] = field(default_factory=dict)
+    usage: list[Mapping[str, Any]] = field(default_factory=list)
+    plan_versions: dict[int, int] = field(default_factory=dict)
+    fallbacks: int = 0
+    has_model_timeout: bool = False
+    late_calls: set[int] = field(default_factory=set)
+    ratings: Counter[bool] = field(default_factory=Counter)
+    is_corrected: bool = False
+    is_regenerated: bool = False
+    is_hidden: bool = False
+    last_seq: int = 0
+
+    def is_replayed(self, number: int) -> bool:
+        return number < (self.run["origin_step"] or 0)
+
+    def ancestors(self, number: int) -> Iterator[Step]:
+        """Yield a step and what it is part of, the innermost first."""
+        while (step := self.steps.get(number)) is not None:
+            yield step
+            if step.parent is None or step.parent >= step.number:
+                return
+            number = step.parent
+
+
+Built = tuple[RunSummary, list[ToolSummary]]
+# Returns runs and those that answered the same message again, where one is among the given
+# ones. The chat registers it.
+Regenerations = Callable[[Sequence[int]], Iterable[tuple[int, int]]]
+regenerations: list[Regenerations] = []
+
+
+def build(pks: Sequence[int]) -> list[Built]:
+    """Return the summaries of these runs, as far as they have ended."""
+    runs = Run.objects.filter(pk__in=pks).exclude(status__in=Run.LIVE)
+    facts = {
+        run["pk"]: Facts(run=run)
+        for run in runs.exclude(road=Run.IMPORTED).order_by("pk").values(*RUN_COLUMNS)
+        if not run["topic"].startswith(EXPERIMENT_TOPIC_PREFIX)
+    }
+    if facts:
+        _add_steps(facts)
+        _add_events(facts)
+        _add_feedback(facts)
+    return [_summary(each) for each in facts.values()]
+
+
+def regenerated_pairs(pks: Sequence[int]) -> list[tuple[int, int]]:
+    return [pair for source in regenerations for pair in source(pks)]
+
+
+def refresh_feedback(row: RunSummary) -> None:
+    """Count the ratings, the correction and the regeneration of a run again."""
+    facts = Facts(run={"pk": row.run_id, "topic": row.topic})
+    _add_feedback({row.run_id: facts})
+    for name, count in _feedback_figures(facts).items():
+        setattr(row, name, count)
+
+
+def day_of(moment: datetime) -> date:
+    """Return a moment's day in the installation's time zone."""
+    return timezone.localtime(moment, timezone.get_default_timezone()).date()
+
+
+def _add_steps(facts: dict[int, Facts]) -> None:
+    rows = AgentStep.objects.filter(run__in=list(facts)).order_by()
+    columns = (
+        *("number", "kind", "status", "action", "parent", "depth", "attempts"),
+        *("first_seq", "started_at", "ended_at"),
+    )
+    for run, *values in rows.values_list("run_id", *columns):
+        step = Step(*values)
+        facts[run].steps[step.number] = step
+    plans = rows.filter(kind=Kind.PLAN).values_list("run_id", "number", "action_input")
+    for run, number, about in plans:
+        facts[run].plan_versions[number] = (about or {}).get("plan") or 1
+    failed = rows.filter(kind=Kind.TOOL, status=AgentStep.Status.FAILED)
+    for run, number, text in failed.values_list(
+        "run_id", "number", Left("observation", MAX_TEXT)
+    ):
+        if TIMEOUT.search(text):
+            facts[run].late_calls.add(number)
+
+
+def _add_events(facts: dict[int, Facts]) -> None:
+    events = RunEvent.objects.filter(run__in=list(facts)).order_by()
+    wanted = events.filter(type__in=[EventType.USAGE, EventType.ERROR])
+    for run, type_, data in wanted.order_by("run_id", "seq").values_list(
+        "run_id", "type", "data"
+    ):
+        if data.get("replayed"):
+            continue
+        if type_ == EventType.USAGE:
+            facts[run].usage.append(data)
+        elif data.get("type") == "ModelTimeout":
+            facts[run].has_model_timeout = True
+    notes = events.filter(type=EventType.STATUS, data__kind="model_fallback")
+    for run in notes.values_list("run_id", flat=True):
+        facts[run].fallbacks += 1
+    for run, last in events.values_list("run_id").annotate(Max("seq")):
+        facts[run].last_seq = last
+
+
+def _add_feedback(facts: dict[int, Facts]) -> None:
+    pks = list(facts)
+    for run, is_good in Rating.objects.filter(run__in=pks).values_list("run_id", "is_good"):
+        facts[run].ratings[is_good] += 1
+    corrected = Review.objects.filter(run__in=pks).exclude(correction="")
+    for run in corrected.values_list("run_id", flat=True):
+        facts[run].is_corrected = True
+    for older, _newer in regenerated_pairs(pks):
+        if older in facts:
+            facts[older].is_regenerated = True
+    topics = {each.run["topic"] for each in facts.values()}
+    rows = HiddenTopic.objects.filter(~Q(user=None), topic__in=topics)
+    hidden = set(rows.values_list("topic", flat=True))
+    # A temporary chat that is being deleted is hidden from its user, too: it stays out.
+    kept = RunSummary.objects.filter(run__in=pks, is_hidden=True)
+    gone = HiddenTopic.objects.filter(user=None, topic__in=kept.values("topic"))
+    hidden |= set(gone.values_list("topic", flat=True))
+    for each in facts.values():
+        each.is_hidden = each.run["topic"] in hidden
+
+
+def _summary(facts: Facts) -> Built:
+    run = facts.run
+    tools = _tool_summaries(facts)
+    row = RunSummary(
+        run_id=run["pk"],
+        user_id=run["user_id"],
+        topic=run["topic"],
+        day=day_of(run["started_at"]),
+        started_at=run["started_at"],
+        ended_at=run["ended_at"],
+        agent_name=run["agent_name"],
+        agent_version=run["agent_version"] or 0,
+        model=run["model"],
+        last_seq=facts.last_seq,
+        is_hidden=facts.is_hidden,
+        runs=1,
+        **{_outcome(run): 1},
+        **_plan_figures(facts),
+        **_usage_figures(facts),
+        **_feedback_figures(facts),
+        **_guardrail_figures(facts),
+        tool_calls=sum(tool.calls for tool in tools),
+        tool_errors=sum(tool.errors for tool in tools),
+        tool_timeouts=sum(tool.timeouts for tool in tools),
+        timed_out=int(facts.has_model_timeout or any(tool.timeouts for tool in tools)),
+        retries=_count_retries(facts),
+        fallbacks=facts.fallbacks,
+    )
+    _add_times(row, facts)
+    return row, tools
+
+
+def _outcome(run: Mapping[str, Any]) -> str:
+    """Return how a run ended; a stop and a spent budget are neither success nor failure."""
+    if (known := OUTCOME_OF_STATUS.get(run["status"])) is not None:
+        return known
+    return OUTCOME_OF_STOP.get(run["stopped_reason"], "limited")
+
+
+def _plan_figures(facts: Facts) -> dict[str, int]:
+    replans = sum(
+        version > 1
+        for number, version in facts.plan_versions.items()
+        if not facts.is_replayed(number)
+    )
+    return {
+        "planned": int(bool(facts.plan_versions)),
+        "replans": replans,
+        "replanned": int(replans > 0),
+    }
+
+
+def _usage_figures(facts: Facts) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for used in facts.usage:
+        found["model_calls"] += 1
+        found["input_tokens"] += used["prompt_tokens"]
+        found["output_tokens"] += used["completion_tokens"]
+        for name in ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens"):
+            found[name] += used.get(name) or 0
+        found["saved_cost"] += round((used.get("saved_cost") or 0) * NANOS)
+        if used["cost"] is not None:
+            found[_cost_line(facts, used)] += round(used["cost"] * NANOS)
+        elif used["prompt_tokens"]:
+            found["unpriced_calls"] += 1
+    is_cached = bool(facts.usage) and all(used.get("is_cached") for used in facts.usage)
+    found |= Counter(unpriced=int(found["unpriced_calls"] > 0), cached=int(is_cached))
+    return dict(found)
+
+
+def _cost_line(facts: Facts, used: Mapping[str, Any]) -> str:
+    """Return what a call was for: its step's place in the run says so."""
+    around = list(facts.ancestors(used["step"]))
+    if any(step.kind in {Kind.GUARDRAIL, Kind.EVALUATION} for step in around):
+        return "check_cost"
+    if any(facts.plan_versions.get(step.number, 1) > 1 for step in around):
+        return "replan_cost"
+    step = around[0] if around else None
+    if step and step.kind in MODEL_KINDS and step.status == AgentStep.Status.FAILED:
+        return "retry_cost"
+    return "answer_cost"
+
+
+def _count_retries(facts: Facts) -> int:
+    return sum(
+        step.attempts - 1
+        for step in facts.steps.values()
+        if step.attempts > 1 and not facts.is_replayed(step.number)
+    )
+
+
+def _feedback_figures(facts: Facts) -> dict[str, int]:
+    return {
+        "ratings_up": facts.ratings[True],
+        "ratings_down": facts.ratings[False],
+        "rated": int(facts.ratings.total() > 0),
+        "corrected": int(facts.is_corrected),
+        "regenerated": int(facts.is_regenerated),
+    }
+
+
+def _guardrail_figures(facts: Facts) -> dict[str, int]:
+    hits = [
+        step.action
+        for step in facts.steps.values()
+        if step.kind == Kind.GUARDRAIL and step.action in HIT_ACTIONS
+    ]
+    return {
+        "guardrail_hits": len(hits),
+        "guardrail_blocks": hits.count("block"),
+        "guarded": int(bool(hits)),
+    }
+
+
+def _tool_summaries(facts: Facts) -> list[ToolSummary]:
+    """Return a row for each tool that the list of runs finds this run by."""
+    calls: dict[str, list[Step]] = defaultdict(list)
+    for step in facts.steps.values():
+        if step.kind != Kind.TOOL or step.status == AgentStep.Status.UNSTARTED:
+            continue
+        made = calls[step.action[:MAX_TOOL_CHARS]]  # also without a call: one was rejected
+        if step.status in CALL_STATUSES and not facts.is_replayed(step.number):
+            made.append(step)
+    return [_tool_summary(facts, tool, steps) for tool, steps in sorted(calls.items())]
+
+
+def _tool_summary(facts: Facts, tool: str, steps: Sequence[Step]) -> ToolSummary:
+    times = [
+        (step.ended_at - step.started_at).total_seconds() * 1000
+        for step in steps
+        if step.ended_at is not None
+    ]
+    return ToolSummary(
+        run_id=facts.run["pk"],
+        tool=tool,
+        calls=len(steps),
+        errors=sum(step.status == AgentStep.Status.FAILED for step in steps),
+        timeouts=sum(step.number in facts.late_calls for step in steps),
+        call_ms=round(sum(max(0.0, time) for time in times)),
+        call_histogram=histograms.encode(histograms.of(times)),
+    )
+
+
+def _add_times(row: RunSummary, facts: Facts) -> None:
+    """Add active time and time to the first word; cached answers would flatter both."""
+    run = facts.run
+    if row.cached or run["seconds"] is None:
+        return
+    active = max(0.0, run["seconds"] - run["waited"]) * 1000
+    row.active_count, row.active_ms = 1, round(active)
+    row.active_class = histograms.class_of(active)
+    if (first := _first_word(facts)) is not None:
+        row.first_count, row.first_ms = 1, round(first)
+        row.first_class = histograms.class_of(first)
+
+
+def _first_word(facts: Facts) -> float | None:
+    """Return the milliseconds to the answer's first word, without waiting for people."""
+    if facts.run["origin_step"] is not None:
+        return None  # a rerun repeats what another one has streamed
+    answers = [s for s in facts.steps.values() if s.kind == Kind.ANSWER and not s.depth]
+    if not answers:
+        return None
+    found = _first_deltas(facts.run["pk"], max(step.first_seq for step in answers))
+    if not found:
+        return None
+    passed = (found[0] - facts.run["started_at"]).total_seconds() - facts.run["waited"]
+    return max(0.0, passed) * 1000
+
+
+@compiled_query
+def _first_deltas(run: int, seq: int) -> QuerySet[RunEvent, datetime]:
+    words = RunEvent.objects.filter(run=run, seq__gte=seq, type=EventType.DELTA.value)
+    return words.order_by("seq").values_list("time", flat=True)[:1]
