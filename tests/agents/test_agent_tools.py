@@ -91,7 +91,7 @@ async def test_an_agents_call_limit_can_exceed_the_default(scripted):
 
 def test_the_agent_form_saves_tools_with_their_settings(root):
     search = {"approval": "always", "effect": "read", "timeout": 9, "max_calls": 3}
-    search |= {"retries": 0, "description": "Searches."}
+    search |= {"retries": 0, "sending": "always", "description": "Searches."}
     chosen = tool_fields("search", **search)
     root.post(
         reverse("admin:agents_agent_add"), agent_form(**chosen, **tool_fields("calculator"))

@@ -21,6 +21,7 @@ FIND_TOOLS, CALL_TOOL = "find_tools", "call_tool"
 CONSTANT_TOOLS = (FIND_TOOLS, CALL_TOOL)
 MAX_FOUND = 8
 MAX_EXACT = 10
+MIN_SHARE = 0.5  # of the best score: weaker tools are no reason to change the list of a chat
 MIN_SEARCHED = 10  # places that pinned tools can't take
 MIN_TOOLS = 8  # fewer are always sent, however long they are
 MAX_QUESTION_CHARS = 2_000
@@ -191,7 +192,8 @@ class ToolSelector:
         before = [name for name in situation.previous if name in index.texts]
         best = sorted((tool for tool in chosen if tool.why == "search"), key=lambda t: -t.score)
         needed = {tool.name for tool in chosen if tool.why != "search"}
-        needed |= {tool.name for tool in best[:MAX_FOUND]}
+        least = best[0].score * MIN_SHARE if best else 0.0
+        needed |= {tool.name for tool in best[:MAX_FOUND] if tool.score >= least}
         room = self.limits.sent - len(CONSTANT_TOOLS)
         if not before or len(before) > room or not needed <= set(before):
             return []
