@@ -5,7 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from .views import account, invitation, memory, profile, sign_in
+from .views import account, invitation, learning, memory, profile, sign_in
 
 app_name = "people"
 
@@ -55,6 +55,16 @@ urlpatterns = [
     path("account/memory/<int:pk>/delete/", memory.delete, name="delete_memory"),
     path("account/memory/<int:pk>/undo/", memory.undo, name="undo_memory"),
     path("account/memory/<int:pk>/restore/", memory.restore, name="restore_memory"),
+    path("account/learning/", learning.learning_page, name="learning"),
+    path("account/learning/switch/", learning.switch, name="switch_learning"),
+    path("account/learning/style/", learning.save_style, name="save_style"),
+    path("account/learning/forget/", learning.forget_style, name="forget_style"),
+    path("account/learning/clear/", learning.clear, name="clear_learning"),
+    path("account/learning/<int:pk>/", learning.edit, name="edit_experience"),
+    path("account/learning/<int:pk>/use/", learning.use, name="use_experience"),
+    path("account/learning/<int:pk>/suggest/", learning.suggest, name="suggest_experience"),
+    path("account/learning/<int:pk>/delete/", learning.delete, name="delete_experience"),
+    path("account/learning/<int:pk>/restore/", learning.restore, name="restore_experience"),
     path("account/", account.account_page, name="account"),
     path("account/confirm/", account.confirm, name="confirm"),
     path("account/confirm/passkey/", account.confirm_options, name="confirm_options"),

@@ -79,6 +79,9 @@ MENU = (
         rows={
             "agents.Document": _("Documents the search tool uses."),
             "agents.Collection": _("Documents for everyone, or for some groups."),
+            "agents.Experience": _(
+                "What agents learned from feedback, and what awaits a review."
+            ),
             "agents.MemoryExclusion": _("Groups for which agents remember nothing."),
         },
     ),
@@ -188,7 +191,8 @@ MENU = (
     ),
 )
 RAW_DATA = _("Raw data")
-OWN_NAMES = {"auth.User": _("People")}  # instead of the model's, which is Django's
+# Instead of the model's own.
+OWN_NAMES = {"auth.User": _("People"), "agents.Experience": _("Learning")}
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:

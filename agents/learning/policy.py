@@ -19,6 +19,8 @@ from agents.models import (
 from agents.models.experiences import ExperienceQuerySet
 from agents.models.runs import DRAFT_TOPIC_PREFIX
 
+from . import texts
+
 Scope = Experience.Scope
 
 
@@ -45,8 +47,11 @@ def usable_by(run: Run, agent: Agent) -> ExperienceQuerySet:
     if not agent.learns or run.workflow_id is not None:
         return Experience.objects.none()
     rows = Experience.objects.current().filter(agent=agent.pk)
-    if run.origin_id is not None:  # its own lesson would give the answer away
+    # In a test, the lesson of the same question would give the answer away.
+    if run.origin_id is not None:
         rows = rows.exclude(run=run.origin_id)
+    if run.is_draft_run:
+        rows = rows.exclude(question=texts.gist(run.query))
     return rows.filter(Q(scope=Scope.AGENT) | _of_person(run) | _of_project(run))
 
 

@@ -21,6 +21,7 @@ from agents.models import (
     Approval,
     Collection,
     Document,
+    Experience,
     GuardrailHit,
     GuardrailPattern,
     Memory,
@@ -226,6 +227,15 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         right = "write" if role == "writer" else "read"
         membership.add(project, role, right, owner)
     memory = Memory.objects.create(user=owner, text="I like tea", digest="d")
+    learned = Experience.objects.create(
+        user=owner,
+        agent=run.agent,
+        run=run,
+        kind="correction",
+        question="?",
+        text="Yes.",
+        digest="e",
+    )
     prompt = Prompt.objects.create(user=owner, name="p", title="P", text="p", sharing="groups")
     prompt.groups.add(Group.objects.get_or_create(name="Team")[0])
     people["reader"].groups.add(*prompt.groups.all())
@@ -235,6 +245,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "prompts/<int:pk>": prompt.pk,
         "chat/folders/<int:pk>": folder.pk,
         "account/memory/<int:pk>": memory.pk,
+        "account/learning/<int:pk>": learned.pk,
         "projects/<int:pk>": project.pk,
         "traces/<int:pk>": run.pk,
         "api/runs/<int:pk>": run.pk,

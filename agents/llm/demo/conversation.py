@@ -27,7 +27,9 @@ DECLINED = ApprovalDecision(is_approved=False).refusal.partition(".")[0]
 LOST = ApprovalDecision(is_approved=False).outcome.partition(".")[0]
 _QUOTED = re.compile(r"\ASaid before:\n.*\n\nQuestion: ", re.DOTALL)
 _FILES = re.compile(
-    r"\s*<(?P<mark>attached_files|passages)>.*?(?:</(?P=mark)>|\Z)\s*", re.DOTALL
+    r"\s*<(?P<mark>attached_files|passages|user_memory|project_memory|experiences)>"
+    r".*?(?:</(?P=mark)>|\Z)\s*",
+    re.DOTALL,
 )
 _JAPANESE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
 _PARTICLES = re.compile(r"[はがをにでのへ](?![ぁ-ん])|です|ます|ください|して|した|ない")
@@ -216,7 +218,7 @@ def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
 
 
 def _question_text(message: Message) -> str:
-    """Return what the user asked, without the text of attached files."""
+    """Return what the user asked, without attached files and what was recalled."""
     return _QUOTED.sub("", _FILES.sub("", message_text(message)))
 
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import date
 from hashlib import blake2s
 from typing import Any, NamedTuple, cast
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from agents.engine.loop import HANDOFF_PREFIX
 from agents.engine.plans import EVALUATION_SCHEMA, PLAN_SCHEMA
 
-from . import conversation, forms, judge, panel, planner, plans, results, summary
+from . import conversation, experiences, forms, judge, panel, planner, plans, results, summary
 from .conversation import Situation
 from .steps import REFERENCE, DemoPlan, DemoStep, Findings
 
@@ -52,6 +52,7 @@ class DemoModel:
         offered = None if parameters.get("tool_choice") == "none" else tools
         form = None if offered else forms.read(messages, parameters.get("response_format"))
         situation = conversation.read(form[1] if form else messages, offered)
+        situation = experiences.apply(situation, messages)
         turn = self._turn(messages, situation, form)
         text = json.dumps([messages, tools], ensure_ascii=False, default=str)
         mark = blake2s(text.encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
@@ -92,21 +93,26 @@ class DemoModel:
         if form is None and (done or merged):
             return DemoTurn(answer=done.answer if done else merged or "")
         if form is None:
-            return decide(situation, today)
+            return decide(situation, today, messages)
         known = done or situation._replace(answer=situation.answer or _answer(situation))
         value = panel.compare(schema, before) or forms.Form(schema, known).value()
         thought = known.question.say("think_form")
         return DemoTurn(thought, answer=json.dumps(value, ensure_ascii=False))
 
 
-def decide(situation: Situation, today: date) -> DemoTurn:
-    """Return the next step of the question's plan, given the tool results."""
+def decide(situation: Situation, today: date, messages: Sequence[Any] = ()) -> DemoTurn:
+    """Return the next step of the question's plan, given the tool results.
+
+    Without a plan, `messages` may have the answer that a similar question was corrected with.
+    """
     say, findings = situation.question.say, situation.findings
     plan = plans.find(situation._replace(today=today))
     # What another agent couldn't finish is part of the answer.
     has_failed = any(
         f.is_error and not f.tool.startswith(HANDOFF_PREFIX) for f in findings[-1:]
     )
+    if plan is None and (told := experiences.known_answer(situation.question.text, messages)):
+        return DemoTurn(answer=told)
     if plan is None or has_failed:
         return DemoTurn(
             say("think_failed") if has_failed else "", answer=_answer(situation, plan)

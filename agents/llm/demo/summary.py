@@ -26,8 +26,9 @@ def write(messages: list[Any]) -> str | None:
 
 def confirm(messages: list[Any]) -> str | None:
     """Return that a fact was saved, if the instructions say so."""
-    first, last = (messages[0], messages[-1]) if messages else ({}, {})
-    found = SAVED.search(str(first.get("content"))) if first.get("role") == "system" else None
+    last = messages[-1] if messages else {}
+    told = (str(m.get("content")) for m in (*messages[:1], last) if m.get("role") != "tool")
+    found = next((match for text in told if (match := SAVED.search(text))), None)
     if found is None or last.get("role") != "user":
         return None
     is_japanese = re.search("[ぁ-ヿ一-鿿]", found["text"])
