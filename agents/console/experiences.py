@@ -112,7 +112,7 @@ class ExperienceAdmin(ConsoleAdmin):
     def evidence(self, row: Experience) -> SafeString:
         """Link the runs it comes from and that used it, as far as this user can open them."""
         return format_html(
-            '<ul class="evidence">{}</ul>',
+            '<ul class="learned-runs">{}</ul>',
             format_html_join(
                 "",
                 '<li><a href="{}">{}</a> <span>{}</span></li>',

@@ -13,6 +13,8 @@ from .candidates import Candidate
 # One item helps most and more can hurt (docs/learning.md), so others must be almost as similar.
 MAX_EXPERIENCES = 3
 NEAR_BEST = 0.6
+# Of 8 paraphrases without a common word and 135 unrelated pairs (English and Japanese), the
+# local model recalls 75 % and 2 % at 0.35; 38 % and 1 % at 0.45; 88 % and 13 % at 0.25.
 MIN_SIMILARITY = 0.35
 MIN_OVERLAP = 0.2
 MAX_QUESTION_CHARS = 2_000

@@ -54,7 +54,7 @@ class ExperienceQuerySet(models.QuerySet["Experience"]):
 class Experience(models.Model):
     """A lesson of one question: what worked, or what was wrong and is right."""
 
-    personal = ("question", "text")
+    # Not `personal`: personal data is masked before it is saved.
     MAX_QUESTION_CHARS = 300
     MAX_CHARS = 600
 
