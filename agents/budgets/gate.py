@@ -9,8 +9,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.utils import translation
 
 from agents.db import database
@@ -18,8 +20,10 @@ from agents.engine.errors import QuotaExceeded
 
 from . import holds, limits
 from .holds import HOLD_SECONDS, Estimate, Hold, Used
+from .limits import Measure
 from .payers import Payer, current_payer, paying
 
+Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 RENEW_SECONDS = HOLD_SECONDS / 3
@@ -87,17 +91,25 @@ _settling: set[asyncio.Task[None]] = set()
 async def _reserve(payer: Payer, size: Sizing, model: str, tool: str) -> Hold | None:
     """Reserve a call; wait a little if calls in progress have reserved the rest."""
     # Counting the tokens of a long history takes a while.
-    estimate = await asyncio.to_thread(size)
+    estimate = await asyncio.to_thread(_own_connection(size))
     until, pause = time.monotonic() + WAIT_SECONDS, FIRST_PAUSE
     while True:
         try:
             return await database.run(_reserve_now, payer, estimate, model, tool)
         except QuotaExceeded as error:
-            is_busy = error.refusal is not None and error.refusal.reason == "busy"
-            if not is_busy or time.monotonic() + pause > until:
+            if not _is_worth_waiting(error) or time.monotonic() + pause > until:
                 raise
         await asyncio.sleep(pause)
         pause = min(LAST_PAUSE, pause * 1.5)
+
+
+def _is_worth_waiting(error: QuotaExceeded) -> bool:
+    """Whether calls in progress may soon return what they reserved.
+
+    Not for time: the call that waits may be part of the one that has reserved it.
+    """
+    found = error.refusal
+    return found is not None and found.reason == "busy" and found.measure != Measure.SECONDS
 
 
 def _reserve_now(payer: Payer, estimate: Estimate, model: str, tool: str) -> Hold | None:
@@ -127,9 +139,10 @@ def call_now(
     """Like `call`, for threads that may wait; the call must end within the hold's time."""
     payer = payer or current_payer()
     meter = Meter()
-    hold = None
-    if _may_apply(payer, model, tool):
-        hold = _reserve_now(payer, size(), model, tool)
+    if not _may_apply(payer, model, tool):
+        yield meter
+        return
+    hold = _own_connection(lambda: _reserve_now(payer, size(), model, tool))()
     if hold is None:
         yield meter
         return
@@ -139,9 +152,24 @@ def call_now(
         yield meter
     finally:
         try:
-            holds.settle(hold.call, meter.used(), calls=meter.calls)
+            settle = partial(holds.settle, hold.call, meter.used(), calls=meter.calls)
+            _own_connection(settle)()
         except DatabaseError:
             logger.exception("Can't settle the call %s.", hold.call)
+
+
+def _own_connection(do: Callable[[], Result]) -> Callable[[], Result]:
+    """Close the thread's connection afterwards if it had none: nothing else would."""
+
+    def wrapped() -> Result:
+        had_one = connection.connection is not None
+        try:
+            return do()
+        finally:
+            if not had_one:
+                connection.close()
+
+    return wrapped
 
 
 def _may_apply(payer: Payer, model: str, tool: str) -> bool:

@@ -148,7 +148,8 @@ def _refusal(
         return refuse("too_large")
     if spent + held + needed <= most:
         return None
-    if spent + least > most:
+    # A call in progress is sure to count as one; of the rest it may return some.
+    if spent + least > most or (measure == Measure.CALLS and spent + held >= most):
         return refuse("spent")
     return refuse("busy") if held else None
 

@@ -8,11 +8,13 @@ from agents.installation.setting import MICROS
 from agents.llm import model_info, tokens
 from agents.llm.model_info import Price
 from agents.llm.providers import find_provider
+from agents.models import LanguageModel
 
 from .holds import Estimate
 from .limits import MILLISECONDS
 
 DEMO = "demo"
+MILLION = 1_000_000
 # Programs that people run themselves; nothing is billed per token.
 OWN_SERVERS = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "hosted_vllm"})
 FREE = Price(input=0.0, output=0.0, read=0.0, written=0.0)
@@ -37,6 +39,30 @@ def find_price(model: str, own: Price | None = None, prompt_tokens: int = 0) -> 
         return listed
     provider = find_provider(model)
     return FREE if provider is not None and provider.prefix in OWN_SERVERS else None
+
+
+def configured_price(model: str) -> Price | None:
+    """Return the price of a model that is set up by the environment, from a row under Models.
+
+    A query, so only for calls that a limit applies to.
+    """
+    rows = LanguageModel.objects.filter(model=model).exclude(input_price=None)
+    return next((row_price(row) for row in rows), None)
+
+
+def row_price(row: LanguageModel) -> Price | None:
+    """Return the price that an administrator entered: per million tokens."""
+    if row.input_price is None or row.output_price is None:
+        return None
+    sent, received = row.input_price, row.output_price
+    cached = sent if row.cache_read_price is None else row.cache_read_price
+    written = sent if row.cache_write_price is None else row.cache_write_price
+    return Price(
+        input=sent / MILLION,
+        output=received / MILLION,
+        read=cached / MILLION,
+        written=written / MILLION,
+    )
 
 
 def estimate_chat(

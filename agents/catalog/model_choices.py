@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
+from agents.budgets.pricing import MILLION
 from agents.llm import model_info, parameters, tuning
 from agents.models import LanguageModel
 
@@ -82,8 +83,8 @@ def _from_name(name: str, model: str, own: Mapping[str, Any] | None = None) -> M
     return ModelChoice(
         name=name,
         provider=parameters.provider_label(parameters.provider_prefix(model)),
-        input_price=price.input * planner_factory.MILLION if price else None,
-        output_price=price.output * planner_factory.MILLION if price else None,
+        input_price=price.input * MILLION if price else None,
+        output_price=price.output * MILLION if price else None,
         window=model_info.known_window(model),
         sees_images=model_info.sees_images(model),
         hears_audio=model_info.hears_audio(model),

@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 
 from agents.budgets import Payer, payer_of
 from agents.budgets.metered_model import MeteredModel
+from agents.budgets.pricing import row_price
 from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import ModelError
 from agents.engine.planner import LLM, Deadlines, Dialect, ReActPlanner, Sense
@@ -35,7 +36,6 @@ from agents.models.secret import UnreadableSecret
 DEMO = "demo"
 CHOSEN = "set in the console"  # the source of a default model
 STREAM_BATCH_SECONDS = 0.06
-MILLION = 1_000_000
 
 DEFAULT_INSTRUCTIONS = """\
 You are {agent}, an assistant that thinks, uses tools and answers. Use a tool whenever it can
@@ -362,7 +362,7 @@ def llm_from_row(row: LanguageModel, payer: Payer | None = None) -> LLM:
         settings.secrets,
         caches_prompts=row.prompt_caching,
     )
-    price = _price(row)
+    price = row_price(row)
     configured_model = ConfiguredModel(llm, row.model, price)
     return MeteredModel(configured_model, row.label, row.model, price=price, payer=payer)
 
@@ -416,21 +416,7 @@ def _llm_by_route(
 def model_price(name: str) -> model_info.Price | None:
     """Return what a model costs per token, if that is known."""
     row = model_row(name)
-    return (_price(row) if row else None) or model_info.price(row.model if row else name)
-
-
-def _price(row: LanguageModel) -> model_info.Price | None:
-    if row.input_price is None or row.output_price is None:
-        return None
-    sent, received = row.input_price, row.output_price
-    cached = sent if row.cache_read_price is None else row.cache_read_price
-    written = sent if row.cache_write_price is None else row.cache_write_price
-    return model_info.Price(
-        input=sent / MILLION,
-        output=received / MILLION,
-        read=cached / MILLION,
-        written=written / MILLION,
-    )
+    return (row_price(row) if row else None) or model_info.price(row.model if row else name)
 
 
 _choosing = threading.Lock()

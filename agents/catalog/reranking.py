@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.budgets.metered_clients import MeteredReranker
 from agents.engine import call_context
 from agents.engine.errors import AgentError, ModelError
 from agents.engine.planner import LLM
@@ -95,7 +96,7 @@ def _order_by(setup: ModelSetup) -> Order:
             base_url=(settings.base_url or None) if settings else None,
             api_key=settings.api_key if settings else None,
         )
-        return client.order
+        return MeteredReranker(client, name).order
     llm = planner_factory.build_llm(setup)
     own = row.parameters if row else {}
     parameters = tuning.tune(model, {**own, "max_tokens": MAX_TOKENS}, "", 0.0)

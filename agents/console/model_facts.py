@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents.catalog.planner_factory import MILLION
+from agents.budgets.pricing import MILLION
 from agents.llm import model_info, parameters
 from agents.models import LanguageModel
 

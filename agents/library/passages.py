@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from agents.budgets import paying
 from agents.db.sanitize import parse_id, sanitize_text
 from agents.installation import configured
 from agents.knowledge import retrieval, scope
@@ -59,7 +60,8 @@ def search_page(user: User, query: Any) -> Found:
         return Found(query="", collection=within, hits=[], documents=[], confidence="none")
     ids = visible.values_list("pk", flat=True)
     searched = scope.Scope(frozenset([within.pk] if within else ids))
-    result = retrieval.find(words, configured.LIBRARY_RESULTS.value, scope=searched)
+    with paying(user=user.pk):
+        result = retrieval.find(words, configured.LIBRARY_RESULTS.value, scope=searched)
     return Found(
         query=words,
         collection=within,

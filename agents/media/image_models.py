@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agents.budgets import metered_media
 from agents.db import database
 from agents.engine import call_context
 from agents.engine.attachments import MAX_ATTACHMENT_BYTES, image_size
@@ -15,7 +16,6 @@ from agents.engine.tool import IMAGE_TYPES
 from agents.file_types import detect_type
 from agents.files import FileRefused, images, store
 from agents.knowledge.parsing import UnreadableDocument, parse
-from agents.llm import media_api
 from agents.llm.media_models import GeneratedImage, MediaModel
 from agents.models import Agent, Run, RunAttachment
 from agents.tools.images import NewImage, Shape
@@ -47,7 +47,7 @@ async def generate(prompt: str, shape: Shape) -> NewImage:
     if service is None:
         raise ModelError(services.NO_IMAGE_MODEL, advice=CONFIGURE)
     # Not repeated by itself: a request that was lost may have been paid for.
-    made = await media_api.generate_image(
+    made = await metered_media.generate_image(
         replace(service, max_retries=0), prompt, size=size_for(service.model, shape)
     )
     call_context.current().report_usage(made.usage.to_dict())
@@ -112,7 +112,7 @@ async def describe(name: str, question: str) -> str:
 
 async def _look(service: MediaModel, found: _Found, question: str) -> str:
     try:
-        seen = await media_api.describe_image(
+        seen = await metered_media.describe_image(
             service, found.data, found.mime_type, question=question or DEFAULT_QUESTION
         )
     except AgentError as error:  # the text alone is worth returning

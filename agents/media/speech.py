@@ -11,9 +11,10 @@ from django.db.models.functions import Coalesce
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from agents.budgets import metered_media, payer_of
 from agents.db import database
 from agents.files import store
-from agents.llm import media_api, media_prices
+from agents.llm import media_prices
 from agents.llm.media_models import MediaModel
 from agents.models import Agent, Run, RunAttachment
 
@@ -90,7 +91,8 @@ async def speak(run: Run, voice: MediaModel, text: str) -> AsyncIterator[bytes]:
     for piece in split(text):
         name = settings.ENVIRONMENT.speech_voice
         is_charged = False
-        async for data in media_api.speak(voice, piece, voice=name):
+        spoken = metered_media.speak(voice, piece, voice=name, payer=payer_of(run))
+        async for data in spoken:
             if not is_charged:  # a request that fails costs nothing
                 await database.run(_charge, run, voice, len(piece))
                 is_charged = True

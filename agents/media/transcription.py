@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext_noop
 
+from agents.budgets import metered_media
 from agents.engine.errors import AgentError
 from agents.knowledge.parsing import UnreadableDocument
 from agents.llm import media_api, media_prices
@@ -75,7 +76,7 @@ def transcribe(
         if sound.is_silent(path):
             raise UnreadableDocument(sound.NEARLY_SILENT)
         reply = (
-            _ask(service, path, mime_type, report)
+            _ask(service, path, mime_type, seconds, report)
             if service is not None
             else _listen_here(path, Path(folder), report)
         )
@@ -136,12 +137,15 @@ def _compressed(path: Path, mime_type: str, folder: Path, report: Report) -> Pat
     return target
 
 
-def _ask(service: MediaModel, path: Path, mime_type: str, report: Report) -> dict[str, Any]:
+def _ask(
+    service: MediaModel, path: Path, mime_type: str, seconds: float, report: Report
+) -> dict[str, Any]:
     name = f"recording.{ENDINGS.get(mime_type, 'mp3')}"
     upload = Upload(name=name, mime_type=mime_type, data=path.read_bytes())
     language = settings.ENVIRONMENT.transcription_language
     try:
-        return run_watched(media_api.transcribe(service, upload, language=language), report)
+        work = metered_media.transcribe(service, upload, seconds=seconds, language=language)
+        return run_watched(work, report)
     except AgentError as error:
         raise UnreadableDocument(f"{error} {error.advice}".strip()) from error
 

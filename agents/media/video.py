@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 
 from django.utils.translation import gettext_noop
 
+from agents.budgets import metered_media
 from agents.engine.errors import AgentError
 from agents.knowledge.parsing import ParsedDocument, UnreadableDocument, parse
-from agents.llm import media_api
 from agents.llm.media_models import MediaUsage
 
 from . import ffmpeg, scenes, services
@@ -134,7 +134,7 @@ def _describe(frame: Path, progress: Progress, watched: _Watched) -> str:
     """Return a frame's description by a vision model, or the text in it."""
     service = None if watched.is_private else services.find("vision")
     if service is not None:
-        work = media_api.describe_image(
+        work = metered_media.describe_image(
             service, frame.read_bytes(), "image/jpeg", question=QUESTION, max_tokens=200
         )
         with suppress(AgentError):

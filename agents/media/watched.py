@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -32,7 +33,8 @@ def run_watched(work: Coroutine[Any, Any, T], report: Callable[[], None]) -> T:
         except BaseException as error:  # raised again in the waiting thread
             problem.append(error)
 
-    thread = threading.Thread(target=run, name="media", daemon=True)
+    # In this context: it says who pays.
+    thread = threading.Thread(target=copy_context().run, args=[run], name="media", daemon=True)
     thread.start()
     try:
         while thread.is_alive():

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
+from agents.budgets import payer_of, paying
 from agents.engine import clock, fault_injection
 from agents.engine.call_context import RunContext, SavedAnswer, use_run
 from agents.engine.errors import AgentError, RunCancelled
@@ -101,6 +102,7 @@ class RunExecutor:
             record_outcomes() as outcomes,
             clock.use_clock(clocks.get_clock(run.pk)),
             use_run(self._run_context(run)),
+            paying(payer_of(run)),
         ):
             await self._run_to_end(run, source, outcomes)
 

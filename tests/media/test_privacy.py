@@ -43,7 +43,7 @@ def test_a_private_recording_is_transcribed_on_this_machine(sound, configure, mo
 def test_frames_of_a_private_video_are_only_read_by_ocr(tmp_path, configure, monkeypatch):
     configure(vision_model="openai/seer", vision_url="http://127.0.0.1:9/v1")
     monkeypatch.setattr(video, "parse", lambda *_, **__: video.ParsedDocument())
-    monkeypatch.setattr(video.media_api, "describe_image", pytest.fail)
+    monkeypatch.setattr(video.metered_media, "describe_image", pytest.fail)
     private = video._Watched(is_private=True)
     assert video._describe(tmp_path / "a.jpg", lambda done, total: None, private) == ""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from django.conf import settings
 
+from agents.budgets import metered_clients
 from agents.db.database import Priority, PriorityExecutor
 from agents.engine.errors import AgentError
 from agents.installation import configured
@@ -120,7 +121,8 @@ def _embed_remotely(texts: list[str], kind: Kind, model: str) -> "Vectors":
 
     prefix = PREFIXES[kind] if "e5" in model.lower() else ""
     try:
-        rows = _client(model).embed([prefix + text for text in texts], REMOTE_SECONDS[kind])
+        written = [prefix + text for text in texts]
+        rows = metered_clients.embed(_client(model), written, REMOTE_SECONDS[kind])
     except AgentError as error:
         raise EmbeddingUnavailable(str(error)) from error
     vectors = np.asarray(rows, np.float32).reshape(len(texts), -1)

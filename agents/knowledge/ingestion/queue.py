@@ -16,6 +16,7 @@ from django.core.files.storage import storages
 from django.db import connections
 from django.utils import timezone
 
+from agents.budgets import paying
 from agents.db import database
 from agents.db.sanitize import visible_name
 from agents.engine.errors import ToolError
@@ -144,7 +145,8 @@ def process(document: Document, *, recognizes: bool = True) -> None:
     lease = Lease(document)
     progress.announce(document)
     try:
-        _process(lease, recognizes)
+        with paying(user=document.owner_id):
+            _process(lease, recognizes)
     except Stopped:
         return
     except NeedsRecognition:
