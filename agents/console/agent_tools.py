@@ -7,6 +7,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from agents.catalog import tool_factory
 from agents.models import Agent, AgentTool, ToolRegistration
 from agents.models.catalog import TOOL_SETTINGS
 from agents.runs.engine_messages import translate
@@ -60,6 +61,8 @@ class ToolRow(forms.ModelForm):
         )
         _label_default(self.fields["approval"], asked.label)
         _label_default(self.fields["effect"], does.label if does else "—")
+        if self.tool.name in tool_factory.BUILT_IN_TOOLS:
+            _label_default(self.fields["sending"], AgentTool.Sending.ALWAYS.label)
         self.fields["timeout"].widget.attrs["placeholder"] = self.tool.timeout
         own = self.tool.max_retries
         retries = DEFAULT_RETRIES if own is None else own

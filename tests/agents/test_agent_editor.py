@@ -10,6 +10,8 @@ from django.urls import reverse
 
 from agents import runs
 from agents.engine.testing import Says
+from agents.engine.tool import specification
+from agents.engine.tool_selection import evaluation
 from agents.models import Agent, AgentDraft, AuditEntry, LanguageModel, Run
 from tests.agents.forms import agent_form
 from tests.agents.test_agent_drafts import page, save, signed_in
@@ -125,6 +127,21 @@ def test_the_effective_prompt_has_the_defaults_and_what_the_engine_adds(root, ag
     assert "Default instructions" in html
     assert "- calculator:" in html  # in the format of ReAct
     assert "If the user has custom instructions" in html
+
+
+def test_the_effective_prompt_says_which_of_many_tools_are_sent(root, agent):
+    for tool in evaluation.read_tools()[:40]:
+        about = {"name": tool.name, "source": "http", "endpoint": "https://example.com"}
+        about |= {"description": tool.description, "definition": specification(tool)}
+        agent.tools.create(**about)
+
+    html = root.get(page("draft_prompt"), {"agent": agent.pk}).content.decode()
+
+    assert "up to 25 are sent" in html
+    assert "<h3>find_tools" in html
+    assert "<h3>calculator" in html  # built-in tools are always sent
+    assert "<h3>github__create_issue" not in html
+    assert "github__create_issue\n" in html
 
 
 @pytest.mark.parametrize(
