@@ -99,6 +99,7 @@ class ServerForm(forms.ModelForm):
             args=tuple(cleaned.get("args", ())),
             folders=read_folders(cleaned.get("folders", "").splitlines()),
             sandbox=mcp_servers.sandbox_policy(),
+            limits=mcp_servers.child_limits(_with_limits(cleaned)),
             url=cleaned.get("url", ""),
             connect_timeout=cleaned.get("connect_timeout") or self.instance.connect_timeout,
             call_timeout=cleaned.get("timeout") or self.instance.timeout,
@@ -108,6 +109,11 @@ class ServerForm(forms.ModelForm):
     def _error_field(self, mistake: ConfigProblem) -> str | None:
         """Return the problem's field, or None for the top of the page if it isn't editable."""
         return mistake.field if mistake.field in self.fields else None
+
+
+def _with_limits(cleaned: dict[str, Any]) -> McpServer:
+    names = ("memory_mb", "cpu_seconds")
+    return McpServer(**{name: cleaned.get(name) for name in names})
 
 
 def _is_redirected(name: str, cleaned: dict[str, Any], saved: McpServer) -> bool:

@@ -44,8 +44,13 @@ def join(key: str, model: str, limits: Limits) -> Line:
     """Join the line; run at once if it is empty and a slot is free."""
     with transaction.atomic():
         gate, now = _lock(model)
-        ModelSlot.objects.create(key=key, model=model, expires_at=_lease_end(now))
-        return _admit(gate, now, limits, {key})
+        _drain(gate, now, limits)
+        slots = [*_live_slots(model, now, purge=True), (key, False)]
+        line, admitted = _measure(gate, slots, limits, {key})
+        ModelSlot.objects.create(
+            key=key, model=model, is_running=bool(admitted), expires_at=_lease_end(now)
+        )
+        return _count(gate, limits, line, admitted)
 
 
 def rejoin(key: str, model: str, limits: Limits) -> Line:
@@ -122,22 +127,32 @@ def _lease_end(now: datetime) -> datetime:
     return now + timedelta(seconds=LEASE_SECONDS)
 
 
-def _live_slots(model: str, now: datetime) -> list[tuple[str, bool]]:
-    slots = ModelSlot.objects.filter(model=model, expires_at__gt=now).order_by("pk")
-    return list(slots.values_list("key", "is_running"))
+def _live_slots(model: str, now: datetime, *, purge: bool = False) -> list[tuple[str, bool]]:
+    """Return the model's slots in order of arrival, without those that expired."""
+    slots = ModelSlot.objects.filter(model=model).order_by("pk")
+    found = list(slots.values_list("key", "is_running", "expires_at"))
+    live = [(key, is_running) for key, is_running, expires in found if expires > now]
+    if purge and len(live) < len(found):
+        slots.filter(expires_at__lte=now).delete()
+    return live
 
 
 def _admit(gate: ModelGate, now: datetime, limits: Limits, ours: Collection[str]) -> Line:
     """Admit our calls at the head of the line, as long as slots are free."""
-    ModelSlot.objects.filter(model=gate.model, expires_at__lte=now).delete()
     _drain(gate, now, limits)
-    line, admitted = _measure(gate, _live_slots(gate.model, now), limits, ours)
+    slots = _live_slots(gate.model, now, purge=True)
+    line, admitted = _measure(gate, slots, limits, ours)
     if admitted:
-        slots = ModelSlot.objects.filter(key__in=admitted)
-        slots.update(is_running=True, expires_at=_lease_end(now))
-        gate.requests_used += len(admitted) if limits.requests is not None else 0
-        if limits.requests is not None or limits.tokens is not None:
-            gate.save()
+        taken = ModelSlot.objects.filter(key__in=admitted)
+        taken.update(is_running=True, expires_at=_lease_end(now))
+    return _count(gate, limits, line, admitted)
+
+
+def _count(gate: ModelGate, limits: Limits, line: Line, admitted: set[str]) -> Line:
+    """Count the admitted calls as requests, and return the line behind them."""
+    if admitted and limits.requests is not None:
+        gate.requests_used += len(admitted)
+        gate.save()
     line.admitted = admitted
     line.places = {key: place - len(admitted) for key, place in line.places.items()}
     line.places = {key: place for key, place in line.places.items() if key not in admitted}

@@ -547,3 +547,11 @@ def test_the_files_of_a_server_are_deleted_with_it_and_its_page_says_so(root, pl
 
     assert "iles of this server</span><strong>1<" in asked
     assert not folder.exists()
+
+
+def test_a_program_has_its_own_limits_or_those_of_the_settings():
+    own = mcp_servers.child_limits(McpServer(memory_mb=100, cpu_seconds=30))
+    usual = mcp_servers.child_limits(McpServer())
+
+    assert (own.memory_mb, own.cpu_seconds) == (100, 30)
+    assert (usual.memory_mb, usual.cpu_seconds, usual.processes) == (2048, 240, 100)
