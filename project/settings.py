@@ -38,6 +38,7 @@ INSTALLED_APPS = [
     "agents.experiments",
     "agents.dashboard",
     "agents.problems",
+    "agents.suggestions",
     "agents.accounts",
     "chat",
 ]

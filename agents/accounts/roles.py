@@ -19,7 +19,8 @@ INDIVIDUAL_PERMISSIONS = {
     "use_stdio_servers": _("Set up MCP servers that run on this machine (stdio)"),
 }
 APP_LABELS = (
-    *("agents", "review", "experiments", "dashboard", "problems", "chat", "people"),
+    *("agents", "review", "experiments", "dashboard", "problems", "suggestions"),
+    *("chat", "people"),
     "auth",
 )
 

@@ -125,6 +125,7 @@ MENU = (
         has_pages_first=True,
         rows={
             "problems.Problem": _("Failures, blocks and bad ratings, grouped by their cause."),
+            "suggestions.Suggestion": _("What would make agents better, with its evidence."),
             "review.ExampleSet": _("Questions with expected answers, run and scored together."),
             "review.Example": _("Single questions, in any set."),
             "experiments.Experiment": _("Example sets and back-tests that were run."),

@@ -64,6 +64,12 @@ class Experiment(models.Model):
         help_text=_("Tools are executed. Otherwise they answer from the recording."),
     )
     judge_model = models.CharField(_("judge model"), max_length=200, blank=True)
+    rubric = models.TextField(
+        _("rubric"),
+        blank=True,
+        default="",
+        help_text=_("By which the judge also grades answers to questions of past runs."),
+    )
     deadline = models.PositiveIntegerField(_("timeout per question (seconds)"), default=120)
     left_out = models.JSONField(_("left out"), default=list, blank=True)
     problem = models.TextField(_("problem"), blank=True)

@@ -10,7 +10,7 @@ from agents.models import Agent, Run
 from agents.review.models import Review
 
 from . import checks, judge
-from .checks import CheckResult, RunFacts
+from .checks import Check, CheckResult, RunFacts
 from .errors import NEEDS_APPROVAL
 from .models import Experiment, ExperimentResult
 from .recorded_runs import recorded_calls_of
@@ -24,9 +24,9 @@ UNORDERED_MODES = {Agent.Mode.PLAN, Agent.Mode.PANEL}
 async def score(result: ExperimentResult) -> None:
     """Score the result's run and save it."""
     await database.run(_score_without_model, result)
-    run = result.run
-    if result.example is not None and run is not None and _has_answer(run):
-        await _grade(result, result.example.checks, run)
+    run, asked = result.run, _judged_checks(result)
+    if asked and run is not None and _has_answer(run):
+        await _grade(result, asked, run)
     await database.run(_finish, result)
 
 
@@ -66,6 +66,8 @@ def _check(result: ExperimentResult, facts: RunFacts) -> list[CheckResult]:
         found = checks.of_example(result.example)
         return [checks.evaluate(one, facts) for one in found if one["kind"] != checks.JUDGE]
     expected, kind = _reference(result.origin)
+    if result.experiment.rubric and kind == checks.RECORDED:
+        return []  # the recorded answer may be what the rubric is about
     return [checks.similarity(expected, facts.answer, kind)] if expected else []
 
 
@@ -79,12 +81,17 @@ def _reference(origin: Run | None) -> tuple[str, str]:
     return origin.answer, checks.RECORDED
 
 
-async def _grade(result: ExperimentResult, all_checks: list[dict[str, str]], run: Run) -> None:
-    """Let the judge model evaluate the checks that need one."""
+def _judged_checks(result: ExperimentResult) -> list[Check]:
+    """Return the checks that need a model: of the example, or the experiment's rubric."""
+    if result.example is not None:
+        return [check for check in result.example.checks if check["kind"] == checks.JUDGE]
+    rubric = result.experiment.rubric
+    return [{"kind": checks.JUDGE, "value": rubric}] if rubric else []
+
+
+async def _grade(result: ExperimentResult, asked: list[Check], run: Run) -> None:
+    """Let the judge model evaluate these checks."""
     experiment = result.experiment
-    asked = [check for check in all_checks if check["kind"] == checks.JUDGE]
-    if not asked:
-        return
     tested = await database.run(tested_agent, experiment)
     for check in asked:
         expected = result.example.expected if result.example else ""

@@ -52,6 +52,7 @@ class Options:
     version: int | None = None
     is_live: bool = False
     judge_model: str = ""
+    rubric: str = ""
     deadline: int = DEADLINE_SECONDS
 
 
@@ -89,6 +90,7 @@ def _start(
         version=options.version,
         is_live=options.is_live,
         judge_model=options.judge_model,
+        rubric=options.rubric,
         deadline=min(options.deadline, MAX_DEADLINE_SECONDS),
         left_out=sorted(questions.left_out.items()),
         count=len(questions.found),

@@ -1,7 +1,7 @@
 """The questions of an experiment: examples of a set, or past runs of an agent."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +44,14 @@ class PastRuns:
     rating: str = ""  # "up", "down" or any
 
 
-Source = ExampleSet | PastRuns
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenRuns:
+    """Certain runs of an agent, in this order; those that a user can't review are left out."""
+
+    runs: tuple[int, ...]
+
+
+Source = ExampleSet | PastRuns | ChosenRuns
 
 
 @dataclass(slots=True)
@@ -59,7 +66,9 @@ def load(source: Source, agent: Agent, user: User | None) -> Questions:
     """Return the questions; of runs only those that this user can review and rerun."""
     if isinstance(source, ExampleSet):
         return _of_set(source, user)
-    return _of_runs(source, agent, user)
+    if isinstance(source, ChosenRuns):
+        return _questions(_chosen(source, agent, user), len(source.runs), user)
+    return _questions(_newest(source, agent, user), source.count, user)
 
 
 def _of_set(example_set: ExampleSet, user: User | None) -> Questions:
@@ -91,10 +100,10 @@ def _readable_runs(user: User | None) -> RunQuerySet:
     return runs if user.has_perm(RERUN_PERMISSION) else runs.filter(user=user)
 
 
-def _of_runs(past: PastRuns, agent: Agent, user: User | None) -> Questions:
+def _questions(runs: Iterable[Run], most: int, user: User | None) -> Questions:
     questions = Questions()
-    for run in _newest(past, agent, user):
-        if len(questions.found) == past.count:
+    for run in runs:
+        if len(questions.found) == most:
             break
         if file_context.has_files(run):
             questions.left_out["files"] += 1
@@ -105,11 +114,20 @@ def _of_runs(past: PastRuns, agent: Agent, user: User | None) -> Questions:
     return questions
 
 
-def _newest(past: PastRuns, agent: Agent, user: User | None) -> Iterator[Run]:
+def _repeatable(agent: Agent, user: User | None) -> RunQuerySet:
     runs = _readable_runs(user).listed()
     runs = runs.filter(agent=agent, workflow=None).exclude(status__in=Run.LIVE)
     runs = runs.exclude(topic__startswith=DRAFT_TOPIC_PREFIX).exclude(road=Run.IMPORTED)
-    runs = runs.filter(origin_step=None)
+    return runs.filter(origin_step=None)
+
+
+def _chosen(chosen: ChosenRuns, agent: Agent, user: User | None) -> Iterator[Run]:
+    found = _repeatable(agent, user).in_bulk(chosen.runs)
+    yield from (found[pk] for pk in chosen.runs if pk in found)
+
+
+def _newest(past: PastRuns, agent: Agent, user: User | None) -> Iterator[Run]:
+    runs = _repeatable(agent, user)
     if past.status == "completed":
         runs = runs.filter(status=Run.Status.COMPLETED)
     elif past.status == "problem":

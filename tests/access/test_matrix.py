@@ -223,6 +223,7 @@ OWN_PAGES = {
     "agents.DatabaseConnection": ["try/", "query/", "1/try/", "1/query/", "1/test/"],
     "agents.McpServer": ["import/"],
     "problems.Problem": ["1/decide/"],
+    "suggestions.Suggestion": ["1/decide/"],
     "agents.ToolRegistration": ["openapi/", "try/", "1/try/"],
 }
 

@@ -105,6 +105,10 @@ SENTENCES = {
     "problem.status": gettext_lazy("%(who)s changed the status of %(what)s."),
     "problem.assigned": gettext_lazy("%(who)s changed the assignee of %(what)s."),
     "problem.merged": gettext_lazy("%(who)s merged another problem into %(what)s."),
+    "suggestion.applied": gettext_lazy("%(who)s applied a suggestion to %(what)s."),
+    "suggestion.undone": gettext_lazy("%(who)s took a suggestion for %(what)s back."),
+    "suggestion.dismissed": gettext_lazy("%(who)s dismissed a suggestion for %(what)s."),
+    "suggestion.reopened": gettext_lazy("%(who)s opened a suggestion for %(what)s again."),
     audit.HIT_JUDGED: gettext_lazy("%(who)s reviewed a guardrail hit in %(what)s."),
 }
 CATEGORY_LABELS = {
@@ -123,6 +127,7 @@ CATEGORY_LABELS = {
     "run": gettext_lazy("Run access"),
     "review": gettext_lazy("Reviews"),
     "problem": gettext_lazy("Problems"),
+    "suggestion": gettext_lazy("Suggestions"),
     "share": gettext_lazy("Share links"),
     "session": gettext_lazy("Shared chats"),
     "collection": gettext_lazy("Shared documents"),

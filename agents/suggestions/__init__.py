@@ -1,0 +1,1 @@
+"""Suggestions for administrators: what would make an agent better, with its evidence."""

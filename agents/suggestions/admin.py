@@ -1,0 +1,3 @@
+from . import pages
+
+__all__ = ["pages"]

@@ -1,0 +1,155 @@
+"""What administrators do with a suggestion: measure, apply, take back, dismiss."""
+
+from dataclasses import replace
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents.access import audit
+from agents.catalog import agent_spec, agent_versions, planner_factory
+from agents.catalog.agent_spec import AgentSpec
+from agents.experiments import service
+from agents.experiments.errors import ExperimentRejected
+from agents.experiments.models import Experiment
+from agents.experiments.sources import ChosenRuns
+from agents.learning import texts
+from agents.models import Agent
+
+from . import changes, evidence
+from .errors import SuggestionRejected
+from .models import MAX_TEXT_CHARS, Suggestion
+
+Kind, Status, Target = Suggestion.Kind, Suggestion.Status, Experiment.Target
+# Runs that the suggestion is about, and others that it must not make worse.
+MAX_OWN_RUNS, MAX_OTHER_RUNS = 15, 15
+RUBRIC = (
+    "The answer answers the question, and follows this instruction as far as it applies: {text}"
+)
+
+
+def set_text(suggestion: Suggestion, text: str) -> None:
+    """Change the instruction before it is measured or applied; raise SuggestionRejected."""
+    if suggestion.kind == Kind.TOOL_UNUSED:
+        return
+    line = texts.clean(text, MAX_TEXT_CHARS + 1)
+    if not any(sign.isalnum() for sign in line):
+        raise SuggestionRejected(_("Enter the instruction."))
+    if len(line) > MAX_TEXT_CHARS:
+        sentence = _("The instruction can have at most %(most)d characters.")
+        raise SuggestionRejected(sentence % {"most": MAX_TEXT_CHARS})
+    if line == suggestion.text:
+        return
+    suggestion.text, suggestion.before, suggestion.after = line, None, None
+    suggestion.save(update_fields=["text", "before", "after"])
+
+
+def measure(suggestion: Suggestion, user: User) -> None:
+    """Start two back-tests on the same runs, without and with the suggestion."""
+    agent = suggestion.agent
+    spec = agent_spec.describe(agent)
+    _check_possible(suggestion, spec)
+    chosen = ChosenRuns(runs=_measured_runs(suggestion, agent))
+    try:
+        with transaction.atomic():
+            with_it = _options(suggestion, agent)
+            as_now = replace(with_it, target=Target.PUBLISHED, version=agent.version or None)
+            suggestion.before = service.start_backtest(agent, spec, chosen, user, as_now)
+            changed = changes.changed_spec(spec, suggestion, suggestion.text)
+            suggestion.after = service.start_backtest(agent, changed, chosen, user, with_it)
+            suggestion.save(update_fields=["before", "after"])
+    except ExperimentRejected as error:
+        raise SuggestionRejected(str(error)) from error
+
+
+def _options(suggestion: Suggestion, agent: Agent) -> service.Options:
+    """Let the agent's model judge whether answers follow an instruction from feedback.
+
+    The demo model can't judge; then only answers with a correction are compared.
+    """
+    model = planner_factory.model_name(agent)
+    if suggestion.kind != Kind.INSTRUCTION or model == planner_factory.DEMO:
+        return service.Options()
+    return service.Options(judge_model=model, rubric=RUBRIC.format(text=suggestion.text))
+
+
+def _measured_runs(suggestion: Suggestion, agent: Agent) -> tuple[int, ...]:
+    own = list(suggestion.runs.order_by("-pk").values_list("pk", flat=True)[:MAX_OWN_RUNS])
+    others = evidence.asked_runs().filter(agent=agent, status="completed", origin_step=None)
+    newest = others.exclude(pk__in=own).order_by("-pk").values_list("pk", flat=True)
+    return (*own, *newest[:MAX_OTHER_RUNS])
+
+
+def apply(suggestion: Suggestion, user: User) -> int:
+    """Publish the suggestion as a new version of the agent; return its number."""
+    with transaction.atomic():
+        agent = Agent.objects.select_for_update().get(pk=suggestion.agent_id)
+        spec = agent_spec.describe(agent)
+        _check_possible(suggestion, spec)
+        # Without a version of what was there before, there would be no way back.
+        agent_versions.save(agent, None)
+        suggestion.base_version = agent.version
+        agent_spec.restore(agent, changes.changed_spec(spec, suggestion, suggestion.text))
+        note = _("Applied the suggestion “%(name)s”.") % {"name": suggestion}
+        agent_versions.save(agent, user, note)
+        suggestion.applied_version = agent.version
+        _decide(suggestion, user, Status.APPLIED)
+        audit.record(user, "suggestion.applied", agent, version=agent.version)
+    suggestion.agent = agent
+    return agent.version
+
+
+def take_back(suggestion: Suggestion, user: User) -> int:
+    """Publish the version before the suggestion again; raise SuggestionRejected."""
+    with transaction.atomic():
+        agent = Agent.objects.select_for_update().get(pk=suggestion.agent_id)
+        if suggestion.base_version is None or agent.version != suggestion.applied_version:
+            raise SuggestionRejected(
+                _("The agent was changed since. Restore a version in its history instead.")
+            )
+        agent_versions.restore(agent, suggestion.base_version, user)
+        suggestion.base_version = suggestion.applied_version = None
+        _decide(suggestion, user, Status.OPEN)
+        audit.record(user, "suggestion.undone", agent, version=agent.version)
+    suggestion.agent = agent
+    return agent.version
+
+
+def dismiss(suggestion: Suggestion, user: User) -> None:
+    """Keep it from being suggested again."""
+    _change(suggestion, user, Status.DISMISSED)
+
+
+def reopen(suggestion: Suggestion, user: User) -> None:
+    _change(suggestion, user, Status.OPEN)
+
+
+@transaction.atomic
+def _change(suggestion: Suggestion, user: User, status: Suggestion.Status) -> None:
+    if suggestion.is_applied:
+        raise SuggestionRejected(_("This suggestion is applied. Take it back first."))
+    _decide(suggestion, user, status)
+    action = "suggestion.dismissed" if status == Status.DISMISSED else "suggestion.reopened"
+    audit.record(user, action, suggestion.agent, reason=str(suggestion))
+
+
+def _decide(suggestion: Suggestion, user: User, status: Suggestion.Status) -> None:
+    """Save the decision, if nobody else has decided meanwhile."""
+    same = Suggestion.objects.filter(pk=suggestion.pk, status=suggestion.status)
+    values = {"status": status, "decided_by": user, "decided_at": timezone.now()}
+    versions = {name: getattr(suggestion, name) for name in ("base_version", "applied_version")}
+    if not same.update(**values, **versions):
+        raise SuggestionRejected(
+            _("This suggestion changed meanwhile. Review it and try again.")
+        )
+    suggestion.status = status
+
+
+def _check_possible(suggestion: Suggestion, spec: AgentSpec) -> None:
+    if not suggestion.is_open:
+        raise SuggestionRejected(_("This suggestion isn't open any more."))
+    if not changes.is_possible(spec, suggestion) or changes.is_contained(spec, suggestion):
+        raise SuggestionRejected(
+            _("The agent was changed since, and there is nothing left to apply.")
+        )

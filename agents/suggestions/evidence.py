@@ -1,0 +1,244 @@
+"""Finds what would make agents better, in the runs and the feedback of the last weeks.
+
+Nothing is suggested on little evidence: a tool has to fail clearly often, an unused one has to
+be unused in many runs, and feedback has to repeat itself and come from several people.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Min, Q, QuerySet
+
+from agents.engine.material import find_instructions
+from agents.learning import texts
+from agents.models import Agent, AgentStep, AgentTool, Run
+from agents.models.runs import DRAFT_TOPIC_PREFIX, EXPERIMENT_TOPIC_PREFIX
+from agents.problems import fingerprints
+from agents.review.models import Rating, Review
+
+from .intervals import wilson
+from .models import MAX_SUBJECT_CHARS, MAX_TEXT_CHARS, Suggestion
+
+Kind, Status = Suggestion.Kind, AgentStep.Status
+MIN_CALLS, MIN_FAILURE_RATE = 20, 0.15
+MIN_UNUSED_RUNS = 30
+MIN_COMMENTS, MIN_PEOPLE = 3, 2
+MIN_SIMILARITY = 0.3
+MAX_READ, MAX_RUNS, MAX_COMMENTS = 200, 25, 500
+MAX_COMMENT_CHARS = 300
+# Reasons of a bad rating that an instruction can do something about.
+REASONS = ("", "wrong", "incomplete", "ignored", "long", "brief", "other")
+# What the loop itself offers, and what is only for rare moments.
+KEPT_TOOLS = {"ask_person", "remember", "find_tools", "call_tool"}
+TOOL_ADVICE = (
+    "Calls of {tool} often fail with “{message}”. Check the arguments against its description "
+    "before you call it. If a call fails this way, change the arguments or answer without it; "
+    "don't repeat the call."
+)
+PLAIN_TOOL_ADVICE = (
+    "Calls of {tool} often fail. Check the arguments against its description before you call "
+    "it. If a call fails, change the arguments or answer without it; don't repeat the call."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is suggested for an agent, and why."""
+
+    agent: Agent
+    kind: Suggestion.Kind
+    subject: str
+    text: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
+    runs: tuple[int, ...] = ()
+
+
+def find(since: datetime) -> Iterator[Finding]:
+    """Yield what the runs and the feedback since then suggest."""
+    first = Run.objects.filter(started_at__gte=since).aggregate(first=Min("pk"))["first"]
+    if first is None:
+        return
+    agents = {agent.pk: agent for agent in Agent.objects.filter(enabled=True)}
+    yield from _failing_tools(first, agents)
+    yield from _unused_tools(first, agents)
+    yield from _repeated_feedback(since, agents)
+
+
+def asked_runs() -> QuerySet[Run]:
+    """Return runs of people: not of drafts, experiments, workflows or other products."""
+    inner = Q(topic__startswith=DRAFT_TOPIC_PREFIX) | Q(
+        topic__startswith=EXPERIMENT_TOPIC_PREFIX
+    )
+    others = Q(road=Run.IMPORTED) | Q(workflow__isnull=False) | inner
+    return Run.objects.listed().exclude(others)
+
+
+def tool_steps(first: int) -> QuerySet[AgentStep]:
+    """Return the finished tool calls of runs since this one."""
+    ended = AgentStep.objects.filter(
+        kind=AgentStep.Kind.TOOL, status__in=[Status.DONE, Status.FAILED], run__gte=first
+    )
+    return ended.filter(run__in=asked_runs().filter(pk__gte=first).values("pk")).order_by()
+
+
+def _failing_tools(first: int, agents: dict[int, Agent]) -> Iterator[Finding]:
+    links = set(AgentTool.objects.values_list("agent", "tool__name"))
+    rows = tool_steps(first).values_list("run__agent", "action")
+    failed = Count("pk", filter=Q(status=Status.FAILED))
+    for agent, tool, calls, failures in rows.annotate(Count("pk"), failures=failed):
+        if agent not in agents or (agent, tool) not in links or calls < MIN_CALLS:
+            continue
+        if wilson(failures, calls)[0] >= MIN_FAILURE_RATE:
+            yield _failing_tool(first, agents[agent], tool, calls, failures)
+
+
+def _failing_tool(first: int, agent: Agent, tool: str, calls: int, failures: int) -> Finding:
+    steps = tool_steps(first).filter(run__agent=agent, action=tool, status=Status.FAILED)
+    newest = list(steps.order_by("-pk")[:MAX_READ])
+    messages = Counter(_message(step) for step in newest)
+    message, times = messages.most_common(1)[0]
+    is_safe = bool(message) and not find_instructions(message)
+    advice = TOOL_ADVICE if is_safe else PLAIN_TOOL_ADVICE
+    same = [step.run_id for step in newest if _message(step) == message]
+    return Finding(
+        agent=agent,
+        kind=Kind.TOOL_FAILS,
+        subject=tool[:MAX_SUBJECT_CHARS],
+        text=advice.format(tool=tool, message=message)[:MAX_TEXT_CHARS],
+        figures={
+            "calls": calls,
+            "failures": failures,
+            "message": message,
+            "same": times,
+            "read": len(newest),
+        },
+        runs=tuple(dict.fromkeys(same))[:MAX_RUNS],
+    )
+
+
+def _message(step: AgentStep) -> str:
+    text = step.observation.removeprefix("Error: ")
+    return fingerprints.normalize(text, inputs=[step.action_input])
+
+
+def _unused_tools(first: int, agents: dict[int, Agent]) -> Iterator[Finding]:
+    used = set(tool_steps(first).values_list("run__agent", "action").distinct())
+    runs = asked_runs().filter(pk__gte=first, agent__in=agents).exclude(status__in=Run.LIVE)
+    counts: dict[int, Counter[int]] = defaultdict(Counter)
+    grouped = runs.order_by().values_list("agent", "agent_version").annotate(Count("pk"))
+    for agent, version, count in grouped:
+        counts[agent][version or 0] += count
+    links = AgentTool.objects.filter(agent__in=counts, tool__enabled=True)
+    for agent, tool in links.values_list("agent", "tool__name"):
+        if (agent, tool) in used or tool in KEPT_TOOLS:
+            continue
+        count = _runs_with_tool(agents[agent], tool, counts[agent])
+        if count >= MIN_UNUSED_RUNS:
+            yield Finding(
+                agent=agents[agent],
+                kind=Kind.TOOL_UNUSED,
+                subject=tool[:MAX_SUBJECT_CHARS],
+                figures={"runs": count},
+            )
+
+
+def _runs_with_tool(agent: Agent, tool: str, counts: Counter[int]) -> int:
+    """Return how many runs had the tool: it may have been added only recently."""
+    versions = agent.versions.filter(number__in=counts).values_list("number", "snapshot")
+    return sum(counts[number] for number, spec in versions if tool in spec.get("tools", {}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comment:
+    """What a person says about a wrong answer, without personal data."""
+
+    run: int
+    person: int | None
+    text: str
+    words: frozenset[str]
+    is_review: bool = False
+
+
+def _repeated_feedback(since: datetime, agents: dict[int, Agent]) -> Iterator[Finding]:
+    comments: dict[int, list[_Comment]] = defaultdict(list)
+    for agent, comment in (*_ratings(since), *_reviews(since)):
+        if agent in agents:
+            comments[agent].append(comment)
+    for agent, found in comments.items():
+        wrong = Rating.objects.filter(is_good=False, rated_at__gte=since, run__agent=agent)
+        total = wrong.filter(run__in=asked_runs().values("pk")).count()
+        for cluster in _clusters(found):
+            if _is_enough(cluster):
+                yield _instruction(agents[agent], cluster, max(total, len(cluster)))
+
+
+def _ratings(since: datetime) -> Iterator[tuple[int, _Comment]]:
+    rows = Rating.objects.filter(is_good=False, rated_at__gte=since, reason__in=REASONS)
+    rows = rows.filter(run__in=asked_runs().values("pk")).exclude(comment="").order_by("-pk")
+    columns = ("run", "run__agent", "user", "comment")
+    for run, agent, user, text in rows.values_list(*columns)[:MAX_COMMENTS]:
+        if (comment := _comment(run, user, text)) is not None:
+            yield agent, comment
+
+
+def _reviews(since: datetime) -> Iterator[tuple[int, _Comment]]:
+    rows = Review.objects.filter(corrected_at__gte=since).exclude(correction="")
+    rows = rows.filter(run__in=asked_runs().values("pk")).order_by("-corrected_at")
+    columns = ("run", "run__agent", "correction")
+    for run, agent, text in rows.values_list(*columns)[:MAX_COMMENTS]:
+        if (comment := _comment(run, None, text, is_review=True)) is not None:
+            yield agent, comment
+
+
+def _comment(
+    run: int, person: int | None, text: str, *, is_review: bool = False
+) -> _Comment | None:
+    """Return feedback that can be an instruction: short, and no attempt to inject one."""
+    line = texts.masked(texts.clean(text, 4_000))
+    words = frozenset(texts.words(line))
+    if len(line) > MAX_COMMENT_CHARS or len(words) < 2 or find_instructions(line):
+        return None
+    return _Comment(run=run, person=person, text=line, words=words, is_review=is_review)
+
+
+def _clusters(comments: Iterable[_Comment]) -> list[list[_Comment]]:
+    """Group comments with the first group whose first comment has similar words."""
+    clusters: list[list[_Comment]] = []
+    for comment in comments:
+        near = (c for c in clusters if _similarity(c[0], comment) >= MIN_SIMILARITY)
+        if (cluster := next(near, None)) is None:
+            clusters.append([comment])
+        else:
+            cluster.append(comment)
+    return clusters
+
+
+def _similarity(one: _Comment, other: _Comment) -> float:
+    return len(one.words & other.words) / len(one.words | other.words)
+
+
+def _is_enough(cluster: list[_Comment]) -> bool:
+    """Whether several people say it, or a reviewer does, about several answers."""
+    people = {comment.person for comment in cluster}
+    is_trusted = any(comment.is_review for comment in cluster)
+    several = len({comment.run for comment in cluster}) >= MIN_COMMENTS
+    return several and (is_trusted or len(people) >= MIN_PEOPLE)
+
+
+def _instruction(agent: Agent, cluster: list[_Comment], wrong: int) -> Finding:
+    """Suggest the comment that is most like the others."""
+    middle = max(cluster, key=lambda one: (sum(_similarity(one, o) for o in cluster), -one.run))
+    counted = Counter(word for comment in cluster for word in comment.words)
+    common = sorted(counted, key=lambda word: (-counted[word], word))[:6]
+    runs = tuple(dict.fromkeys(comment.run for comment in cluster))
+    return Finding(
+        agent=agent,
+        kind=Kind.INSTRUCTION,
+        subject=" ".join(sorted(common))[:MAX_SUBJECT_CHARS],
+        text=middle.text,
+        figures={"comments": len(runs), "wrong": wrong},
+        runs=runs[:MAX_RUNS],
+    )

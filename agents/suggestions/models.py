@@ -1,0 +1,124 @@
+"""Suggestions, with the runs they are based on and the back-tests that measure them."""
+
+from typing import Any, Self
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.experiments.models import Experiment
+from agents.models import Agent, ReviewScope, Run
+from agents.models.types import AnyUser
+
+VIEW_PERMISSION = "suggestions.view_suggestion"
+CHANGE_PERMISSION = "suggestions.change_suggestion"
+AGENT_PERMISSION = "agents.change_agent"
+MAX_SUBJECT_CHARS = 120
+MAX_TEXT_CHARS = 600
+
+
+class SuggestionQuerySet(models.QuerySet["Suggestion"]):
+    def for_user(self, user: AnyUser) -> Self:
+        """Return the suggestions this user can see: of agents in their scope."""
+        if not user.has_perm(VIEW_PERMISSION):
+            return self.none()
+        scope = ReviewScope.objects.filter(user=user.pk).first()
+        return self if scope is None else self.filter(agent__in=scope.agents.all())
+
+    def changeable_by(self, user: AnyUser) -> Self:
+        """Return what this user can measure, apply and dismiss: it changes an agent."""
+        may_change = user.has_perm(CHANGE_PERMISSION) and user.has_perm(AGENT_PERMISSION)
+        return self.for_user(user) if may_change else self.none()
+
+    def open(self) -> Self:
+        return self.filter(status=Suggestion.Status.OPEN)
+
+
+class Suggestion(models.Model):
+    """A change to an agent, and why it would help."""
+
+    class Kind(models.TextChoices):
+        TOOL_FAILS = "tool_fails", _("Tool fails often")
+        TOOL_UNUSED = "tool_unused", _("Tool is never used")
+        INSTRUCTION = "instruction", _("Instruction from feedback")
+
+    class Status(models.TextChoices):
+        OPEN = "open", _("open")
+        APPLIED = "applied", _("applied")
+        DISMISSED = "dismissed", _("dismissed")
+
+    agent = models.ForeignKey(
+        Agent, verbose_name=_("agent"), on_delete=models.CASCADE, related_name="suggestions"
+    )
+    kind = models.CharField(_("type"), max_length=12, choices=Kind)
+    subject = models.CharField(
+        _("subject"),
+        max_length=MAX_SUBJECT_CHARS,
+        help_text=_("The tool, or what the feedback has in common."),
+    )
+    text = models.TextField(
+        _("instruction"), blank=True, help_text=_("What is added to the agent's instructions.")
+    )
+    figures = models.JSONField(_("figures"), default=dict)
+    runs = models.ManyToManyField(
+        Run, verbose_name=_("runs"), related_name="suggestions", blank=True
+    )
+    status = models.CharField(
+        _("status"), max_length=10, choices=Status, default=Status.OPEN, db_index=True
+    )
+    first_seen = models.DateTimeField(_("first seen"))
+    last_seen = models.DateTimeField(_("last seen"))
+    before = models.ForeignKey(
+        Experiment,
+        verbose_name=_("back-test without it"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    after = models.ForeignKey(
+        Experiment,
+        verbose_name=_("back-test with it"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    base_version = models.PositiveIntegerField(_("version before"), null=True, blank=True)
+    applied_version = models.PositiveIntegerField(_("version with it"), null=True, blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("decided by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    decided_at = models.DateTimeField(_("decided"), null=True, blank=True)
+
+    objects = SuggestionQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("suggestion")
+        verbose_name_plural = _("suggestions")
+        ordering = ["-last_seen", "-pk"]
+        default_permissions = ("view", "change")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["agent", "kind", "subject"], name="one_suggestion_a_subject"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.subject}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.status == self.Status.OPEN
+
+    @property
+    def is_applied(self) -> bool:
+        return self.status == self.Status.APPLIED
+
+    def figure(self, name: str) -> Any:
+        return self.figures.get(name, 0)

@@ -1,0 +1,3 @@
+from . import suggestion_admin
+
+__all__ = ["suggestion_admin"]

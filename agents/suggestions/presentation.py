@@ -1,0 +1,186 @@
+"""Suggestions in words: what was found, what would change, what was measured."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Q
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.access import masking
+from agents.models import AgentStep, Run
+
+from . import comparison, evidence
+from .comparison import Comparison
+from .models import Suggestion
+
+Kind, Status = Suggestion.Kind, Suggestion.Status
+MAX_EXAMPLES = 10
+MAX_QUESTION_CHARS = 100
+TONES = {Status.OPEN: "amber", Status.APPLIED: "green", Status.DISMISSED: ""}
+
+
+def title(suggestion: Suggestion) -> str:
+    """Return the finding in one sentence."""
+    about: dict[str, Any] = {**suggestion.figures, "subject": suggestion.subject}
+    match suggestion.kind:
+        case Kind.TOOL_FAILS:
+            about["percent"] = f"{100 * about['failures'] / about['calls']:.0f} %"
+            return _("%(subject)s fails in %(percent)s of its calls") % about
+        case Kind.TOOL_UNUSED:
+            sentence = ngettext(
+                "%(subject)s wasn't used in %(runs)d run",
+                "%(subject)s wasn't used in %(runs)d runs",
+                about["runs"],
+            )
+            return sentence % about
+        case _:
+            about["text"] = Truncator(suggestion.text).chars(90)
+            return _("Feedback repeats: “%(text)s”") % about
+
+
+def reason(suggestion: Suggestion) -> str:
+    """Return the evidence in words."""
+    about = suggestion.figures
+    match suggestion.kind:
+        case Kind.TOOL_FAILS if about.get("message"):
+            sentence = _(
+                "%(failures)d of %(calls)d calls failed in the last 30 days. Most often, in "
+                "%(same)d of the %(read)d failed calls that were read: %(message)s"
+            )
+            return str(sentence % about)
+        case Kind.TOOL_FAILS:
+            sentence = _("%(failures)d of %(calls)d calls failed in the last 30 days.")
+            return str(sentence % about)
+        case Kind.TOOL_UNUSED:
+            return _(
+                "The agent had it in %(runs)d runs of the last 30 days and never called it. "
+                "Its definition is sent with every request, costs tokens and distracts the "
+                "model."
+            ) % {"runs": about["runs"]}
+        case _:
+            return _(
+                "Feedback on %(comments)d of %(wrong)d answers that were rated as bad in the "
+                "last 30 days says nearly the same."
+            ) % {"comments": about["comments"], "wrong": about["wrong"]}
+
+
+def change(suggestion: Suggestion) -> str:
+    """Return what applying it does."""
+    if suggestion.kind == Kind.TOOL_UNUSED:
+        sentence = _("Removes %(tool)s from the agent's tools.")
+        return sentence % {"tool": suggestion.subject}
+    return _("Adds this line at the end of the agent's instructions:")
+
+
+def measured(suggestion: Suggestion, found: Comparison) -> str:
+    """Return what the back-tests say, also that they say nothing."""
+    about = {"own": found.own, "prevented": found.prevented, "pairs": found.pairs}
+    if not found.pairs:
+        return _("None of these runs could be repeated.")
+    if suggestion.kind == Kind.INSTRUCTION and found.prevented:
+        claim = _("It would have improved %(prevented)d of %(own)d wrong answers.")
+        return f"{claim % about} {_verdict(found)}"
+    return _verdict(found)
+
+
+def _verdict(found: Comparison) -> str:
+    if found.is_better:
+        return _("Scores are better with it.")
+    if found.is_worse:
+        return _("Scores are worse with it.")
+    if found.score is None:
+        return _("Nothing says which answers are better. Compare those that changed.")
+    return _("There is no measurable difference.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleRun:
+    run: Run
+    question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """How a tool has done since the suggestion was applied, and before."""
+
+    calls: int
+    failures: int
+    calls_before: int
+    failures_before: int
+
+
+class SuggestionView:
+    """What a reader sees of a suggestion: runs only within their rights, masked."""
+
+    def __init__(self, suggestion: Suggestion, reader: User, session: Any) -> None:
+        self.suggestion, self.reader, self.session = suggestion, reader, session
+
+    @property
+    def title(self) -> str:
+        return title(self.suggestion)
+
+    @property
+    def reason(self) -> str:
+        return reason(self.suggestion)
+
+    @property
+    def change(self) -> str:
+        return change(self.suggestion)
+
+    @property
+    def tone(self) -> str:
+        return TONES[Status(self.suggestion.status)]
+
+    @property
+    def next_version(self) -> int:
+        return (self.suggestion.agent.version or 0) + 1
+
+    @property
+    def can_take_back(self) -> bool:
+        agent = self.suggestion.agent
+        return self.suggestion.is_applied and agent.version == self.suggestion.applied_version
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        return comparison.compare(self.suggestion)
+
+    @property
+    def measured(self) -> str:
+        found = self.comparison
+        return measured(self.suggestion, found) if found else ""
+
+    @cached_property
+    def examples(self) -> list[ExampleRun]:
+        visible = Run.objects.for_user(self.reader).listed()
+        rows = self.suggestion.runs.filter(pk__in=visible.values("pk")).order_by("-pk")
+        found = list(rows[:MAX_EXAMPLES])
+        masking.load_origins(found)
+        return [ExampleRun(run=run, question=self._question(run)) for run in found]
+
+    def _question(self, run: Run) -> str:
+        is_masked = masking.is_masked_for(run, self.reader, self.session)
+        text = masking.mask_text(run.query) if is_masked else run.query
+        return Truncator(text).chars(MAX_QUESTION_CHARS)
+
+    @cached_property
+    def effect(self) -> Effect | None:
+        """How the tool's calls went in versions with the suggestion."""
+        suggestion = self.suggestion
+        if not suggestion.is_applied or suggestion.kind != Kind.TOOL_FAILS:
+            return None
+        steps = evidence.tool_steps(0).filter(
+            run__agent=suggestion.agent,
+            run__agent_version__gte=suggestion.applied_version,
+            action=suggestion.subject,
+        )
+        failed = Count("pk", filter=Q(status=AgentStep.Status.FAILED))
+        since = steps.aggregate(calls=Count("pk"), failures=failed)
+        return Effect(
+            calls_before=suggestion.figure("calls"),
+            failures_before=suggestion.figure("failures"),
+            **since,
+        )
