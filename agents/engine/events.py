@@ -64,7 +64,7 @@ class StatusKind(StrEnum):
     SAMPLING = "sampling"  # tool, source, prompt, reply, model; message if it was refused
     SLOW = "slow"  # seconds
     TOOLS_SELECTED = "tools_selected"  # sent: name, why, score; left_out: names; count of them
-    TOOL_FALLBACK = "tool_fallback"  # tool, stand_in, message
+    TOOL_FALLBACK = "tool_fallback"  # tool, stand_in, message, is_preferred
     TOOL_PROGRESS = "tool_progress"  # tool, progress, total, message
     UNSENT_ATTACHMENTS = "unsent_attachments"  # count, message
     UNSENT_TOOL = "unsent_tool"  # tool, how (`direct`, `bridge`), is_known, function if it is

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.models import Count, Min, Q, QuerySet
 
+from agents.catalog.tool_reliability import wilson
 from agents.engine.material import find_instructions
 from agents.learning import texts
 from agents.models import Agent, AgentStep, AgentTool, Run
@@ -19,7 +20,6 @@ from agents.models.runs import DRAFT_TOPIC_PREFIX, EXPERIMENT_TOPIC_PREFIX
 from agents.problems import fingerprints
 from agents.review.models import Rating, Review
 
-from .intervals import wilson
 from .models import MAX_SUBJECT_CHARS, MAX_TEXT_CHARS, Suggestion
 
 Kind, Status = Suggestion.Kind, AgentStep.Status

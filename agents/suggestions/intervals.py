@@ -1,4 +1,4 @@
-"""Intervals of rates and differences, so that little evidence looks like little."""
+"""Intervals of differences, so that little evidence looks like little."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,16 +6,6 @@ from math import sqrt
 from statistics import mean, stdev
 
 Z = 1.96  # of 95 %
-
-
-def wilson(part: int, whole: int) -> tuple[float, float]:
-    """Return the interval of a rate."""
-    if not whole:
-        return 0.0, 1.0
-    rate, extra = part / whole, Z * Z / whole
-    middle = (rate + extra / 2) / (1 + extra)
-    spread = Z * sqrt(rate * (1 - rate) / whole + extra / (4 * whole)) / (1 + extra)
-    return max(0.0, middle - spread), min(1.0, middle + spread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

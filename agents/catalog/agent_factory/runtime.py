@@ -28,7 +28,7 @@ from agents.installation import configured
 from agents.models import Agent, Run, WorkflowVersion
 from agents.tools.search import SearchTool
 
-from .. import file_context, file_tables, tool_factory, tool_grants
+from .. import file_context, file_tables, tool_factory, tool_grants, tool_reliability
 from . import result_caches, tool_selection
 from .circuits import CIRCUITS
 from .config import AgentConfig, load_team, load_workflow
@@ -124,6 +124,8 @@ async def _build_team(
         tools = await registry(parts.tools, parts.own, more, **careful)
         if asks:  # otherwise its tools do nothing
             await result_caches.attach(run, parts, tools)
+            if agent.learns:
+                tool_reliability.mark_preferred(tools)
         if asks and not is_workflow:
             await result_caches.attach_replies(run, parts)
         team[agent.name] = _build_runtime(

@@ -12,6 +12,7 @@ from agents.installation import configured
 from agents.knowledge import embeddings
 from agents.models import Agent, AgentTool, Run, RunEvent
 
+from .. import tool_reliability
 from ..tool_factory import BUILT_IN_TOOLS
 from ..tool_vectors import closest
 from .config import AgentConfig
@@ -31,6 +32,7 @@ def selector(parts: AgentConfig, run: Run | None, count: int) -> ToolSelector | 
     return ToolSelector(
         limits(),
         pinned=parts.pinned.union(BUILT_IN_TOOLS) | {tool.name for tool in _of_files(parts)},
+        success=tool_reliability.success_rates if agent.learns else None,
         rank_by_meaning=_rank_by_meaning if _may_embed(agent) else None,
         previous=partial(database.run, previous_tools, run) if run and is_first else None,
     )

@@ -44,10 +44,10 @@ class FallbackResult:
 
     `degraded` means the tool is unusable; its last error is in `result`. `is_outage`: a
     dependency is down. `failure` is the typed error, unless the input was at fault. `stand_in`
-    is the fallback tool used, because of `reason`. `findings` are the guardrails' findings in
-    the result, and `attachments` those of its attachments that are saved. `is_untrusted`: it is
-    text from outside, and `suspicion` what in it looks like instructions. `cached`: it was
-    saved earlier, so nothing was called.
+    is the fallback tool used, because of `reason`; with `is_preferred` it was called first.
+    `findings` are the guardrails' findings in the result, and `attachments` those of its
+    attachments that are saved. `is_untrusted`: it is text from outside, and `suspicion` what in
+    it looks like instructions. `cached`: it was saved earlier, so nothing was called.
     """
 
     result: ToolResult
@@ -57,6 +57,7 @@ class FallbackResult:
     failure: AgentError | None = None
     stand_in: str | None = None
     reason: str = ""
+    is_preferred: bool = False
     findings: tuple[GuardrailResult, ...] = ()
     attachments: tuple[AttachmentRef, ...] = ()
     is_untrusted: bool = False

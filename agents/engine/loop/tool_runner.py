@@ -108,8 +108,8 @@ class ToolRunner:
         """Make the call in its context; any problem with it is returned as a result."""
         was_out_of_order = call.name in self.unavailable
         with use_context(context):
-            outcome = await self._run_call(call)
-            if was_out_of_order or outcome.degraded:
+            outcome = await self._run_preferred(call) or await self._run_call(call)
+            if (was_out_of_order or outcome.degraded) and outcome.stand_in is None:
                 outcome = await self._run_stand_in(call, outcome)
         if outcome.degraded:
             self.is_degraded = True
@@ -223,6 +223,18 @@ class ToolRunner:
         reason = outcome.error or ""
         result = _stand_in_result(call.name, other.name, found.result)
         return replace(found, result=result, stand_in=other.name, reason=reason)
+
+    async def _run_preferred(self, call: ToolCall) -> FallbackResult | None:
+        """Run the fallback tool first if it is more reliable; None if that fails, too."""
+        tool = self.registry.get(call.name) if self.registry.has(call.name) else None
+        why: str = getattr(tool, "prefers_fallback", "")
+        other = self._find_stand_in(call.name) if why else None
+        if other is None or not await asyncio.to_thread(_accepts, other, call):
+            return None
+        found = await self._run_call(replace(call, name=other.name))
+        if found.degraded or found.result.is_error:
+            return None
+        return replace(found, stand_in=other.name, reason=why, is_preferred=True)
 
     def _find_stand_in(self, name: str) -> Tool | None:
         tool = self.registry.get(name) if self.registry.has(name) else None

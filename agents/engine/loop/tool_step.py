@@ -354,6 +354,7 @@ class ToolStep:
                 stand_in=outcome.stand_in,
                 message=outcome.reason,
                 step=step,
+                **({"is_preferred": True} if outcome.is_preferred else {}),
             )
             events.append(fallback)
         if outcome.suspicion:

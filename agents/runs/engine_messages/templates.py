@@ -218,6 +218,7 @@ RUN_TEMPLATES = (
     _("The result was blocked: %(reason)s"),
     _("The file “%(words)s” was blocked: %(reason)s"),
     _("The arguments aren't a JSON object: %(reason)s."),
+    _("%(failures)s of %(calls)s calls failed lately."),
     _("%(tool)s is failing, so %(fallback)s was called instead: %(why)s"),
     _("%(tool)s is failing, so %(fallback)s answered instead: %(output)s"),
     _("There is no tool named %(name)s. Available tools: %(names)s."),

@@ -1,0 +1,104 @@
+"""How often calls of tools succeed, for agents that learn: in memory, counted in a thread.
+
+Of a tool and its fallback, which do the same, the clearly more reliable one is called first.
+"""
+
+import logging
+import threading
+import time
+from datetime import timedelta
+from math import sqrt
+from typing import Any, NamedTuple
+
+from django.db import connections
+from django.db.models import Count, Min, Q
+from django.utils import timezone
+
+from agents.engine.tool import ToolRegistry
+from agents.models import AgentStep, Run
+
+logger = logging.getLogger(__name__)
+
+WINDOW = timedelta(days=7)
+INTERVAL_SECONDS = 600.0
+MIN_CALLS = 20
+Z = 1.96  # standard deviations
+Status = AgentStep.Status
+
+
+class Reliability(NamedTuple):
+    """The calls of a tool in the last days."""
+
+    calls: int
+    failures: int
+
+    @property
+    def rate(self) -> float:
+        return 1 - self.failures / self.calls
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval in which the rate of success lies."""
+        return wilson(self.calls - self.failures, self.calls)
+
+
+def wilson(part: int, whole: int) -> tuple[float, float]:
+    """Return the 95 percent interval of a rate."""
+    rate, extra = part / whole, Z * Z / whole
+    middle = (rate + extra / 2) / (1 + extra)
+    spread = Z * sqrt(rate * (1 - rate) / whole + extra / (4 * whole)) / (1 + extra)
+    return max(0.0, middle - spread), min(1.0, middle + spread)
+
+
+_known: dict[str, Reliability] = {}
+_next_count = 0.0
+_is_counting = threading.Lock()
+
+
+def known() -> dict[str, Reliability]:
+    """Return the tools with enough calls; they are counted again now and then."""
+    global _next_count
+    if time.monotonic() >= _next_count:
+        _next_count = time.monotonic() + INTERVAL_SECONDS
+        threading.Thread(target=_count_in_thread, name="reliability", daemon=True).start()
+    return _known
+
+
+def success_rates() -> dict[str, float]:
+    """Return how often calls of tools succeed, for choosing which tools a model is sent."""
+    return {name: found.rate for name, found in known().items()}
+
+
+def mark_preferred(tools: ToolRegistry) -> None:
+    """Let a tool's fallback be called first if it is clearly more reliable."""
+    rates = known()
+    for name in tools.list_tools() if rates else ():
+        tool: Any = tools.get(name)
+        own, other = rates.get(name), rates.get(getattr(tool, "fallback_tool", None) or "")
+        if own and other and other.interval[0] > own.interval[1]:
+            tool.prefers_fallback = f"{own.failures} of {own.calls} calls failed lately."
+
+
+def count() -> dict[str, Reliability]:
+    """Count the calls of the last days."""
+    recent = Run.objects.filter(started_at__gte=timezone.now() - WINDOW)
+    first = recent.aggregate(first=Min("pk"))["first"]
+    if first is None:
+        return {}
+    ended = AgentStep.objects.filter(
+        kind=AgentStep.Kind.TOOL, status__in=[Status.DONE, Status.FAILED], run__gte=first
+    )
+    failed = Count("pk", filter=Q(status=Status.FAILED))
+    rows = ended.order_by().values_list("action").annotate(Count("pk"), failures=failed)
+    return {name: Reliability(n, bad) for name, n, bad in rows if n >= MIN_CALLS}
+
+
+def _count_in_thread() -> None:
+    global _known
+    with _is_counting:
+        try:
+            _known = count()
+        except Exception:  # the next time is soon enough
+            logger.exception("Can't count the calls of tools.")
+        finally:
+            connections.close_all()

@@ -1,0 +1,87 @@
+"""Of a tool and its fallback, the more reliable one is called first, for agents that learn."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from agents.catalog import tool_reliability
+from agents.engine.testing import Says
+from agents.models import AgentStep, Run, RunEvent, ToolRegistration
+from tests.conftest import run_question
+
+pytestmark = pytest.mark.django_db
+
+
+def make_calls(tool, count, failures):
+    now = timezone.now()
+    run = Run.objects.create(query="?", topic="chat.9", status="completed")
+    AgentStep.objects.bulk_create(
+        AgentStep(
+            run=run, number=AgentStep.objects.count() + number, kind="tool", action=tool,
+            status="failed" if number < failures else "done", started_at=now, ended_at=now,
+        )
+        for number in range(count)
+    )  # fmt: skip
+
+
+def test_tools_with_enough_calls_are_counted():
+    make_calls("database", 30, 12)
+    make_calls("search", 19, 0)
+
+    assert tool_reliability.count() == {"database": (30, 12)}
+
+
+@pytest.fixture
+def known(monkeypatch):
+    def use(**figures):
+        found = {name: tool_reliability.Reliability(*pair) for name, pair in figures.items()}
+        monkeypatch.setattr(tool_reliability, "known", lambda: found)
+
+    return use
+
+
+@pytest.fixture
+def equivalent(agent):
+    """Let the search be the fallback of the calculator, which takes the same input."""
+    rows = ToolRegistration.objects
+    rows.filter(name="search").update(fallback=rows.get(name="calculator"))
+    return agent
+
+
+async def notes_of(run):
+    events = RunEvent.objects.filter(run=run, type="status", data__kind="tool_fallback")
+    return [event.data async for event in events]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("run_executor")
+@pytest.mark.parametrize("learns", [True, False])
+async def test_a_clearly_more_reliable_fallback_is_called_first(
+    scripted, equivalent, known, learns, monkeypatch
+):
+    known(search=(40, 30), calculator=(40, 0))
+    monkeypatch.setattr("agents.engine.loop.tool_runner._accepts", lambda tool, call: True)
+    equivalent.learns = learns
+    await equivalent.asave()
+    scripted(Says.call("search", query="1", expression="6 * 7"), Says(answer="Done."))
+
+    run = await run_question("?", agent=equivalent)
+
+    noted = await notes_of(run)
+    step = await sync_to_async(run.steps.get)(kind="tool")
+    assert bool(noted) is learns
+    if learns:
+        assert noted[0]["is_preferred"] is True
+        assert noted[0]["message"] == "30 of 40 calls failed lately."
+        assert (step.action, "42" in step.observation) == ("calculator", True)
+
+
+@pytest.mark.parametrize("figures", [(40, 2), (20, 4)])
+def test_a_small_difference_changes_nothing(known, figures):
+    known(search=figures, calculator=(40, 0))
+    tool = type("Search", (), {"name": "search", "fallback_tool": "calculator"})()
+    registry = type("Tools", (), {"list_tools": lambda _: ["search"], "get": lambda *_: tool})()
+
+    tool_reliability.mark_preferred(registry)
+
+    assert not hasattr(tool, "prefers_fallback")
