@@ -44,6 +44,7 @@ from agents.models import (
 from agents.problems.models import ProblemChange
 from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
+from agents.suggestions.models import Suggestion
 from chat.exports import chat_export, zip_stream
 from chat.exports.zip_stream import File
 from chat.models import Attachment, ChatImport, ChatSession, Filing, Folder, Prompt, PublicLink
@@ -174,10 +175,12 @@ def _review_tables(user: User) -> Iterable[ExportedTable]:
     viewed = ("name", "query", "columns", "sort")
     tested = ("kind", "state", "agent_id", "count", "score", "cost", "started_at", "ended_at")
     changed = ("problem_id", "action", "at")
+    decided_suggestion = ("agent_id", "kind", "subject", "status", "decided_at")
     return [
         ("ratings", Rating.objects.filter(user=user), rated),
         ("comments", _authored_by(Comment, user), (*of_a_run, "text", "written_at")),
         ("experiments", Experiment.objects.filter(started_by=user), tested),
+        ("suggestions", Suggestion.objects.filter(decided_by=user), decided_suggestion),
         ("problem-changes", ProblemChange.objects.filter(by=user), changed),
         ("notes", _authored_by(Note, user), (*of_a_run, "text", "written_at", "edited_at")),
         ("labels", _authored_by(Label, user), (*of_a_run, "name", "put_at")),

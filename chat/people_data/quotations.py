@@ -47,6 +47,7 @@ from agents.models import (
 )
 from agents.problems.models import Problem
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
+from agents.suggestions.models import Suggestion
 from chat.models import Attachment, ChatSession, Message, Prompt, PublicLink
 
 REDACTED = "‹…›"
@@ -101,6 +102,7 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Project: ("name", "description", "instructions"),
     LogEntry: ("object_repr", "change_message"),
     Problem: ("message",),
+    Suggestion: ("text",),
 }
 # Configuration belongs to the installation: matches are only reported.
 CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {

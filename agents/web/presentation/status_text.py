@@ -101,9 +101,10 @@ def note_sentence(facts: dict[str, Any]) -> str:
         case StatusKind.MODEL_FALLBACK:
             return _("Fell back from %(from)s to %(to)s: %(message)s") % facts
         case StatusKind.TOOL_FALLBACK if facts.get("is_preferred"):
-            return _(
-                "%(stand_in)s was called, because %(tool)s is less reliable: %(message)s"
-            ) % (facts)
+            return (
+                _("%(stand_in)s was called, because %(tool)s is less reliable: %(message)s")
+                % facts
+            )
         case StatusKind.TOOL_FALLBACK:
             return _("%(tool)s failed, so %(stand_in)s was used instead: %(message)s") % facts
         case StatusKind.DEGRADED:
