@@ -2,7 +2,7 @@
 
 from . import hits
 from .clearing import clear
-from .groups import GROUPS, connect, group_name
+from .groups import GROUPS, connect, evict, group_name
 from .pruning import prune_if_due
 from .replies import ReplyStore
 from .results import ToolResultStore, tool_version
@@ -13,6 +13,7 @@ __all__ = [
     "GROUPS",
     "clear",
     "connect",
+    "evict",
     "group_name",
     "hits",
     "prune_if_due",

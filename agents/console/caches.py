@@ -28,7 +28,7 @@ from .usage import oldest_run_id
 
 PERMISSION = "agents.change_agent"
 PERIOD = timedelta(days=7)
-MICROS, MEGABYTE = 1_000_000, 1_000_000
+MICROS = 1_000_000
 MAX_MODELS = 50
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "entries": sum(row.entries for row in rows),
         "size": sum(row.size for row in rows),
         "max_entries": configured.CACHE_ENTRIES.value,
-        "max_size": configured.CACHE_MB.value * MEGABYTE,
+        "max_size": configured.CACHE_MB.value,
         "hits": hits,
         "hit_rate": figures.percent(hits / (hits + misses)) if hits + misses else "—",
         "saved_ms": sum(row.saved_ms for row in rows),

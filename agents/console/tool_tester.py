@@ -15,8 +15,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
+from agents import caches
 from agents.access import audit
 from agents.catalog import mcp_servers, tool_factory
+from agents.db import database
 from agents.engine.loop import AskPersonTool, FallbackStrategy
 from agents.engine.tool import Tool
 from agents.models import McpServer, ToolRegistration
@@ -164,7 +166,11 @@ def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: AnyUser) ->
 async def _call_tool(row: ToolRegistration, arguments: dict[str, Any], user: AnyUser) -> Any:
     """Call the tool once with its usual limits, ignoring its circuit."""
     async with _open_tool(row, user) as tool:
-        tried = await FallbackStrategy(max_retries=0).execute_with_fallback(tool, arguments)
+        try:
+            tried = await FallbackStrategy(max_retries=0).execute_with_fallback(tool, arguments)
+        finally:
+            if effect(row) != Effect.READ:  # it may have changed what is cached
+                await database.run(caches.evict, caches.group_name(row))
     return tried.result
 
 

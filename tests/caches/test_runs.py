@@ -1,6 +1,8 @@
 """Runs whose tools have a cache: the trace says where a result comes from."""
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.test import Client
 
 from agents.caches import GROUPS
 from agents.catalog.agent_factory import result_caches
@@ -64,6 +66,13 @@ async def test_a_second_run_gets_the_saved_result_and_its_step_says_so(tools, sc
     assert len(tools) == 1
     assert (step.observation, step.attempts) == ("rain", 0)
     assert status_text.note_sentence(step.notes[0]).startswith("From cache (no cost): saved ")
+    assert "from cache" in await sync_to_async(trace_page)(run, person)
+
+
+def trace_page(run, person):
+    client = Client()
+    client.force_login(person)
+    return client.get(f"/traces/{run.pk}/").text
 
 
 async def test_a_write_to_the_same_host_evicts_the_saved_result(tools, scripted, person):

@@ -143,3 +143,20 @@ async def test_a_call_that_changes_something_evicts_also_when_it_fails():
 
     assert outcome.result.is_error
     assert (tool.result_cache.saved, tool.result_cache.evicted) == ({}, 2)
+
+
+async def test_a_failed_call_fails_for_no_other_run():
+    async def fail_once(_):
+        tool.calls += 1
+        number = tool.calls
+        await tool.released.wait()
+        return ToolResult(error="Limit reached.", mendable=True) if number == 1 else "rain"
+
+    tool = Slow(fail_once)
+    calls = [asyncio.create_task(runner(tool).use(call())) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    tool.released.set()
+
+    outcomes = await asyncio.gather(*calls)
+
+    assert [outcome.result.is_error for outcome in outcomes] == [True, False, False]

@@ -33,8 +33,9 @@ async def run_cached(cache: ResultCache, input: ToolInput, call: Call) -> Fallba
         return await call()
     async with IN_FLIGHT.lead(key) as flight:
         outcome = await _find_or_call(cache, key, input, call)
-        # What a person or a model said during the call is no answer to another one.
-        flight.is_alone = call_context.current().is_personal
+        # What a person or a model said during the call is no answer to another one, and an
+        # error may be about this run's user: a limit that was reached, a missing right.
+        flight.is_alone = call_context.current().is_personal or outcome.result.is_error
         flight.result = None if flight.is_alone else outcome
     return outcome
 

@@ -11,6 +11,7 @@ from agents.access.masking import Masker
 from agents.catalog import custom_instructions
 from agents.engine.events import StatusKind
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
+from agents.engine.result_cache import CACHED_NOTE
 from agents.models import AgentStep, Run
 from agents.runs import clocks, event_store, projection
 from agents.runs.engine_messages import translate
@@ -228,6 +229,11 @@ class StepView:
             }
             for note in found
         ]
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether its result was saved earlier, so nothing was called."""
+        return any(note["kind"] == CACHED_NOTE for note in self.step.notes)
 
     @property
     def short_notes(self) -> list[str]:
