@@ -5,7 +5,13 @@ from chat.exports import export_pages
 from chat.imports import import_pages
 from chat.listing import list_pages, palette
 from chat.live import run_news
-from chat.messages import choice_pages, dictation_pages, message_pages, upload_pages
+from chat.messages import (
+    choice_pages,
+    dictation_pages,
+    limit_notes,
+    message_pages,
+    upload_pages,
+)
 from chat.people_data import account_pages
 from chat.projects import project_pages
 from chat.prompts import prompt_pages
@@ -25,6 +31,7 @@ urlpatterns = [
     path("chat/news/", run_news.news, name="news"),
     path("palette/", palette.palette, name="palette"),
     path("chat/choices/", choice_pages.choices, name="choices"),
+    path("chat/limits/", limit_notes.limit_note, name="limits"),
     path("chat/files/", upload_pages.uploads, name="uploads"),
     path("chat/files/<int:pk>/", upload_pages.file, name="file"),
     path("chat/files/<int:pk>/delete/", upload_pages.remove, name="remove_upload"),

@@ -23,7 +23,13 @@ from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.listing import list_pages
 from chat.live.page_state import MAX_HTML_BYTES, MAX_MESSAGES
-from chat.messages import choice_pages, message_actions, queue_actions, session_status
+from chat.messages import (
+    choice_pages,
+    limit_notes,
+    message_actions,
+    queue_actions,
+    session_status,
+)
 from chat.models import ChatSession, Message
 from chat.sessions import branches, deletion, rights, session_state, temporary, titles
 
@@ -196,9 +202,11 @@ def _page_context(
 ) -> dict[str, Any]:
     if chat is None and project is None:
         project = _requested_project(request, request.POST.get("project", ""))
+    picker = choice_pages.picker_context(request, chat, project)
     return (
         list_pages.list_context(request, request.user)
-        | choice_pages.picker_context(request, chat, project)
+        | picker
+        | limit_notes.note_context(request.user, picker["chosen"])
         | {
             "project": project if chat is None else _project_of(chat, request.user),
             "session": chat,

@@ -12,10 +12,11 @@ from django.utils.translation import gettext_lazy
 from agents import budgets
 from agents.access import audit
 from agents.budgets import BudgetState
-from agents.budgets.limits import DEFAULTS, Key, Limit
+from agents.budgets.limits import ALL, DEFAULTS, Key, Limit
 from agents.budgets.windows import window_start
 from agents.installation.setting import MICROS
 from agents.models import Quota, Run
+from agents.web.presentation.dates import datetime_text
 
 from . import factors
 
@@ -29,6 +30,7 @@ class QuotaRow:
 
     label: str
     used: str
+    held: str
     limit: str
     left: str
     percent: int
@@ -45,6 +47,11 @@ def rows(user: User) -> list[QuotaRow]:
     return [_row(state) for state in budgets.read_limits(usual)]
 
 
+def applying(user: User) -> list[QuotaRow]:
+    """Return all limits that a user's messages and runs count against, also shared ones."""
+    return [_row(state) for state in budgets.read(user.pk)]
+
+
 def unpriced_runs(user: User) -> int:
     """Return how many runs of this month have no known cost."""
     runs = Run.objects.filter(user=user, started_at__gte=window_start(Window.MONTH))
@@ -58,11 +65,12 @@ def _row(state: BudgetState) -> QuotaRow:
     return QuotaRow(
         label=key_label(limit.key),
         used=budgets.format_amount(measure, state.spent),
+        held=budgets.format_amount(measure, state.held) if state.held else "",
         limit=_("No limit") if amount is None else budgets.format_amount(measure, amount),
         left=left,
         percent=0 if not amount else min(100, round(100 * state.share)),
         source=_source_label(limit),
-        resets=budgets.reset_sentence(state.resets_at),
+        resets=datetime_text(state.resets_at),
         is_limited=amount is not None,
     )
 
@@ -70,6 +78,10 @@ def _row(state: BudgetState) -> QuotaRow:
 def _source_label(limit: Limit) -> str:
     if limit.source == "user":
         return _("Own quota")
+    if limit.kind == "group":
+        return _("%(name)s together") % {"name": limit.name}
+    if limit.kind == ALL:
+        return _("All users together")
     if limit.source == "group":
         return _("Group %(name)s") % {"name": limit.name}
     return _("Default")
@@ -93,7 +105,9 @@ class QuotaForm(forms.Form):
     def __init__(self, owner: User | Group, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.owner = owner
-        self.saved = {(q.measure, q.window): q.limit for q in Quota.objects.of(owner)}
+        # Other limits are on the page of budgets.
+        rows = {(q.measure, q.window): q.limit for q in Quota.objects.of(owner)}
+        self.saved = {key: limit for key, limit in rows.items() if key in DEFAULTS}
         for key in DEFAULTS:
             self._add_fields(key)
 
@@ -142,7 +156,8 @@ class QuotaForm(forms.Form):
             "group" if isinstance(self.owner, Group) else "user": self.owner
         }
         for row in Quota.objects.of(self.owner):
-            if (row.measure, row.window) not in wanted:
+            key = (row.measure, row.window)
+            if key in self.saved and key not in wanted:
                 row.delete()
         for (measure, window), limit in wanted.items():
             about: dict[str, Any] = {**owner, "measure": measure, "window": window}

@@ -4,6 +4,7 @@ from . import (
     access,
     agents,
     audit,
+    budgets,
     databases,
     experiences,
     guardrails,
@@ -19,6 +20,7 @@ from . import (
 __all__ = [
     "access",
     "audit",
+    "budgets",
     "databases",
     "experiences",
     "agents",

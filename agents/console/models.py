@@ -26,7 +26,15 @@ from agents.models.types import AnyUser
 from agents.runs.engine_messages import translate
 from agents.web.presentation.formatting import token_size
 
-from . import listed_models, model_facts, model_page, model_state, model_tester, model_usage
+from . import (
+    budgets,
+    listed_models,
+    model_facts,
+    model_page,
+    model_state,
+    model_tester,
+    model_usage,
+)
 from .json_field import JsonObjectField
 from .model_admin import ConsoleAdmin
 from .model_form import TESTED_FIELDS, LanguageModelForm, Provider
@@ -248,6 +256,7 @@ class LanguageModelAdmin(ConsoleAdmin):
         if row:
             context |= model_page.page_context(request.user, row)
             context["is_new"] = "new" in request.GET
+            context |= budgets.applying_to(request, language_model=row)
         context |= dict.fromkeys(["show_save_and_continue", "show_save_and_add_another"], False)
         return super().render_change_form(request, context, *args, **about)
 

@@ -108,6 +108,7 @@ MENU = (
             "people.Invitation": _("Links that create accounts with a role and groups."),
             "auth.Group": _("Users with the same permissions or role."),
             "agents.ReviewScope": _("Which runs each reviewer can see."),
+            "agents.Quota": _("What users, groups, agents, models and tools can use."),
         },
         pages=(
             ConsolePage(
@@ -193,7 +194,11 @@ MENU = (
 )
 RAW_DATA = _("Raw data")
 # Instead of the model's own.
-OWN_NAMES = {"auth.User": _("People"), "agents.Experience": _("Learning")}
+OWN_NAMES = {
+    "auth.User": _("People"),
+    "agents.Experience": _("Learning"),
+    "agents.Quota": _("Budgets"),
+}
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:

@@ -22,6 +22,7 @@ from agents.tools.mcp.definition import escape_invisible
 from agents.tools.search import SearchTool
 
 from . import (
+    budgets,
     circuit_breakers,
     figures,
     openapi_import,
@@ -264,6 +265,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         is_http = row is None or row.source == Source.HTTP
         context["is_http"] = is_http and self.has_change_permission(request, row)
         context["may_run"] = row is not None and tool_tester.may_run(self, request, row)
+        context |= budgets.applying_to(request, tool=row)
         return super().render_change_form(request, context, *args, **about)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -1,6 +1,7 @@
 import { offerCommands } from "./commands.js";
 import { compose } from "./composer.js";
 import { watch } from "./connection.js";
+import { noteLimits } from "./limit_note.js";
 import { actOnMessages } from "./message_actions.js";
 import { pickModel } from "./model_picker.js";
 import { pick } from "./picker.js";
@@ -31,3 +32,4 @@ rate();
 follow();
 share();
 offerExports();
+noteLimits();

@@ -43,6 +43,7 @@ ROUTES = {
     "chat/": change(ACCOUNTS),
     "chat/sessions/": read(ACCOUNTS),
     "chat/choices/": read(ACCOUNTS),
+    "chat/limits/": read(ACCOUNTS),
     "chat/search/": read(ACCOUNTS),
     "chat/selected/": change(ACCOUNTS),  # others' chats are left out
     "chat/selected/delete/": change(ACCOUNTS),  # others' chats are left out

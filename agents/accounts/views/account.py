@@ -82,7 +82,7 @@ def _render_account(request: UserRequest, status: int = 200, **context: Any) -> 
         "visits": [(visit, sessions.device_name(visit.device), visit.pk) for visit in seen],
         "here": next((visit.pk for visit in seen if visit.session_id == here), None),
         "form": _password_form(user),
-        "quotas": [row for row in quota_view.rows(user) if row.is_limited],
+        "quotas": quota_view.applying(user),
         **context,
     }
     return render(request, "people/account.html", about, status=status)

@@ -8,6 +8,7 @@ from django.urls import NoReverseMatch, reverse
 
 from agents.models import Agent, AgentVersion, GuardrailPattern
 
+from .. import budgets
 from ..agent_versions import VersionEntry
 from . import model_options, schema_editor, tool_groups
 from .drafts import EditedAgent
@@ -31,6 +32,7 @@ def context(edited: EditedAgent, form: Any, request: HttpRequest) -> dict[str, A
         "guardrails": _guardrails(agent),
         "icon": edited.values.get("icon", [""])[0] if edited.values.get("icon") else "",
         "backtest_url": _backtest_url(agent),
+        **budgets.applying_to(request, agent=agent),
     }
 
 

@@ -9,10 +9,12 @@ from agents.models import (
     InstallationSetting,
     LanguageModel,
     McpServer,
+    Quota,
     ToolRegistration,
     Workflow,
 )
 
+from .budgets import BudgetKind
 from .catalog import AgentKind, DatabaseKind, ModelKind, ServerKind, ToolKind
 from .import_plan import WorkflowKind
 from .installation import GroupKind, SettingKind
@@ -30,5 +32,6 @@ KINDS: dict[str, ResourceKind] = {
         AgentKind("agents", Agent),
         ResourceKind("patterns", GuardrailPattern),
         WorkflowKind("workflows", Workflow),
+        BudgetKind("budgets", Quota),
     )
 }

@@ -11,6 +11,7 @@ from agents.engine.errors import (
     AgentError,
     LimitReached,
     MaxStepsExceeded,
+    QuotaExceeded,
     error_class,
 )
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
@@ -273,8 +274,9 @@ class RunLoop:
         )
 
     def _failure_events(self, error: AgentError) -> list[Event]:
-        # A failed run keeps the output so far; at a limit, that isn't the answer yet.
-        call = None if isinstance(error, LimitReached) else self.model_call
+        # A failed run keeps the output so far; at its own limit, that isn't the answer.
+        is_own_limit = isinstance(error, LimitReached) and not isinstance(error, QuotaExceeded)
+        call = None if is_own_limit else self.model_call
         event = error_event(self.run_state, error)
         ended = finish_event(
             self.run_state,

@@ -156,7 +156,7 @@ class RunView(RunFeedback):
     def can_continue(self) -> bool:
         """Whether another run can continue: this one ran out of steps or was cut off."""
         is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
-        is_out = self.run.stopped_reason == StopReason.MAX_STEPS
+        is_out = self.run.stopped_reason in {StopReason.MAX_STEPS, StopReason.BUDGET}
         goes_on = is_cut or is_out or self.run.can_continue or self.is_half_answered
         return self.place == "chat" and self.may_decide and goes_on
 

@@ -1,0 +1,261 @@
+"""Budgets: all limits of every scope in one list, with what is used and left."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.db.models import F, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import cached_property
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents import budgets
+from agents.budgets import BudgetState, scopes
+from agents.budgets.limits import DEFAULTS, counted_amount
+from agents.budgets.windows import window_start
+from agents.models import Quota
+
+from .budget_form import BudgetForm
+from .model_admin import ConsoleAdmin
+
+WARNING, FULL = 80, 100  # percent
+NEAR, REACHED = "near", "reached"
+RELATED = ("user", "group", "agent", "language_model", "tool")
+
+
+@dataclass(frozen=True)
+class BudgetRow:
+    """A row with what is used and left; each user's own has neither."""
+
+    row: Quota
+    state: BudgetState | None = None
+
+    @property
+    def title(self) -> str:
+        return scopes.title(self.row)
+
+    @property
+    def scope_label(self) -> str:
+        return str(scopes.SCOPES[scopes.scope_of(self.row)])
+
+    @property
+    def limit(self) -> str:
+        if self.row.limit is None:
+            return _("No limit")
+        amount = counted_amount(self.row.measure, self.row.limit) or 0
+        return budgets.format_limit(self.row.measure, amount, self.row.window)
+
+    @property
+    def is_counted(self) -> bool:
+        return self.state is not None and self.row.limit is not None
+
+    @property
+    def percent(self) -> int:
+        return 0 if self.state is None else round(100 * self.state.share)
+
+    @property
+    def tone(self) -> str:
+        if not self.is_counted or self.percent < WARNING:
+            return "green"
+        return "red" if self.percent >= FULL else "amber"
+
+    @property
+    def spent(self) -> str:
+        return self._amount(self.state.spent if self.state else 0)
+
+    @property
+    def held(self) -> str:
+        held = self.state.held if self.state else 0
+        return self._amount(held) if held else ""
+
+    @property
+    def left(self) -> str:
+        return self._amount((self.state.left if self.state else 0) or 0)
+
+    @property
+    def resets_at(self) -> Any:
+        return self.state.resets_at if self.state else None
+
+    def _amount(self, amount: int) -> str:
+        return budgets.format_amount(self.row.measure, amount)
+
+    @cached_property
+    def runs_url(self) -> str:
+        """The list of the runs behind it, in its window."""
+        scope, name = scopes.scope_of(self.row), scopes.owner_name(self.row)
+        terms = [] if scope in {"all", "default"} else [*_runs_terms(scope, name)]
+        if not terms and scope not in {"all", "default"}:
+            return ""
+        since = timezone.localtime(window_start(self.row.window)).date()
+        query = " ".join([*terms, f"after:{since:%Y-%m-%d}"])
+        return f"{reverse('trace:list')}?{urlencode({'q': query, 'sort': '-cost'})}"
+
+
+def _runs_terms(scope: str, name: str) -> Iterator[str]:
+    """Yield the terms of the filter; groups have none."""
+    if scope in {"user", "agent", "model", "tool"}:
+        yield f'{scope}:"{name}"' if " " in name else f"{scope}:{name}"
+
+
+def budget_rows(rows: Iterable[Quota]) -> list[BudgetRow]:
+    """Return rows with what is used of them, read together."""
+    rows = list(rows)
+    limits = {row.pk: limit for row in rows if (limit := scopes.counted_limit(row))}
+    states = dict(zip(limits, budgets.read_limits(list(limits.values())), strict=True))
+    return [BudgetRow(row, states.get(row.pk)) for row in rows]
+
+
+def applying_to(request: HttpRequest, **owner: Any) -> dict[str, Any]:
+    """Return the limits of an agent, a model or a tool, for its page.
+
+    Without the right to see them, or for something that isn't saved yet, there are none.
+    """
+    scope = next(iter(owner))
+    if owner[scope] is None or not request.user.has_perm("agents.view_quota"):
+        return {}
+    rows = Quota.objects.filter(**owner).select_related(*RELATED)
+    key = next(key for key, field in scopes.OWNER_FIELDS.items() if field == scope)
+    chosen = urlencode({"scope": key, scope: owner[scope].pk})
+    add = f"{reverse('admin:agents_quota_add')}?{chosen}"
+    return {"budget_rows": budget_rows(rows), "add_budget_url": add}
+
+
+class ScopeFilter(admin.SimpleListFilter):
+    title, parameter_name = gettext_lazy("scope"), "scope"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        return list(scopes.SCOPES.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Quota]) -> QuerySet[Quota]:
+        value = self.value()
+        if value not in scopes.SCOPES:
+            return queryset
+        if field := scopes.OWNER_FIELDS.get(value):
+            found = queryset.filter(**{f"{field}__isnull": False})
+            is_group = field == "group"
+            return found.filter(is_shared=value == scopes.SHARED) if is_group else found
+        free = {f"{name}__isnull": True for name in RELATED}
+        return queryset.filter(is_shared=value == "all", **free)
+
+
+class UsageFilter(admin.SimpleListFilter):
+    title, parameter_name = gettext_lazy("usage"), "usage"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        return [(NEAR, _("80 percent or more")), (REACHED, _("Used up"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Quota]) -> QuerySet[Quota]:
+        least = {NEAR: WARNING, REACHED: FULL}.get(self.value() or "")
+        if least is None:
+            return queryset
+        rows = budget_rows(queryset.select_related(*RELATED))
+        return queryset.filter(
+            pk__in=[one.row.pk for one in rows if one.is_counted and one.percent >= least]
+        )
+
+
+@admin.register(Quota)
+class QuotaAdmin(ConsoleAdmin):
+    form = BudgetForm
+    list_display = ["scope", "limited", "used", "left", "resets", "runs"]
+    list_filter = [ScopeFilter, "measure", "window", UsageFilter]
+    list_select_related = RELATED
+    search_fields = ["user__username", "group__name", "agent__name"]
+    search_fields += ["language_model__label", "tool__name"]
+    autocomplete_fields = ["user"]
+    list_per_page = 100
+
+    # Columns
+
+    @admin.display(description=gettext_lazy("for"))
+    def scope(self, row: Quota) -> SafeString:
+        shown = self._shown(row)
+        if not row.owner:
+            return format_html("<b>{}</b>", shown.title)
+        return format_html(
+            '<b>{}</b> <span class="help">{}</span>', shown.title, shown.scope_label
+        )
+
+    @admin.display(description=gettext_lazy("limit"), ordering=F("limit").asc(nulls_last=True))
+    def limited(self, row: Quota) -> str:
+        return self._shown(row).limit
+
+    @admin.display(description=gettext_lazy("used"))
+    def used(self, row: Quota) -> SafeString | str:
+        return self._part("used", row)
+
+    @admin.display(description=gettext_lazy("left"))
+    def left(self, row: Quota) -> SafeString | str:
+        return self._part("left", row)
+
+    @admin.display(description=gettext_lazy("resets"))
+    def resets(self, row: Quota) -> SafeString | str:
+        return self._part("resets", row)
+
+    @admin.display(description=gettext_lazy("runs"))
+    def runs(self, row: Quota) -> SafeString | str:
+        return self._part("runs", row)
+
+    def _part(self, name: str, row: Quota) -> SafeString:
+        context = {"budget": self._shown(row)}
+        return render_to_string(f"admin/agents/quota/_columns.html#{name}", context)
+
+    def _shown(self, row: Quota) -> BudgetRow:
+        return vars(row).get("_shown") or BudgetRow(row)
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Read what is used of all rows of the page at once."""
+        found = super().get_changelist_instance(request)
+        found.result_list = list(found.result_list)
+        for shown in budget_rows(found.result_list):
+            vars(shown.row)["_shown"] = shown
+        return found
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        more = {"title": _("Budgets"), "defaults": _setting_defaults()}
+        return super().changelist_view(request, more | (extra_context or {}))
+
+    # The form
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        amounts = ["measure", "window", "amount", "unlimited"]
+        if obj is not None:
+            return [(None, {"fields": ["scope", *amounts]})]
+        owners = list(dict.fromkeys(scopes.OWNER_FIELDS.values()))
+        return [(None, {"fields": ["scope", *owners, *amounts]})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        """Only the amount can be changed: another limit is another row."""
+        return ["scope", "measure", "window"] if obj is not None else []
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Let pages of agents, models and tools link to a new limit of theirs."""
+        known = {"scope", "measure", "window", *scopes.OWNER_FIELDS.values()}
+        return {name: value for name, value in request.GET.items() if name in known}
+
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **about: Any
+    ) -> HttpResponse:
+        row = about.get("obj")
+        if row is not None and row.pk:
+            context["budget"] = budget_rows([row])[0]
+            context["subtitle"] = f"{context['budget'].title}: {context['budget'].limit}"
+        return super().render_change_form(request, context, *args, **about)
+
+
+def _setting_defaults() -> list[str]:
+    """Return the defaults of each user that are settings, in words."""
+    found = [(key, setting.value) for key, setting in DEFAULTS.items()]
+    return [
+        budgets.format_limit(measure, value, window)
+        for (measure, window), value in found
+        if value
+    ]

@@ -1,0 +1,99 @@
+"""Limits in configuration files: of groups together, agents, models, tools and all users.
+
+Those of single users aren't part of a file, and those of each member are in their group.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils.translation import gettext as _
+
+from agents.budgets import scopes
+from agents.budgets.limits import ALL, KEYS
+from agents.models import Agent, LanguageModel, Quota, ToolRegistration
+
+from .columns import not_found_message
+from .kind import ResourceKind, ResourceValues, ValidationIssue
+from .permissions import ConfigUser
+
+MAX_LIMIT = 2**63 - 1
+KEY_NAMES = {f"{measure}_per_{window}": (measure, window) for measure, window in KEYS}
+SCOPE_NAMES = {ALL: "all", scopes.DEFAULT: "each_user", scopes.SHARED: "group"}
+SCOPE_NAMES |= {name: name for name in ("agent", "model", "tool")}
+OWNERS: dict[str, tuple[type[models.Model], str]] = {
+    scopes.SHARED: (Group, "name"),
+    "agent": (Agent, "name"),
+    "model": (LanguageModel, "label"),
+    "tool": (ToolRegistration, "name"),
+}
+
+
+class BudgetKind(ResourceKind):
+    """Limits; the name of one is its scope, owner and measure: agent/helper/cost_per_day."""
+
+    def rows(self) -> models.QuerySet[Any]:
+        rows = Quota.objects.filter(user=None).exclude(group__isnull=False, is_shared=False)
+        return rows.select_related("group", "agent", "language_model", "tool")
+
+    def named_rows(self, *, locked: bool = False) -> dict[str, Any]:
+        return {_name(row): row for row in self.rows()}
+
+    def describe(self, row: Any) -> ResourceValues:
+        return {"limit": row.limit}
+
+    def allowed_keys(self, values: ResourceValues) -> list[str]:
+        return ["limit"]
+
+    def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
+        limit = values.get("limit", 0)
+        if type(limit) is not int or not 0 <= limit <= MAX_LIMIT:
+            yield ValidationIssue(("limit",), _("Must be a whole number."))
+
+    def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
+        return "limit" in values and before.get("limit") != values["limit"]
+
+    def bare(self, name: str, values: ResourceValues) -> Any:
+        return Quota.objects.create(limit=values.get("limit", 0), **_parse(name))
+
+    def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
+        if "limit" in values:
+            row.limit = values["limit"]
+            row.save()
+        return []
+
+    def needs(self, row: Any, values: ResourceValues) -> list[str]:
+        return []
+
+    def disable(self, row: Any, user: ConfigUser) -> list[ValidationIssue]:
+        row.delete()
+        return []
+
+
+def _name(row: Quota) -> str:
+    parts = [SCOPE_NAMES[scopes.scope_of(row)], f"{row.measure}_per_{row.window}"]
+    if owner := scopes.owner_name(row):
+        parts.insert(1, owner)
+    return "/".join(parts)
+
+
+def _parse(name: str) -> dict[str, Any]:
+    """Return the columns that a name stands for; raise ValidationError."""
+    written, _slash, rest = name.partition("/")
+    scope = next((key for key, known in SCOPE_NAMES.items() if known == written), "")
+    owner, _slash, key = rest.rpartition("/")
+    if not scope or key not in KEY_NAMES or bool(owner) != (scope in OWNERS):
+        raise ValidationError(
+            _("Must look like agent/helper/cost_per_day or all/cost_per_day.")
+        )
+    measure, window = KEY_NAMES[key]
+    columns = {"measure": measure, "window": window, "is_shared": scope in scopes.SHARED_SCOPES}
+    if scope not in OWNERS:
+        return columns
+    model, field = OWNERS[scope]
+    found = model._default_manager.filter(**{field: owner}).first()
+    if found is None:
+        raise ValidationError(not_found_message(model._meta.verbose_name, owner))
+    return {**columns, scopes.OWNER_FIELDS[scope]: found}

@@ -1,0 +1,93 @@
+"""People see what is left of their limits: at the composer and in their account."""
+
+import pytest
+
+from agents.budgets.windows import window_start
+from agents.models import BudgetCounter, Quota
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("agent")]
+
+
+@pytest.fixture
+def client(client, person):
+    client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def spent(person):
+    """Let the user have spent so much of 5 dollars a day."""
+
+    def spend(dollars, **owner):
+        owner = owner or {"user": person}
+        Quota.objects.create(measure="cost", window="day", limit=5_000_000, **owner)
+        scope = "all" if owner.get("is_shared") else f"user:{person.pk}"
+        BudgetCounter.objects.create(
+            scope=scope,
+            window="day",
+            start=window_start("day"),
+            cost=round(dollars * 1_000_000),
+        )
+
+    return spend
+
+
+def note(client):
+    return client.get("/chat/limits/?agent=helper").content.decode()
+
+
+def test_without_limits_there_is_no_line_and_no_query_for_it(
+    client, django_assert_max_num_queries
+):
+    assert 'id="limit-note"' not in client.get("/").content.decode()
+    with django_assert_max_num_queries(4):  # the session and its user
+        assert note(client).strip() == ""
+
+
+def test_the_line_is_quiet_below_80_percent(client, spent):
+    spent(3)
+
+    assert "hidden" in note(client)
+
+
+def test_from_80_percent_the_composer_says_what_is_used_and_when_it_resets(client, spent):
+    spent(4.1)
+
+    page = client.get("/").content.decode()
+
+    assert "82% of today&#x27;s $5.00 used · resets at" in page
+    assert " 80" in page.split('data-notice="')[1].split('"')[0]
+
+
+def test_a_used_up_limit_is_named(client, spent):
+    spent(5)
+
+    assert "Today&#x27;s $5.00 is used up" in note(client)
+
+
+def test_a_shared_limit_names_whose_it_is(client, spent):
+    spent(4.5, is_shared=True)
+
+    assert "90% of $5.00 per day for all users together used" in note(client)
+
+
+def test_the_account_lists_all_limits_that_apply(client, spent):
+    spent(1)
+    Quota.objects.create(is_shared=True, measure="tokens", window="month", limit=1_000)
+
+    shown = client.get("/account/").content.decode()
+
+    assert "$4.00" in shown
+    assert "Own quota" in shown
+    assert "All users together" in shown
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_refused_message_stays_in_the_composer(client, spent):
+    spent(5)
+
+    response = client.post("/chat/", {"text": "Keep these words", "client_id": "a" * 32})
+
+    shown = response.content.decode()
+    assert "Keep these words</textarea>" in shown
+    assert "resets" in shown
