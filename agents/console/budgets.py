@@ -178,7 +178,7 @@ class QuotaAdmin(ConsoleAdmin):
     @admin.display(description=gettext_lazy("for"))
     def scope(self, row: Quota) -> SafeString:
         shown = self._shown(row)
-        if not row.owner:
+        if not row.owner or row.group_id is not None:  # the title says it
             return format_html("<b>{}</b>", shown.title)
         return format_html(
             '<b>{}</b> <span class="help">{}</span>', shown.title, shown.scope_label
@@ -226,7 +226,7 @@ class QuotaAdmin(ConsoleAdmin):
     # The form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        amounts = ["measure", "window", "amount", "unlimited"]
+        amounts: list[Any] = [("measure", "window"), "amount", "unlimited"]
         if obj is not None:
             return [(None, {"fields": ["scope", *amounts]})]
         owners = list(dict.fromkeys(scopes.OWNER_FIELDS.values()))
@@ -239,7 +239,8 @@ class QuotaAdmin(ConsoleAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Let pages of agents, models and tools link to a new limit of theirs."""
         known = {"scope", "measure", "window", *scopes.OWNER_FIELDS.values()}
-        return {name: value for name, value in request.GET.items() if name in known}
+        asked = {name: value for name, value in request.GET.items() if name in known}
+        return {"measure": Quota.Measure.COST, "window": Quota.Window.DAY, **asked}
 
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **about: Any

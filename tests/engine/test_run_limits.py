@@ -13,6 +13,7 @@ from agents.engine import (
     RetryPolicy,
     ToolRegistry,
 )
+from agents.engine.errors import QuotaExceeded
 from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.termination import standard_policy
@@ -167,6 +168,20 @@ async def test_a_crash_between_request_and_pause_does_not_ask_twice():
     more = await collect(runtime(max_tokens=150).resume(paused[:-1]))
 
     assert [event.type for event in more] == ["status", "run_paused"]
+
+
+async def test_a_limit_across_runs_ends_the_run_with_its_sentence_and_keeps_what_was_done():
+    refused = QuotaExceeded("You've reached your limit.", advice="It resets tomorrow.")
+
+    events = await collect(runtime(CALL, refused).stream("Go."))
+
+    last = events[-1].data
+    assert last["stopped_reason"] == "budget_exceeded"
+    assert (last["detail"], last["advice"]) == (
+        "You've reached your limit.",
+        "It resets tomorrow.",
+    )
+    assert of(events, EventType.TOOL_RESPONSE)[0]["content"] == "one"
 
 
 async def test_a_handoff_spends_the_callers_budget_and_the_decision_is_for_both():

@@ -48,7 +48,9 @@ class LimitRequestView:
 
     @property
     def summary(self) -> str:
-        about = {"spent": self.amount(self.spent), "limit": self.amount(self.limit)}
+        is_count = self.measure == "tokens"
+        spent = f"{round(self.spent):,}" if is_count else self.amount(self.spent)
+        about = {"spent": spent, "limit": self.amount(self.limit)}
         return _("%(spent)s of %(limit)s used.") % about
 
     @property
