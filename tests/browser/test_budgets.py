@@ -1,10 +1,12 @@
 """A run at its limit asks, and people see what is left of their limits."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from agents.db.row_cache import MAX_AGE_SECONDS
 from tests.browser.conversation import CALCULATION, ask, html, last_run
 from tests.browser.server import NAME, Server
 from tests.browser.test_accessibility import faults
@@ -25,8 +27,9 @@ from agents.budgets.windows import window_start
 from agents.models import BudgetCounter, Quota
 user = User.objects.get(username="{NAME}")
 Quota.objects.create(user=user, measure="cost", window="day", limit=5_000_000)
+start = window_start("day")
 BudgetCounter.objects.create(
-    scope=f"user:{{user.pk}}", window="day", start=window_start("day"), cost=4_100_000
+    scope=f"user:{{user.pk}}", window="day", start=start, cost=4_100_000
 )
 """
 FORGET = "from agents.models import Quota; Quota.objects.all().delete()"
@@ -39,11 +42,14 @@ def thrifty(server: Server) -> str:
     return "thrifty"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def spent(server: Server) -> Iterator[None]:
+    """Let the user have spent most of a limit; the server reads it within seconds."""
     server.manage("shell", "-c", SPENT)
+    time.sleep(MAX_AGE_SECONDS)
     yield
     server.manage("shell", "-c", FORGET)
+    time.sleep(MAX_AGE_SECONDS)
 
 
 def request_of(page: Page, agent: str) -> Locator:
