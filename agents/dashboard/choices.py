@@ -60,6 +60,19 @@ def build(viewer: Viewer, chosen: Selection) -> list[Menu]:
     ]
 
 
+def versions_by_agent(viewer: Viewer) -> list[tuple[str, list[int]]]:
+    """Return agents with at least two versions in use, and these, the newest first."""
+    found: dict[str, set[int]] = {}
+    for agent, version, _model in _recent(viewer, "agent_name", "agent_version", "model"):
+        if version:
+            found.setdefault(agent, set()).add(version)
+    return [
+        (agent, sorted(numbers, reverse=True))
+        for agent, numbers in sorted(found.items())
+        if len(numbers) > 1
+    ]
+
+
 def chips(menus: Iterable[Menu], parameters: Mapping[str, str]) -> list[Chip]:
     found = []
     for menu in menus:
@@ -92,12 +105,11 @@ def _version_option(number: int) -> tuple[str, str]:
 def _recent(viewer: Viewer, *columns: str) -> set[tuple[str, int, str]]:
     """Return the setups in use; those of a scoped viewer's runs are read from summaries."""
     since = day_of(timezone.now() - RECENT)
-    today = RunSummary.objects.filter(day__gte=since, is_hidden=False)
     if viewer.is_scoped:
-        visible = viewer.visible_runs()
-        return set(today.filter(run__in=visible).values_list(*columns).distinct())
+        visible = RunSummary.objects.filter(run__in=viewer.visible_runs(), is_hidden=False)
+        return set(visible.filter(day__gte=since).values_list(*columns).distinct())
     rolled = DailyFigures.objects.filter(grain=Grain.AGENT, day__gte=since)
-    newest = today.filter(day__gte=day_of(timezone.now() - timedelta(days=1)))
+    newest = RunSummary.objects.filter(day=day_of(timezone.now()), is_hidden=False)
     return {
         *rolled.values_list(*columns).order_by().distinct(),
         *newest.values_list(*columns).order_by().distinct(),

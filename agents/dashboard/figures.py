@@ -90,6 +90,10 @@ class FiguresQuery:
         gone = self._deleted(By.NOTHING, self.window.days).aggregate(runs=Sum("runs"))["runs"]
         return waiting + (0 if self.people is not None else gone or 0)
 
+    def summaries(self) -> "QuerySet[RunSummary]":
+        """Return the summaries of these runs, without those of deleted ones."""
+        return self._summaries(self.window.days)
+
     def _grain(self, by: By) -> Figures.Grain | None:
         """Return the smallest grain with all columns, or None if there is none."""
         has_tool = by is By.TOOL or bool(self.selection.tool)

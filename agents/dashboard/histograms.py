@@ -33,8 +33,11 @@ def encode(histogram: Mapping[int, int]) -> str:
 
 def add_encoded(histogram: Histogram, text: str) -> None:
     for part in text.split():
-        number, _star, count = part.partition("*")
-        histogram[int(number)] += int(count or 1)
+        if "*" in part:
+            number, count = part.split("*")
+            histogram[int(number)] += int(count)
+        else:
+            histogram[int(part)] += 1
 
 
 def decode(text: str) -> Histogram:

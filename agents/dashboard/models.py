@@ -52,7 +52,8 @@ class Measures(models.Model):
     replan_cost = _sum()
     retry_cost = _sum()
     check_cost = _sum()
-    saved_cost = _sum()  # what caches saved
+    # What caches have saved: less than nothing if a provider's was only written.
+    saved_cost = models.BigIntegerField(default=0, db_default=0)
     unpriced_calls = _count()
     unpriced = _count()  # runs with such a call
     cached = _count()  # runs answered from a cache

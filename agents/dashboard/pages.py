@@ -1,6 +1,6 @@
 """The dashboard's pages in the console: figures, their tables, and files of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, wraps
@@ -21,10 +21,10 @@ from django.views.decorators.http import require_GET
 from agents.access.requests import signed_in_user
 from agents.web.presentation import dates
 
-from . import catch_up, choices, csv_files, metrics, series, tables, windows
+from . import catch_up, choices, csv_files, metrics, series, tables, versions, windows
 from .figures import FiguresQuery
 from .metrics import Metric
-from .selection import PERMISSION, Selection, Viewer
+from .selection import PERMISSION, Selection, Viewer, runs_url
 from .totals import Totals
 from .windows import Window
 
@@ -156,6 +156,50 @@ def export(request: HttpRequest, name: str) -> HttpResponse:
         return csv_files.response(rows, file)
     table = tables.build(choice.query(), choice.by, choice.sort)
     return csv_files.response(csv_files.table_rows(table), f"{file}-{choice.by}")
+
+
+@console_page
+@require_GET
+def version_comparison(request: HttpRequest) -> HttpResponse:
+    """Compare two versions of an agent: by default the two newest that have runs."""
+    _catch_up()
+    choice = Choice(request)
+    agents = dict(choices.versions_by_agent(choice.viewer))
+    agent = choice.selection.agent
+    agent = agent if agent in agents else next(iter(agents), "")
+    numbers = agents.get(agent, [])
+    chosen = [_number(request.GET.get(name, ""), numbers) for name in ("old", "new")]
+    new = chosen[1] or (numbers[0] if numbers else 0)
+    old = chosen[0] or next((number for number in numbers if number < new), 0)
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Compare versions"),
+        "choice": choice,
+        "agents": agents,
+        "agent": agent,
+        "numbers": numbers,
+        "old": old,
+        "new": new,
+        "periods": _periods(choice),
+        "kept": {k: v for k, v in choice.parameters.items() if k in {"period", "from", "to"}},
+        "sentence": span_text(choice.window),
+    }
+    if old and new:
+        both = (old, new)
+        context["lines"] = versions.compare(choice.viewer, choice.window, agent, both)
+        context["links"] = [_version_url(choice, agent, number) for number in both]
+        if not choice.viewer.is_scoped:
+            context["pairs"] = versions.load_pairs(agent, both)
+    return render(request, "admin/dashboard/versions.html", context)
+
+
+def _version_url(choice: Choice, agent: str, number: int) -> str:
+    selection = Selection(agent=agent, version=str(number))
+    return runs_url(choice.viewer, choice.window, selection)
+
+
+def _number(text: str, known: Sequence[int]) -> int:
+    return next((number for number in known if str(number) == text), 0)
 
 
 def _catch_up() -> None:

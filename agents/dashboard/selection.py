@@ -73,11 +73,19 @@ class Viewer:
         self.user = user
         self.sees_people = user.has_perm(PEOPLE_PERMISSION)
         self.reviews = user.has_perm(REVIEW_PERMISSION)
+        self._terms: dict[Selection, list[str]] = {}
+        self.list_page = reverse("trace:list")
 
     @cached_property
     def is_scoped(self) -> bool:
         """Whether they see only some agents' runs."""
         return ReviewScope.objects.filter(user=self.user.pk).exists()
+
+    def terms(self, selection: Selection) -> list[str]:
+        """Return the filter of a selection, once per page: a table has hundreds of links."""
+        if selection not in self._terms:
+            self._terms[selection] = _terms(selection)
+        return self._terms[selection]
 
     def visible_runs(self) -> RunQuerySet:
         """Return the runs that a scoped viewer sees, as a subquery."""
@@ -90,9 +98,15 @@ def runs_url(
     """Return the list of exactly the runs that are counted; empty if the viewer has none."""
     if not viewer.reviews:
         return ""
-    asked = [*terms, *_terms(selection), "-status:live", "-road:imported", *_times(window)]
+    asked = [
+        *terms,
+        *viewer.terms(selection),
+        "-status:live",
+        "-road:imported",
+        *_times(window),
+    ]
     query = {"q": " ".join(asked)} | ({"sort": sort} if sort else {})
-    return f"{reverse('trace:list')}?{urlencode(query)}"
+    return f"{viewer.list_page}?{urlencode(query)}"
 
 
 def term(name: str, value: str) -> str:

@@ -247,19 +247,25 @@ def _plan_figures(facts: Facts) -> dict[str, int]:
 def _usage_figures(facts: Facts) -> dict[str, int]:
     found: Counter[str] = Counter()
     for used in facts.usage:
-        found["model_calls"] += 1
+        found["model_calls"] += not used.get("cached")
         found["input_tokens"] += used["prompt_tokens"]
         found["output_tokens"] += used["completion_tokens"]
         for name in ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens"):
             found[name] += used.get(name) or 0
-        found["saved_cost"] += round((used.get("saved_cost") or 0) * NANOS)
+        found["saved_cost"] += round(_saved_dollars(used) * NANOS)
         if used["cost"] is not None:
             found[_cost_line(facts, used)] += round(used["cost"] * NANOS)
         elif used["prompt_tokens"]:
             found["unpriced_calls"] += 1
-    is_cached = bool(facts.usage) and all(used.get("is_cached") for used in facts.usage)
+    is_cached = bool(facts.usage) and all(used.get("cached") for used in facts.usage)
     found |= Counter(unpriced=int(found["unpriced_calls"] > 0), cached=int(is_cached))
     return dict(found)
+
+
+def _saved_dollars(used: Mapping[str, Any]) -> float:
+    """Return what our cache and the provider's have saved; the latter can cost more."""
+    own = (used.get("cached") or {}).get("saved") or {}
+    return float(own.get("cost") or 0) + float(used.get("cache_savings") or 0)
 
 
 def _cost_line(facts: Facts, used: Mapping[str, Any]) -> str:

@@ -27,8 +27,10 @@ class Totals:
         return self.measures[name]
 
     def __add__(self, other: "Totals") -> "Totals":
+        measures = self.measures.copy()
+        measures.update(other.measures)  # unlike +, it keeps what is below zero
         return Totals(
-            measures=self.measures + other.measures,
+            measures=measures,
             active=self.active + other.active,
             first=self.first + other.first,
             calls=self.calls + other.calls,

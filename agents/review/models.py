@@ -155,7 +155,9 @@ class ReviewQuerySet(models.QuerySet["Review"]):
         """Return the reviews this user can decide: of runs in their scope."""
         if not user.has_perm("agents.review_runs"):
             return self.none()
-        return self.filter(run__in=Run.objects.in_scope(user))
+        # Looked up one by one: there are few reviews, and many runs.
+        mine = Run.objects.in_scope(user).filter(pk=models.OuterRef("run"))
+        return self.filter(models.Exists(mine))
 
     def open(self) -> Self:
         return self.filter(verdict="")

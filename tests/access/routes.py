@@ -111,6 +111,7 @@ ROUTES = {
     "projects/<int:pk>/memory/": change(WRITERS),
     "chat/<int:pk>/project/": read(OWNER),
     "admin/dashboard/": read(ROOT, ACCOUNTS - ROOT),
+    "admin/dashboard/versions/": read(ROOT, ACCOUNTS - ROOT),
     "admin/dashboard/<slug:name>.csv": read(ROOT, ACCOUNTS - ROOT),
     "account/profile/": read(ACCOUNTS),
     "account/setup-guide/": change(ACCOUNTS),

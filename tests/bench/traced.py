@@ -17,6 +17,7 @@ from django.test import Client  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
+from agents.dashboard import catch_up, rollups  # noqa: E402
 from agents.engine.loop.termination import StopReason  # noqa: E402
 from agents.models import Run  # noqa: E402
 from agents.review import sample_runs  # noqa: E402
@@ -36,15 +37,48 @@ FILTERS = [
 ]
 
 
+# Each grain of the roll-ups, and what only summaries have.
+DASHBOARD = {
+    "today": "period=1d",
+    "7 days": "",
+    "90 days": "period=90d",
+    "90 days, by version": "period=90d&by=version",
+    "90 days, by tool": "period=90d&by=tool",
+    "90 days, by person": "period=90d&by=person",
+    "90 days, an agent by person": "period=90d&agent=helper&by=person",
+    "90 days, a tool": "period=90d&tool=database",
+}
+
+
+def measure_rollups() -> list[dict]:
+    """Summarize all runs and add up their days; return the cost of 1,000 runs, and of a day."""
+    found = []
+    steps = {
+        "summaries, 1,000 runs": catch_up.catch_up,
+        "roll-ups, 1 day": rollups.roll_up_days,
+    }
+    for name, work in steps.items():
+        busy, began = time.process_time(), time.perf_counter()
+        unit = max(1, work()) / (1_000 if "runs" in name else 1)
+        worked = (time.process_time() - busy) * 1000 / unit
+        took = (time.perf_counter() - began) * 1000 / unit
+        found.append({"page": name, "CPU ms": worked, "median ms": took, "p95 ms": took})
+    return [{"queries": 0, "kB": 0} | row for row in found]
+
+
 def measure_pages() -> list[dict]:
     client = Client(headers={"host": "127.0.0.1"})
     client.force_login(get_user_model().objects.create_superuser("bench"))
     lists = {q or "(all)": f"/traces/?{urlencode({'q': q})}" for q in FILTERS}
     middle = Run.objects.order_by("-pk").values_list("pk", flat=True).first() // 2
     more = {"older page": f"/traces/?older={middle}", "completions": "/traces/completions/"}
+    more |= {
+        f"dashboard, {name}": f"/admin/dashboard/?{asked}" for name, asked in DASHBOARD.items()
+    }
     more |= {f"console home, {days}": f"/admin/?period={days}" for days in ("7d", "30d")}
     pages = lists | more | {"run of 200 steps": f"/traces/{_long_run()}/"}
-    return [{"page": name} | _figures(client, url) for name, url in pages.items()]
+    made = measure_rollups()
+    return [*made, *({"page": name} | _figures(client, url) for name, url in pages.items())]
 
 
 def _figures(client: Client, url: str) -> dict:
