@@ -1,8 +1,10 @@
 """What tools read together: a call that may change it makes everything saved from it stale."""
 
+import logging
 from datetime import timedelta
 from urllib.parse import urlsplit
 
+from django.db import DatabaseError
 from django.db.models import F, QuerySet
 from django.db.models.signals import post_save
 from django.utils import timezone
@@ -10,6 +12,8 @@ from django.utils import timezone
 from agents.db.compiled_queries import compiled_query
 from agents.db.row_cache import MAX_AGE_SECONDS, RowCache
 from agents.models import CacheEntry, CacheGroup, ToolRegistration
+
+logger = logging.getLogger(__name__)
 
 KNOWN_AFTER = timedelta(seconds=2 * MAX_AGE_SECONDS)
 # The groups that exist at all. Without any, a call that changes something costs no query.
@@ -46,8 +50,12 @@ def is_known_everywhere(group: CacheGroup) -> bool:
 
 def evict(name: str) -> None:
     """Make everything saved from this place unusable, in all processes at once."""
-    if CacheGroup.objects.filter(name=name).update(generation=F("generation") + 1):
-        CacheEntry.objects.filter(group__name=name).delete()
+    try:
+        if CacheGroup.objects.filter(name=name).update(generation=F("generation") + 1):
+            CacheEntry.objects.filter(group__name=name).delete()
+    except DatabaseError:
+        # The call that evicts goes on; entries end with their lifetime.
+        logger.exception("Can't evict the cached results of %s.", name)
 
 
 def _on_tool_saved(instance: ToolRegistration, **_signal: object) -> None:

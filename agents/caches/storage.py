@@ -1,11 +1,12 @@
 """Entries in the database: found, saved and counted. Each function is one transaction."""
 
 import json
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -15,6 +16,8 @@ from agents.models import CacheEntry, CacheGroup, Run
 from agents.models.caches import CacheKind
 
 from . import hits, pruning
+
+logger = logging.getLogger(__name__)
 
 MAX_ENTRY_BYTES = 512_000
 MICROS = 1_000_000
@@ -81,7 +84,10 @@ def save(new: NewEntry) -> bool:
             if new.run_id is not None and not Run.objects.filter(pk=new.run_id).exists():
                 return False  # deleted meanwhile, and everything of it with it
             CacheEntry.objects.update_or_create(key=new.key, defaults=values)
-    except IntegrityError:
-        return False  # its user, run or group was deleted at this moment
+    except (DatabaseError, ValueError) as error:
+        # Its user, run or group was deleted at this moment, or the database can't hold its
+        # text. The call itself has succeeded.
+        logger.info("Can't save a result of %s: %s", new.source, type(error).__name__)
+        return False
     pruning.note_saved()
     return True

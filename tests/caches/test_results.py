@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import DatabaseError
 from django.utils import timezone
 
 from agents.caches import clear, groups, hits, pruning
@@ -174,3 +175,12 @@ async def test_a_new_cache_waits_until_every_process_knows_that_writes_evict(
     await use(store, "early", city="x")
 
     assert not await CacheEntry.objects.aexists()
+
+
+async def test_a_result_that_cannot_be_saved_is_still_returned(http_tool, person, monkeypatch):
+    def fail(**_):
+        raise DatabaseError("a zero byte")
+
+    monkeypatch.setattr(CacheEntry.objects, "update_or_create", fail)
+
+    assert (await use(store_for(person.pk, http_tool), "rain", city="x")).output == "rain"
