@@ -13,6 +13,7 @@ from . import store
 # Harmful in at least two runs, and more often than helpful.
 MIN_HARMFUL = 2
 FEEDBACK_DAYS = 30
+MAX_USES = 2_000  # of each kind in one pass
 # Reasons of a bad rating that say nothing about what the agent was told.
 UNRELATED_REASONS = ("slow", "long", "brief")
 Outcome, Role = ExperienceRun.Outcome, ExperienceRun.Role
@@ -28,44 +29,57 @@ def record_use(run: int, experiences: Iterable[int]) -> None:
 
 def count() -> None:
     """Bring the counters up to date with the feedback of the last weeks."""
-    since = timezone.now() - timedelta(days=FEEDBACK_DAYS)
-    recent = ExperienceRun.objects.filter(role=Role.USED, created_at__gt=since)
+    uses = ExperienceRun.objects.filter(pk__in=_checked_uses())
+    runs = Run.objects.filter(pk__in=set(uses.values_list("run_id", flat=True)))
+    bad = set(harmful_runs(runs).values_list("pk", flat=True))
+    good = set(helpful_runs(runs).values_list("pk", flat=True)) - bad
     changed = {
-        *_set_outcome(recent, Outcome.HARMFUL, harmful_runs()),
-        *_set_outcome(recent, Outcome.HELPFUL, helpful_runs().exclude(pk__in=harmful_runs())),
-        *_set_outcome(recent, Outcome.UNKNOWN, _unrated_runs()),
+        *_set_outcome(uses.filter(run__in=bad), Outcome.HARMFUL),
+        *_set_outcome(uses.filter(run__in=good), Outcome.HELPFUL),
+        *_set_outcome(uses.exclude(run__in=good | bad), Outcome.UNKNOWN),
     }
     if changed:
         _recount(changed)
 
 
-def helpful_runs() -> QuerySet[Run]:
-    """Return runs whose user rated them as good, or a reviewer as correct."""
+def _checked_uses() -> set[int]:
+    """Return the uses whose outcome may have changed: new, rated, or with one to withdraw."""
+    now = timezone.now()
+    uses = ExperienceRun.objects.filter(role=Role.USED).order_by("-pk")
+    recent = uses.filter(created_at__gt=now - timedelta(days=FEEDBACK_DAYS))
+    found = [
+        recent.filter(created_at__gt=now - timedelta(days=1)),
+        recent.filter(Exists(_rated_runs())),
+        recent.exclude(outcome=Outcome.UNKNOWN),
+    ]
+    return {pk for rows in found for pk in rows.values_list("pk", flat=True)[:MAX_USES]}
+
+
+def _rated_runs() -> QuerySet[Run]:
+    has_feedback = Q(ratings__isnull=False) | Q(review__isnull=False)
+    return Run.objects.filter(has_feedback, pk=OuterRef("run")).order_by()
+
+
+def helpful_runs(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Return those of these runs that their user rated as good, or a reviewer as correct."""
     rated = Q(ratings__is_good=True, ratings__user=F("user"))
-    return Run.objects.filter(rated | Q(review__verdict="correct")).order_by()
+    return runs.filter(rated | Q(review__verdict="correct")).order_by()
 
 
-def harmful_runs() -> QuerySet[Run]:
-    """Return runs that were rated as bad, corrected, or answered again."""
+def harmful_runs(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Return those of these runs that were rated as bad, corrected, or answered again."""
     rated = Q(ratings__is_good=False, ratings__user=F("user"))
     rated &= ~Q(ratings__reason__in=UNRELATED_REASONS)
     again = Run.objects.filter(
         topic=OuterRef("topic"), query=OuterRef("query"), user=OuterRef("user")
     ).filter(pk__gt=OuterRef("pk"))
     judged = Q(review__verdict__in=["wrong", "unsafe"])
-    return Run.objects.filter(rated | judged | Q(Exists(again))).order_by()
+    return runs.filter(rated | judged | Q(Exists(again))).order_by()
 
 
-def _unrated_runs() -> QuerySet[Run]:
-    """Return runs without feedback, also those whose feedback was withdrawn."""
-    good, bad = helpful_runs().values("pk"), harmful_runs().values("pk")
-    return Run.objects.exclude(pk__in=good).exclude(pk__in=bad).order_by()
-
-
-def _set_outcome(uses: QuerySet[ExperienceRun], outcome: str, runs: QuerySet[Run]) -> set[int]:
-    """Save the outcome of these runs; return the experiences that it changes."""
-    found = uses.filter(run__in=runs.values("pk")).exclude(outcome=outcome)
-    changed = dict(found.values_list("pk", "experience_id"))
+def _set_outcome(uses: QuerySet[ExperienceRun], outcome: str) -> set[int]:
+    """Save the outcome of these uses; return the experiences that it changes."""
+    changed = dict(uses.exclude(outcome=outcome).values_list("pk", "experience_id"))
     ExperienceRun.objects.filter(pk__in=changed).update(outcome=outcome)
     return set(changed.values())
 

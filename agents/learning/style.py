@@ -180,7 +180,7 @@ def learn(since: datetime, until: datetime) -> None:
 
 
 def _signals(since: datetime, until: datetime) -> Iterator[StyleSignal]:
-    runs = Run.objects.filter(policy.learnable()).exclude(
+    runs = Run.objects.filter(policy.learnable(), status=Run.Status.COMPLETED).exclude(
         user__personalization__learns_style=False
     )
     rated = runs.filter(ratings__rated_at__range=(since, until), ratings__user=F("user"))

@@ -6,7 +6,7 @@ from agents.learning import outcomes
 from agents.models import Experience
 from agents.review.models import Rating
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def use(experience, run):
