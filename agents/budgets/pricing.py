@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 from agents.installation.setting import MICROS
@@ -103,7 +104,7 @@ def output_limit(model: str, parameters: Mapping[str, Any]) -> int:
 
 def to_micros(dollars: float) -> int:
     """Return dollars in millionths, rounded up so that many small calls aren't free."""
-    return max(0, -int(-dollars * MICROS // 1))
+    return max(0, ceil(round(dollars * MICROS, 3)))  # 0.012345 is 12345.000000000002
 
 
 def _message_tokens(message: Mapping[str, Any]) -> int:

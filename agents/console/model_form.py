@@ -129,6 +129,8 @@ class LanguageModelForm(forms.ModelForm):
             ),
             "input_price": forms.NumberInput(attrs=PRICE_ATTRS),
             "output_price": forms.NumberInput(attrs=PRICE_ATTRS),
+            "cache_read_price": forms.NumberInput(attrs=PRICE_ATTRS),
+            "cache_write_price": forms.NumberInput(attrs=PRICE_ATTRS),
         }
         help_texts = {
             "api_version": _("E.g. 2024-10-21. Leave empty for the default."),

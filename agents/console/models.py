@@ -152,7 +152,12 @@ class LanguageModelAdmin(ConsoleAdmin):
         hidden = ("provider", "preset", "tested")
         names = {"fields": ["model", ("label", "is_default"), "enabled"]}
         facts = {
-            "fields": ["context_window", ("input_price", "output_price"), *ABILITY_FIELDS],
+            "fields": [
+                "context_window",
+                ("input_price", "output_price"),
+                ("cache_read_price", "cache_write_price"),
+                *ABILITY_FIELDS,
+            ],
             "description": FROM_PRICE_LIST,
         }
         more = [*rest, "parameters", "prompt_caching", "fallbacks"]

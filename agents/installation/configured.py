@@ -70,7 +70,7 @@ COST_PER_DAY = _limit(
     _("Cost per day (USD)"),
     kind=Kind.MONEY,
     maximum=10**15,
-    help=_("Runs of models without a price aren't counted."),
+    help=_("Models without a known price are refused while this limit applies."),
 )
 COST_PER_MONTH = _limit(
     "quota_cost_month", _("Cost per month (USD)"), kind=Kind.MONEY, maximum=10**15

@@ -23,6 +23,7 @@ from agents.models import (
     AgentDraft,
     Approval,
     AuditEntry,
+    BudgetCounter,
     Collection,
     CollectionShare,
     DeletedUsage,
@@ -242,6 +243,7 @@ def _learning_tables(user: User) -> Iterable[ExportedTable]:
 def _account_tables(user: User) -> Iterable[ExportedTable]:
     """Return sign-ins, permissions, schedules and usage."""
     allowed = ("agent_name", "tool_name", "topic", "created_at", "used_at")
+    counted = ("window", "start", "runs", "messages", "calls", "tokens", "cost", "seconds")
     times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
     return [
         ("tool-permissions", ToolGrant.objects.filter(user=user), allowed),
@@ -253,6 +255,7 @@ def _account_tables(user: User) -> Iterable[ExportedTable]:
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
         ("deleted-usage", DeletedUsage.objects.filter(user=user), USAGE_COLUMNS),
         ("quotas", Quota.objects.filter(user=user), ("measure", "window", "limit")),
+        ("usage", BudgetCounter.objects.filter(scope=f"user:{user.pk}"), counted),
         ("reading-usage", ReadingUsage.objects.filter(user=user), ("model", "cost")),
     ]
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from agents.access import audit
 from agents.accounts import invitations
+from agents.budgets import counters
 from agents.catalog import file_tables
 from agents.db import database
 from agents.experiments import service as experiments
@@ -86,6 +87,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         file_tables.delete_unused()
         file_store.sweep()
         Deletion.objects.filter(created_at__lt=now - timedelta(days=1)).delete()
+        counters.delete_old(now)
         DeletedUsage.objects.filter(day__lt=now - timedelta(days=USAGE_DAYS)).delete()
         unpaid = now - timedelta(days=UNPAID_DAYS)
         ReadingUsage.objects.filter(created_at__lt=unpaid).delete()

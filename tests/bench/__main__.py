@@ -17,6 +17,7 @@ from dataclasses import replace
 import psutil
 
 from tests.bench import (
+    budgets,
     caches,
     chat,
     engine,
@@ -68,6 +69,7 @@ PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "idle": (idle.measure, idle.ABOUT),
     "ingestion": (ingestion.measure, ingestion.ABOUT),
     "search": (search.measure, search.ABOUT),
+    "budgets": (budgets.measure, budgets.ABOUT),
     "caches": (caches.measure, caches.ABOUT),
     "growth": (growth.measure, growth.ABOUT),
     "traces": (traces.measure, traces.ABOUT),
