@@ -24,7 +24,7 @@ from .slots import Line
 
 logger = logging.getLogger(__name__)
 
-FIRST_SECONDS = 0.15  # between looks while one of ours is next
+FIRST_SECONDS = 0.15  # between looks while one of ours is among the next
 OTHERS_SECONDS = 0.5
 MIN_SECONDS = 0.02
 
@@ -177,13 +177,14 @@ class WatchedLine:
                 request.apply(again)
             if request.is_running:
                 self.waiting.pop(request.key, None)
-        return _pause(line)
+        return _pause(line, limits)
 
 
-def _pause(line: Line) -> float:
-    is_next = 1 in line.places.values()
-    usual = FIRST_SECONDS if is_next else OTHERS_SECONDS
-    if not is_next or line.seconds is None or line.limit == "concurrency":
+def _pause(line: Line, limits: Limits) -> float:
+    place = min(line.places.values(), default=0)
+    # As many as there are slots can be next at once, if other processes look meanwhile.
+    usual = FIRST_SECONDS if place <= (limits.concurrency or 1) else OTHERS_SECONDS
+    if place != 1 or line.seconds is None or line.limit == "concurrency":
         return usual
     return min(OTHERS_SECONDS, max(MIN_SECONDS, line.seconds))
 

@@ -128,7 +128,7 @@ def test_four_processes_never_have_more_calls_than_the_limit(start):
     spans = race(start, 4, most=3, calls=25, seconds=0.05)
 
     assert len(spans) == 100
-    assert most_at_once(spans) == 3
+    assert most_at_once(spans) <= 3
     assert not ModelSlot.objects.exists()
 
 
