@@ -15,6 +15,8 @@ from agents.web.presentation import formatting
 from .totals import NANOS, Totals
 
 DASH = formatting.DASH
+MIN_POINTS = 0.005
+MIN_CHANGE = 0.05  # as accurate as percentiles are
 Value = Callable[[Totals], float | None]
 
 
@@ -316,9 +318,14 @@ def change_text(metric: Metric, now: Totals, before: Totals) -> str:
 
 
 def tone(metric: Metric, now: Totals, before: Totals) -> str:
-    """Return whether a change is better or worse, if it is either."""
+    """Return whether a change is better or worse, if it is either.
+
+    A count grows with the number of runs, which is neither; and small changes are noise.
+    """
     new, old = metric.value(now), metric.value(before)
-    if not metric.good or new is None or old is None or new == old:
+    if not metric.good or new is None or old is None or metric.text is count_text:
+        return ""
+    if abs(new - old) < (MIN_POINTS if metric.is_rate else MIN_CHANGE * old):
         return ""
     return "better" if (new > old) == (metric.good > 0) else "worse"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -27,6 +28,7 @@ from .windows import Window
 
 MAX_CHATS = 20_000
 MAX_PAIRS = 2_000
+RATES = {"completion", "errors", "satisfaction", "regenerated"}
 State = ExperimentResult.State
 
 
@@ -175,11 +177,12 @@ def _line(measure: Measured, first: QuerySet[RunSummary], second: QuerySet[RunSu
     ]
     difference = _difference(means[0], means[1])
     value, interval = difference if difference else (None, None)
+    write = _points if measure.key in RATES else measure.write
     return Line(
         label=measure.label,
         sides=(sides[0], sides[1]),
-        difference=DASH if value is None else _signed(measure.write, value),
-        interval=_interval_text(interval, lambda v: _signed(measure.write, v)),
+        difference=DASH if value is None else _signed(write, value),
+        interval=_interval_text(interval, lambda v: _signed(write, v)),
         verdict=_verdict(value, interval, measure.good),
         tone=_tone(value, interval, measure.good),
         help=measure.help,
@@ -194,7 +197,7 @@ def _side(
 ) -> Side:
     n = sum(number for _total, number in clusters)
     interval = statistics.around(*mean) if mean else None
-    if mean and measure.key in {"completion", "errors", "satisfaction", "regenerated"}:
+    if mean and measure.key in RATES:
         interval = _rate_interval(mean, n)
     share = n / runs if runs else 0.0
     return Side(
@@ -241,8 +244,8 @@ def load_pairs(agent: str, versions: tuple[int, int]) -> Pairs | None:
         n=len(known),
         diverged=len(pairs) - len(known),
         mean=(percent(means[0]), percent(means[1])),
-        difference=_signed(percent, mean),
-        interval=_interval_text(interval, lambda v: _signed(percent, v)),
+        difference=_signed(_points, mean),
+        interval=_interval_text(interval, lambda v: _signed(_points, v)),
         better=sum(value > 0 for value in differences),
         worse=sum(value < 0 for value in differences),
         verdict=_verdict(mean, interval, 1),
@@ -281,6 +284,10 @@ def _tone(value: float | None, interval: Interval | None, good: int) -> str:
 def _signed(write: Callable[[float], str], value: float) -> str:
     sign = "+" if value > 0 else "−" if value < 0 else "±"
     return f"{sign}{write(abs(value))}"
+
+
+def _points(value: float) -> str:
+    return _("%(points)s pts") % {"points": number_format(round(value * 100, 1))}
 
 
 def _interval_text(interval: Interval | None, write: Callable[[float], str]) -> str:

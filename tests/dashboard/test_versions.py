@@ -53,7 +53,7 @@ def test_versions_are_paired_on_the_same_examples(agent):
     pairs = versions.load_pairs(agent.name, (1, 2))
 
     assert (pairs.n, pairs.diverged, pairs.better, pairs.worse) == (7, 1, 6, 0)
-    assert pairs.difference == "+30.0%"
+    assert pairs.difference == "+30.0 pts"
     assert pairs.verdict == "Better"
     assert versions.load_pairs(agent.name, (1, 3)) is None
 
