@@ -118,7 +118,7 @@ def test_a_limit_of_an_agent_is_added_in_the_console(page: Page, spent):
     expect(page.get_by_label("Agent", exact=True)).to_be_hidden()
     page.get_by_label("For").select_option("agent")
     page.get_by_label("Agent", exact=True).select_option(label="helper")
-    page.get_by_label("Limit").fill("2.50")
+    page.get_by_label("Limit", exact=True).fill("2.50")
     page.get_by_role("button", name="Save", exact=True).click()
 
     row = page.get_by_role("row", name="helper")
