@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "agents.dashboard",
     "agents.problems",
     "agents.suggestions",
+    "agents.alerts",
     "agents.accounts",
     "chat",
 ]

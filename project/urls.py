@@ -18,6 +18,7 @@ urlpatterns = [
     path("login/", sign_in.sign_in, name="login"),
     path("logout/", sign_in.sign_out, name="logout"),
     path("", include("agents.accounts.urls")),
+    path("", include("agents.alerts.urls")),
     path("language/", login_not_required(profile.set_language), name="set_language"),
     path("", include("agents.dashboard.urls")),
     path("admin/", admin.site.urls),

@@ -20,7 +20,7 @@ INDIVIDUAL_PERMISSIONS = {
 }
 APP_LABELS = (
     *("agents", "review", "experiments", "dashboard", "problems", "suggestions"),
-    *("chat", "people"),
+    *("alerts", "chat", "people"),
     "auth",
 )
 

@@ -127,6 +127,9 @@ MENU = (
         rows={
             "problems.Problem": _("Failures, blocks and bad ratings, grouped by their cause."),
             "suggestions.Suggestion": _("What would make agents better, with its evidence."),
+            "alerts.AlertRule": _("What is announced when a problem is new, back or spiking."),
+            "alerts.AlertChannel": _("Where alerts and summaries go."),
+            "alerts.SummarySchedule": _("The main figures, sent every day, week or month."),
             "review.ExampleSet": _("Questions with expected answers, run and scored together."),
             "review.Example": _("Single questions, in any set."),
             "experiments.Experiment": _("Example sets and back-tests that were run."),

@@ -74,7 +74,7 @@ def finished_runs() -> QuerySet[Run]:
 def find(runs: Sequence[Run]) -> list[Finding]:
     """Return what went wrong in these runs, in a fixed number of queries."""
     by_pk = {run.pk: run for run in runs}
-    names = sorted(LanguageModel.objects.values_list("label", flat=True)) if runs else []
+    names = _model_names() if runs else []
     found = [*_tool_errors(by_pk), *_blocks(by_pk), *_refusals(by_pk)]
     explained = {f.run.pk for f in found if f.cause.kind == Kind.GUARDRAIL}
     failures = _error_types([run.pk for run in runs if run.status == Run.Status.FAILED])
@@ -141,6 +141,12 @@ def _failure_cause(run: Run, error: str, names: Iterable[str]) -> Cause:
 def _message(run: Run, names: Iterable[str]) -> str:
     text = run.detail.partition(" Models tried: ")[0]
     return normalize(text, [run.query], [run.model, run.model.rpartition("/")[2], *names])
+
+
+def _model_names() -> list[str]:
+    """Return all names of models, because an error may be about a fallback model."""
+    rows = LanguageModel.objects.values_list("label", "model")
+    return [name for row in rows for text in row for name in (text, text.rpartition("/")[2])]
 
 
 def _provider(run: Run) -> str:

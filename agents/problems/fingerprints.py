@@ -44,7 +44,7 @@ PARTS = {
     r"|hours?|h|days?)\b",
     "path": r"(?<![\w.])(?:/[\w.@+-]+){2,}/?|\b[a-z]:\\[\w\\.@+-]+",
     "hex": r"\b0x[\da-f]+\b|\b(?=[a-f]*\d)(?=\d*[a-f])[\da-f]{7,128}\b",
-    "number": r"(?<![\w.])-?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?%?(?![\w])",
+    "number": r"(?<![\w.-])-?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?%?(?![\w])",
     "value": r"(?<==)(?:\"[^\"\n]*\"|'[^'\n]*'|true\b|false\b|none\b|null\b)",
     "text": r"“[^”\n]*”|「[^」\n]*」|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`",
 }
@@ -119,5 +119,6 @@ def _placeholder(found: re.Match[str]) -> str:
     if kind == "masked":
         return text.partition("›")[0] + "›"
     if kind == "text":
-        return text if NAME.fullmatch(text[1:-1]) else "‹text›"
+        is_name = NAME.fullmatch(text[1:-1])
+        return re.sub(r"\d+", "‹number›", text) if is_name else "‹text›"
     return f"‹{kind}›"

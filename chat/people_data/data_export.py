@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit, masking
 from agents.accounts import profiles
+from agents.alerts.models import Notification
 from agents.experiments.models import Experiment
 from agents.library import personal_data
 from agents.models import (
@@ -244,9 +245,11 @@ def _account_tables(user: User) -> Iterable[ExportedTable]:
     """Return sign-ins, permissions, schedules and usage."""
     allowed = ("agent_name", "tool_name", "topic", "created_at", "used_at")
     counted = ("window", "start", "runs", "messages", "calls", "tokens", "cost", "seconds")
+    told = ("event", "problem_id", "text", "created_at", "read_at")
     times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
     return [
         ("tool-permissions", ToolGrant.objects.filter(user=user), allowed),
+        ("notifications", Notification.objects.filter(user=user), told),
         ("schedules", Schedule.objects.filter(user=user), times),
         ("agent-drafts", AgentDraft.objects.filter(editor=user), ("agent_id", "values")),
         ("workflows", _authored_by(WorkflowVersion, user), ("workflow_id", "number", "text")),

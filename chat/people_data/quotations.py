@@ -22,6 +22,7 @@ from django.db.models.functions import Cast
 
 from agents.access import masking
 from agents.accounts.models import Profile
+from agents.alerts.models import Delivery, Notification
 from agents.engine.events import DELTA_TYPES
 from agents.engine.loop import AskPersonTool
 from agents.experiments.models import ExperimentResult
@@ -103,6 +104,8 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     LogEntry: ("object_repr", "change_message"),
     Problem: ("message",),
     Suggestion: ("text",),
+    Delivery: ("subject", "text", "html", "payload"),
+    Notification: ("text",),
 }
 # Configuration belongs to the installation: matches are only reported.
 CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {

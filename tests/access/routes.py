@@ -241,6 +241,10 @@ ROUTES = {
     "welcome/<str:uid>/<str:token>/": read(EVERYBODY),
     "invite/<str:token>/": read(EVERYBODY),
     "invite/<str:token>/sso/": change(EVERYBODY),  # back to the page without single sign-on
+    "notifications/": read(ACCOUNTS),  # one's own
+    "notifications/read/": change(ACCOUNTS),
+    "notifications/link/": read(ACCOUNTS),
+    "notifications/<int:pk>/": read(OWNER),
     "account/": read(ACCOUNTS),
     "account/confirm/": read(ACCOUNTS),
     "account/confirm/passkey/": change(ACCOUNTS),

@@ -224,6 +224,8 @@ OWN_PAGES = {
     "agents.McpServer": ["import/"],
     "problems.Problem": ["1/decide/"],
     "suggestions.Suggestion": ["1/decide/"],
+    "alerts.AlertChannel": ["1/test/"],
+    "alerts.SummarySchedule": ["1/preview/", "1/send/"],
     "agents.ToolRegistration": ["openapi/", "try/", "1/try/"],
 }
 

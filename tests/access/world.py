@@ -115,6 +115,7 @@ def _of_people(owner: Any, invited: Any) -> dict:
     return {
         "account/sessions/<int:pk>": visit.pk,
         "account/passkeys/<int:pk>": key.pk,
+        "notifications/<int:pk>": owner.notifications.create(event="test").pk,
         "uid": urlsafe_base64_encode(str(invited.pk).encode()),
         "invite/<str:token>": _invitation(),
         "welcome/<str:uid>/<str:token>": default_token_generator.make_token(invited),

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from agents import runs
 from agents.access import audit
+from agents.alerts.models import AlertChannel, Delivery
 from agents.console.deletion import CascadeDeleteAdmin
 from agents.console.read_only import ReadOnlyAdmin
 from agents.experiments.models import Experiment
@@ -96,6 +97,8 @@ def test_single_rows_have_no_delete_button(model, root, chat):
     Experiment.objects.create(agent=Agent.objects.create(name="tester"), kind="set")
     now = timezone.now()
     Problem.objects.create(fingerprint="a", algorithm=1, first_seen=now, last_seen=now)
+    channel = AlertChannel.objects.create(name="Team")
+    Delivery.objects.create(channel=channel, event="test", subject="A", next_at=now)
     row = model._default_manager.first()
 
     listed = root.get(page(model, "changelist")).text

@@ -17,6 +17,8 @@ from agents.problems.models import MAX_TITLE_CHARS
         ("Object at 0x7f3a failed", "Object at ‹hex› failed"),
         ("Due on 2026-11-17T10:00:00Z", "Due on ‹date›"),
         ("KeyError: 'amount'", "KeyError: 'amount'"),
+        ("no such column: 'amount_9'", "no such column: 'amount_‹number›'"),
+        ("gpt-4.1 was busy -5 times", "gpt-4.1 was busy ‹number› times"),
         ("No customer “Hanako Tanaka”", "No customer ‹text›"),
         ("limit=true and name='Bo'", "limit=‹value› and name=‹value›"),
         ("It isn't there, and it can't be", "It isn't there, and it can't be"),

@@ -109,6 +109,8 @@ SENTENCES = {
     "suggestion.undone": gettext_lazy("%(who)s took a suggestion for %(what)s back."),
     "suggestion.dismissed": gettext_lazy("%(who)s dismissed a suggestion for %(what)s."),
     "suggestion.reopened": gettext_lazy("%(who)s opened a suggestion for %(what)s again."),
+    "alert.tested": gettext_lazy("%(who)s tested %(what)s."),
+    "alert.summary_sent": gettext_lazy("%(who)s sent %(what)s."),
     audit.HIT_JUDGED: gettext_lazy("%(who)s reviewed a guardrail hit in %(what)s."),
 }
 CATEGORY_LABELS = {
@@ -128,6 +130,7 @@ CATEGORY_LABELS = {
     "review": gettext_lazy("Reviews"),
     "problem": gettext_lazy("Problems"),
     "suggestion": gettext_lazy("Suggestions"),
+    "alert": gettext_lazy("Alerts"),
     "share": gettext_lazy("Share links"),
     "session": gettext_lazy("Shared chats"),
     "collection": gettext_lazy("Shared documents"),
@@ -374,7 +377,7 @@ def _model_label(kind: str) -> str:
 
 
 def _model(kind: str) -> type[Model] | None:
-    for app in ("agents", "chat", "review", "problems", "auth"):
+    for app in ("agents", "chat", "review", "problems", "alerts", "auth"):
         try:
             return apps.get_model(app, kind)
         except LookupError:

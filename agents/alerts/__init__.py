@@ -1,0 +1,1 @@
+"""Alerts: rules, channels, deliveries with retries, notifications, scheduled summaries."""

@@ -1,0 +1,15 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class AlertsConfig(AppConfig):
+    name = "agents.alerts"
+    verbose_name = _("Alerts")
+
+    def ready(self) -> None:
+        # These need the models, which are only loaded now.
+        from agents import runs
+
+        from . import background
+
+        runs.on_finished(background.work_if_due)

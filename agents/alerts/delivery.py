@@ -1,0 +1,176 @@
+"""Deliveries: a row per recipient, claimed by one process, with retries and backoff."""
+
+import logging
+import smtplib
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.mail import EmailMultiAlternatives
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from agents.models.secret import UnreadableSecret
+from agents.problems.models import Problem
+
+from . import webhooks
+from .errors import DeliveryFailed
+from .messages import Message
+from .models import AlertChannel, Delivery, Notification
+
+logger = logging.getLogger(__name__)
+
+# Waiting time after each failed attempt; after the last it is given up.
+BACKOFF = [timedelta(minutes=minutes) for minutes in (1, 5, 30, 120, 360)]
+# Longer than sending takes: a claim of a process that died runs out.
+CLAIM = timedelta(minutes=2)
+BATCH = 20
+KEPT = timedelta(days=30)
+REVIEW_PERMISSION = "agents.review_runs"
+Kind, Status = AlertChannel.Kind, Delivery.Status
+
+Builder = Callable[[], Message]
+
+
+def enqueue(channel: AlertChannel, build: Builder, problem: Problem | None = None) -> int:
+    """Create what this channel sends, each in its recipient's language; return how many."""
+    if channel.kind == Kind.NOTIFICATION:
+        return _notify(channel, build, problem)
+    rows = [
+        _delivery(channel, build, problem, person, address)
+        for person, address in _recipients(channel, problem)
+    ]
+    Delivery.objects.bulk_create(rows)
+    return len(rows)
+
+
+def _notify(channel: AlertChannel, build: Builder, problem: Problem | None) -> int:
+    rows = []
+    for person in _people(channel, problem):
+        with translation.override(language_of(person)):
+            message = build()
+        text = "" if problem else message.text
+        rows.append(Notification(user=person, event=message.event, problem=problem, text=text))
+    Notification.objects.bulk_create(rows)
+    return len(rows)
+
+
+def _recipients(
+    channel: AlertChannel, problem: Problem | None
+) -> Iterator[tuple[User | None, str]]:
+    if channel.kind == Kind.WEBHOOK:
+        yield None, channel.url
+        return
+    for person in _people(channel, problem):
+        if person.email:
+            yield person, person.email
+    for address in channel.address_list:
+        yield None, address
+
+
+def _people(channel: AlertChannel, problem: Problem | None) -> Iterator[User]:
+    """Yield the channel's people who can see what it is about."""
+    for person in channel.people.filter(is_active=True).select_related("profile"):
+        if problem is None:
+            may_see = person.has_perm(REVIEW_PERMISSION)
+        else:
+            may_see = Problem.objects.for_user(person).filter(pk=problem.pk).exists()
+        if may_see:
+            yield person
+
+
+def _delivery(
+    channel: AlertChannel,
+    build: Builder,
+    problem: Problem | None,
+    person: User | None,
+    address: str,
+) -> Delivery:
+    with translation.override(language_of(person)):
+        message = build()
+    is_webhook = channel.kind == Kind.WEBHOOK
+    return Delivery(
+        channel=channel,
+        event=message.event,
+        problem=problem,
+        person=person,
+        address=address,
+        subject=message.subject,
+        text="" if is_webhook else message.text,
+        html="" if is_webhook else message.html,
+        payload=message.payload() if is_webhook else {},
+        next_at=timezone.now(),
+    )
+
+
+def language_of(person: User | None) -> str:
+    """Return a recipient's language; the installation's for addresses and webhooks."""
+    profile = getattr(person, "profile", None)
+    return (profile.language if profile else "") or settings.LANGUAGE_CODE
+
+
+def deliver_due(now: datetime | None = None) -> int:
+    """Send what is due; return how many were sent."""
+    now = now or timezone.now()
+    due = Delivery.objects.filter(status=Status.PENDING, next_at__lte=now)
+    rows = due.select_related("channel").order_by("next_at")[:BATCH]
+    return sum(_deliver(row, now) for row in rows)
+
+
+def _deliver(row: Delivery, now: datetime) -> bool:
+    """Send a delivery, unless another process has it."""
+    same = Delivery.objects.filter(pk=row.pk, status=Status.PENDING, next_at=row.next_at)
+    if not same.update(next_at=now + CLAIM, attempts=row.attempts + 1):
+        return False
+    try:
+        send(row)
+    except DeliveryFailed as error:
+        _save_failure(row, error, now)
+        return False
+    Delivery.objects.filter(pk=row.pk).update(
+        status=Status.SENT, sent_at=timezone.now(), last_error=""
+    )
+    return True
+
+
+def send(row: Delivery) -> None:
+    """Send it once; raise DeliveryFailed."""
+    if not row.channel.enabled:
+        raise DeliveryFailed(_("The channel is disabled."), is_passing=False)
+    if row.channel.kind == Kind.WEBHOOK:
+        try:
+            secret = str(row.channel.secret.reveal())
+        except UnreadableSecret as error:
+            raise DeliveryFailed(str(error)) from error
+        webhooks.post(row.channel.url, row.payload, secret, str(row.pk or "test"))
+    else:
+        _send_email(row)
+
+
+def _send_email(row: Delivery) -> None:
+    if not settings.SENDS_EMAIL:
+        raise DeliveryFailed(_("No mail server is configured (ASHIATO_EMAIL_URL)."))
+    mail = EmailMultiAlternatives(row.subject, row.text, to=[row.address])
+    if row.html:
+        mail.attach_alternative(row.html, "text/html")
+    try:
+        mail.send()
+    except (OSError, smtplib.SMTPException, ValueError) as error:
+        raise DeliveryFailed(str(error)) from error
+
+
+def _save_failure(row: Delivery, error: DeliveryFailed, now: datetime) -> None:
+    waits = BACKOFF[row.attempts : row.attempts + 1] if error.is_passing else []
+    changes = {"last_error": str(error), "attempts": row.attempts + 1}
+    if waits:
+        Delivery.objects.filter(pk=row.pk).update(next_at=now + waits[0], **changes)
+        return
+    logger.warning("Gave up delivery %s of channel %s: %s", row.pk, row.channel_id, error)
+    Delivery.objects.filter(pk=row.pk).update(status=Status.FAILED, **changes)
+
+
+def delete_old(now: datetime) -> None:
+    """Delete the log and read notifications after a while."""
+    Delivery.objects.filter(created_at__lt=now - KEPT).exclude(status=Status.PENDING).delete()
+    Notification.objects.filter(created_at__lt=now - KEPT).delete()

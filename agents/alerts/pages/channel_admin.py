@@ -1,0 +1,201 @@
+"""Alert channels: notifications, email and webhooks, with a test and their deliveries."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.validators import validate_email
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents.access import audit
+from agents.access.names import display_name
+from agents.access.requests import signed_in_user
+from agents.alerts import delivery, webhooks
+from agents.alerts.errors import DeliveryFailed
+from agents.alerts.messages import test_message
+from agents.alerts.models import AlertChannel, Delivery
+from agents.console.model_admin import ConsoleAdmin
+from agents.runs.engine_messages import translate
+from agents.tools.egress import EgressRefused
+
+Kind = AlertChannel.Kind
+DIR = "admin/alerts/alertchannel"
+KIND_FIELDS = {
+    Kind.NOTIFICATION: ["people"],
+    Kind.EMAIL: ["people", "addresses"],
+    Kind.WEBHOOK: ["url", "secret"],
+}
+MAX_DELIVERIES = 20
+TESTED = "alert.tested"
+
+
+class PeopleField(forms.ModelMultipleChoiceField):
+    def label_from_instance(self, person: Any) -> str:
+        name = display_name(person)
+        return f"{name} ({person.email})" if person.email else name
+
+
+class ChannelForm(forms.ModelForm):
+    channel_kind = Kind.NOTIFICATION
+
+    def clean_addresses(self) -> str:
+        text: str = self.cleaned_data["addresses"]
+        for address in AlertChannel(addresses=text).address_list:
+            try:
+                validate_email(address)
+            except ValidationError as error:
+                sentence = _("%(address)s isn't an email address.") % {"address": address}
+                raise forms.ValidationError(sentence) from error
+        return text
+
+    def clean_url(self) -> str:
+        url: str = self.cleaned_data["url"]
+        if not url:
+            raise forms.ValidationError(_("Enter the URL that receives the alerts."))
+        try:
+            needed = webhooks.policy().required_exemption(url)
+        except EgressRefused as error:
+            raise forms.ValidationError(translate(str(error))) from error
+        if needed:
+            sentence = _(
+                "%(place)s is a private address. An administrator can add it to "
+                "ASHIATO_EGRESS_ALLOW."
+            )
+            raise forms.ValidationError(sentence % {"place": needed})
+        return url
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        self.instance.kind = self.channel_kind
+        if "people" in self.fields and not self.errors:
+            people = cleaned.get("people")
+            if not (people and people.exists()) and not cleaned.get("addresses"):
+                self.add_error("people", _("Choose at least one recipient."))
+        return cleaned
+
+
+@admin.register(AlertChannel)
+class AlertChannelAdmin(ConsoleAdmin):
+    form = ChannelForm
+    list_display = ["name", "kind", "target", "used_by", "enabled", "state"]
+    list_filter = ["kind", "enabled"]
+    search_fields = ["name"]
+    change_list_template = f"{DIR}/change_list.html"
+    change_form_template = f"{DIR}/change_form.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        test = self.admin_site.admin_view(self.test_view)
+        own = [path("<int:pk>/test/", test, name="alerts_alertchannel_test")]
+        return [*own, *super().get_urls()]
+
+    # Form
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        names = ["name", *KIND_FIELDS[_kind(request, obj)], "enabled"]
+        return [(None, {"fields": names})]
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+    ) -> Any:
+        form = super().get_form(request, obj, change, **options)
+        return type("Form", (form,), {"channel_kind": _kind(request, obj)})
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
+        if db_field.name == "people":
+            members = get_user_model().objects.filter(is_active=True)
+            staff = members.filter(Q(is_staff=True) | Q(is_superuser=True))
+            options |= {
+                "queryset": staff.select_related("profile").order_by("username"),
+                "form_class": PeopleField,
+                "widget": forms.CheckboxSelectMultiple,
+            }
+        return super().formfield_for_manytomany(db_field, request, **options)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Remember the address of this installation, for the links in messages."""
+        obj.base_url = request.build_absolute_uri("/")[:200]
+        super().save_model(request, obj, form, change)
+
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **about: Any
+    ) -> HttpResponse:
+        row = about.get("obj")
+        context["channel_kind"] = _kind(request, row)
+        context["kind_label"] = Kind(context["channel_kind"]).label
+        if row is not None:
+            context["deliveries"] = row.deliveries.all()[:MAX_DELIVERIES]
+        return super().render_change_form(request, context, *args, **about)
+
+    # List
+
+    @admin.display(description=gettext_lazy("to"))
+    def target(self, channel: AlertChannel) -> str:
+        if channel.kind == Kind.WEBHOOK:
+            return channel.url.partition("//")[2].partition("/")[0]
+        names = [display_name(person) for person in channel.people.all()[:4]]
+        return ", ".join([*names, *channel.address_list][:4])
+
+    @admin.display(description=gettext_lazy("used by"))
+    def used_by(self, channel: AlertChannel) -> str:
+        names = [*channel.rules.values_list("name", flat=True)]
+        names += channel.summaries.values_list("name", flat=True)
+        return ", ".join(names) or "—"
+
+    @admin.display(description=gettext_lazy("last delivery"))
+    def state(self, channel: AlertChannel) -> SafeString | str:
+        last = channel.deliveries.first()
+        if last is None:
+            return "—"
+        tone = {"sent": "green", "failed": "red"}.get(last.status, "amber")
+        return format_html(
+            '<span class="badge" data-tone="{}" title="{}">{}</span>',
+            *(tone, last.last_error, last.get_status_display()),
+        )
+
+    # Test
+
+    def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Send a test message now, and say whether it arrived."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        channel = get_object_or_404(AlertChannel, pk=pk)
+        audit.record(request.user, TESTED, channel, name=channel.name)
+        try:
+            sent = _send_test(request, channel)
+            messages.success(request, _("Test sent to %(to)s.") % {"to": sent})
+        except DeliveryFailed as error:
+            messages.error(request, _("The test failed: %(why)s") % {"why": error})
+        return redirect("admin:alerts_alertchannel_change", pk)
+
+
+def _send_test(request: HttpRequest, channel: AlertChannel) -> str:
+    """Send it to the webhook, or to the user who tests; return where it went."""
+    user, message = signed_in_user(request), test_message(request.build_absolute_uri("/"))
+    if channel.kind == Kind.NOTIFICATION:
+        user.notifications.create(event=message.event, text=message.text)
+        return display_name(user)
+    address = channel.url if channel.kind == Kind.WEBHOOK else user.email
+    if not address:
+        raise DeliveryFailed(_("Your account has no email address."))
+    row = Delivery(channel=channel, event=message.event, address=address)
+    row.subject, row.text, row.payload = message.subject, message.text, message.payload()
+    delivery.send(row)
+    return address
+
+
+def _kind(request: HttpRequest, channel: Any) -> Any:
+    if channel is not None:
+        return Kind(channel.kind)
+    chosen = request.GET.get("kind", "")
+    return Kind(chosen) if chosen in Kind else Kind.NOTIFICATION

@@ -1,0 +1,66 @@
+"""Rules: which changes of problems are announced, and where."""
+
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents.problems.models import Problem, ProblemChange
+
+from . import delivery
+from .messages import problem_message
+from .models import AlertRule, Event, QuietPeriod
+
+Action = ProblemChange.Action
+EVENTS: dict[str, Event] = {
+    Action.FOUND: Event.NEW,
+    Action.REOPENED: Event.REOPENED,
+    Action.SPIKED: Event.SPIKING,
+}
+BATCH = 100
+# After a long standstill old news would only be noise.
+MAX_AGE = timedelta(days=1)
+
+
+def announce(now: datetime | None = None) -> int:
+    """Announce new changes by the rules; return how many messages were created."""
+    now = now or timezone.now()
+    fresh = ProblemChange.objects.filter(is_announced=False).order_by("pk")
+    return sum(_announce(change, now) for change in list(fresh[:BATCH]))
+
+
+@transaction.atomic
+def _announce(change: ProblemChange, now: datetime) -> int:
+    """Announce a change; only one process can claim it."""
+    same = ProblemChange.objects.filter(pk=change.pk, is_announced=False)
+    if not same.update(is_announced=True) or change.at < now - MAX_AGE:
+        return 0
+    event = EVENTS.get(change.action)
+    problem = Problem.objects.select_for_update().get(pk=change.problem_id)
+    if event is None or problem.status != Problem.Status.OPEN:
+        return 0
+    count = 0
+    for rule in AlertRule.objects.filter(enabled=True, event=event):
+        if _applies(rule, problem) and _claim_quiet_period(rule, problem, now):
+            for channel in rule.channels.filter(enabled=True):
+                build = partial(problem_message, event, problem, change, channel.base_url)
+                count += delivery.enqueue(channel, build, problem)
+    return count
+
+
+def _applies(rule: AlertRule, problem: Problem) -> bool:
+    chosen = set(rule.agents.values_list("pk", flat=True))
+    return not chosen or problem.agent_id in chosen
+
+
+def _claim_quiet_period(rule: AlertRule, problem: Problem, now: datetime) -> bool:
+    """Start a quiet period; return False within one. The problem's row is locked."""
+    until = now - timedelta(minutes=rule.quiet_minutes)
+    found, is_new = QuietPeriod.objects.get_or_create(
+        {"announced_at": now}, rule=rule, problem=problem
+    )
+    if is_new:
+        return True
+    over = QuietPeriod.objects.filter(pk=found.pk, announced_at__lte=until)
+    return over.update(announced_at=now) == 1

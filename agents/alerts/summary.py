@@ -1,0 +1,211 @@
+"""The summary of a period: main figures against the period before, top cost, new problems."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format, number_format
+from django.utils.translation import gettext as _
+
+from agents.console import figures as texts
+from agents.console.home import figures
+from agents.console.home.figures import AgentCost
+from agents.models import Run
+from agents.problems import presentation
+from agents.problems.models import Problem
+from agents.web.presentation import formatting
+
+from .messages import Message, facts
+from .models import Event, SummarySchedule
+
+MAX_AGENTS = 5
+MAX_PROBLEMS = 5
+Frequency = SummarySchedule.Frequency
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryPeriod:
+    """Whole days in the installation's time zone."""
+
+    first: date
+    last: date
+
+    @property
+    def start(self) -> datetime:
+        return _midnight(self.first)
+
+    @property
+    def end(self) -> datetime:
+        return _midnight(self.last + timedelta(days=1))
+
+    @property
+    def label(self) -> str:
+        first, last = (date_format(day, "DATE_FORMAT") for day in (self.first, self.last))
+        if first == last:
+            return first
+        return _("%(first)s to %(last)s") % {"first": first, "last": last}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    key: str
+    label: str
+    value: str
+    before: str
+    number: float | None
+    number_before: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    period: SummaryPeriod
+    figures: list[Figure]
+    agents: list[AgentCost]
+    problems: list[Problem]
+    open_count: int
+
+
+def period_before(frequency: str, due: datetime) -> SummaryPeriod:
+    """Return the last whole day, week or month before a moment."""
+    today = timezone.localtime(due, timezone.get_default_timezone()).date()
+    last = today - timedelta(days=1)
+    if frequency == Frequency.DAILY:
+        return SummaryPeriod(first=last, last=last)
+    if frequency == Frequency.WEEKLY:
+        return SummaryPeriod(first=today - timedelta(days=7), last=last)
+    last = today.replace(day=1) - timedelta(days=1)
+    return SummaryPeriod(first=last.replace(day=1), last=last)
+
+
+def load(period: SummaryPeriod) -> Summary:
+    """Count the period, for everyone's runs."""
+    listed = Run.objects.listed().without_experiments().filter(started_at__lt=period.end)
+    span = period.end - period.start
+    asked = figures.Period(key="", label="", sentence="", filter="", span=span, buckets=1)
+    found = figures.load_figures(listed, asked, period.end)
+    new = Problem.objects.filter(
+        merged_into=None, first_seen__gte=period.start, first_seen__lt=period.end
+    )
+    return Summary(
+        period=period,
+        figures=_figures(found),
+        agents=found.agents[:MAX_AGENTS],
+        problems=list(new.order_by("-count")[:MAX_PROBLEMS]),
+        open_count=Problem.objects.open().filter(merged_into=None).count(),
+    )
+
+
+def build_message(summary: Summary, name: str, base_url: str) -> Message:
+    """Return the summary as text, HTML and JSON, in the active language."""
+    base = base_url.rstrip("/")
+    subject = _("%(name)s: %(period)s") % {"name": name, "period": summary.period.label}
+    problems = [
+        {
+            "title": presentation.title(problem),
+            "facts": facts(problem),
+            "url": base + reverse("admin:problems_problem_change", args=[problem.pk]),
+        }
+        for problem in summary.problems
+    ]
+    agents = [{"name": one.name, "cost": formatting.cost(one.cost)} for one in summary.agents]
+    links = _links(base)
+    context = {
+        "subject": subject,
+        "summary": summary,
+        "problems": problems,
+        "agents": agents,
+        "links": links,
+    }
+    return Message(
+        event=Event.SUMMARY,
+        subject=subject,
+        text=_plain_text(subject, summary, agents, problems, links),
+        html=render_to_string("alerts/summary_email.html", context),
+        data=_data(summary, problems, links),
+    )
+
+
+def _figures(found: figures.RunFigures) -> list[Figure]:
+    now, before = found.now, found.before
+    return [
+        _figure("runs", _("Runs"), now.runs, before.runs, _count),
+        _figure("cost", _("Cost"), now.cost, before.cost, formatting.cost),
+        _figure(
+            "error_rate", _("Error rate"), now.error_rate, before.error_rate, texts.percent
+        ),
+        _figure("p95_seconds", _("p95 latency"), found.p95, found.p95_before, texts.seconds),
+    ]
+
+
+def _figure(key: str, label: str, now: Any, before: Any, written: Any) -> Figure:
+    return Figure(
+        key=key,
+        label=label,
+        value=formatting.DASH if now is None else written(now),
+        before=formatting.DASH if before is None else written(before),
+        number=now,
+        number_before=before,
+    )
+
+
+def _count(value: float) -> str:
+    return number_format(int(value), force_grouping=True)
+
+
+def _links(base: str) -> list[dict[str, str]]:
+    pages = {
+        "admin:index": _("Admin console"),
+        "admin:problems_problem_changelist": _("Problems"),
+        "trace:list": _("Runs"),
+    }
+    return [{"label": str(label), "url": base + reverse(name)} for name, label in pages.items()]
+
+
+def _plain_text(
+    subject: str,
+    summary: Summary,
+    agents: Sequence[dict[str, str]],
+    problems: Sequence[dict[str, str]],
+    links: Sequence[dict[str, str]],
+) -> str:
+    compared = _("%(label)s: %(value)s (before: %(before)s)")
+    lines = [subject, ""]
+    lines += [
+        compared % {"label": one.label, "value": one.value, "before": one.before}
+        for one in summary.figures
+    ]
+    if agents:
+        lines += ["", _("Cost by agent")]
+        lines += [f"- {one['name']}: {one['cost']}" for one in agents]
+    lines += ["", _("New problems")]
+    lines += [f"- {one['title']} ({one['facts']})\n  {one['url']}" for one in problems]
+    lines += [] if problems else [_("None.")]
+    lines += ["", *(f"{link['label']}: {link['url']}" for link in links)]
+    return "\n".join(lines)
+
+
+def _data(
+    summary: Summary, problems: Sequence[dict[str, str]], links: Sequence[dict[str, str]]
+) -> dict[str, Any]:
+    numbers = {
+        one.key: {"value": one.number, "before": one.number_before} for one in summary.figures
+    }
+    return {
+        "period": {
+            "first": summary.period.first.isoformat(),
+            "last": summary.period.last.isoformat(),
+        },
+        "figures": numbers,
+        "cost_by_agent": [{"agent": one.name, "cost": one.cost} for one in summary.agents],
+        "new_problems": [{"title": one["title"], "url": one["url"]} for one in problems],
+        "open_problems": summary.open_count,
+        "url": links[0]["url"],
+    }
+
+
+def _midnight(day: date) -> datetime:
+    return timezone.make_aware(datetime.combine(day, time()), timezone.get_default_timezone())
