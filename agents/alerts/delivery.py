@@ -60,7 +60,7 @@ def _recipients(
     channel: AlertChannel, problem: Problem | None
 ) -> Iterator[tuple[User | None, str]]:
     if channel.kind == Kind.WEBHOOK:
-        yield None, channel.url
+        yield None, channel.host
         return
     for person in _people(channel, problem):
         if person.email:

@@ -1,6 +1,7 @@
 """Channels, rules, deliveries, notifications and scheduled summaries."""
 
 from datetime import time
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -67,6 +68,11 @@ class AlertChannel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def host(self) -> str:
+        """The receiver of a webhook; the rest of its URL may be a secret, as Slack's is."""
+        return urlsplit(self.url).netloc
 
     @property
     def address_list(self) -> list[str]:

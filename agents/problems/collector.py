@@ -19,11 +19,14 @@ from agents.review.models import Rating
 
 from . import counting, findings
 from .findings import Finding
+from .models import Problem, ProblemRun
 
 JOB_NAME = "problems"
 BATCH = 300
 # Longer than the event writer tries to commit.
 OVERLAP = timedelta(minutes=2)
+# A rating is saved at once, and its reason when the user has chosen one.
+RATING_DELAY = timedelta(minutes=1)
 HISTORY = timedelta(days=30)
 MAX_HISTORY_RUNS = 100_000
 
@@ -97,9 +100,12 @@ def _collect_runs(progress: Progress, now: datetime) -> int:
 def _collect_ratings(progress: Progress, now: datetime) -> int:
     since = datetime.fromisoformat(progress.ratings_until) - OVERLAP
     shown = findings.finished_runs().values("pk")
-    bad = Rating.objects.filter(is_good=False, rated_at__gt=since, run__in=shown)
+    settled = now - RATING_DELAY
+    counted = ProblemRun.objects.filter(problem__kind=Problem.Kind.RATING).values("run")
+    bad = Rating.objects.filter(is_good=False, rated_at__gt=since, rated_at__lte=settled)
+    bad = bad.filter(run__in=shown).exclude(run__in=counted)
     ratings = list(bad.select_related("run").order_by("rated_at")[:BATCH])
-    until = ratings[-1].rated_at if len(ratings) == BATCH else now
+    until = ratings[-1].rated_at if len(ratings) == BATCH else settled
     found = findings.find_ratings(ratings)
     return _save(found, progress, ratings_until=until.isoformat())
 

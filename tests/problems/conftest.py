@@ -13,10 +13,11 @@ def make_run(person, agent):
     def make(age: timedelta = timedelta(minutes=1), error: str = "ModelError", **values) -> Run:
         known = {"status": "failed", "stopped_reason": "error", "agent_version": 1}
         known |= {"detail": "The provider said no.", "model": "openai/gpt-4.1"}
+        known |= {"query": "What is it?"}
         at, number = timezone.now() - age, Run.objects.count()
         run = Run.objects.create(
             user=values.pop("user", person), agent=agent, agent_name=agent.name, seconds=1.0,
-            topic=f"chat.{number}", query="What is it?", ended_at=at, **known | values,
+            topic=f"chat.{number}", ended_at=at, **known | values,
         )  # fmt: skip
         Run.objects.filter(pk=run.pk).update(started_at=at)
         if run.status == "failed":

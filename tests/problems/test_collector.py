@@ -131,6 +131,8 @@ def test_bad_ratings_are_grouped_by_reason_without_the_comment(make_run, person,
         Rating.objects.create(run=make_run(**done, user=user), user=user, **about)
     Rating.objects.create(run=make_run(**done), user=person, is_good=True)
 
+    assert not collect()  # a reason may follow
+    Rating.objects.update(rated_at=timezone.now() - timedelta(minutes=2))
     [problem] = collect()
     assert (problem.kind, problem.subject, problem.count) == ("rating", "wrong", 2)
     assert problem.message == ""

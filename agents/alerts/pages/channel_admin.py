@@ -23,6 +23,7 @@ from agents.alerts import delivery, webhooks
 from agents.alerts.errors import DeliveryFailed
 from agents.alerts.messages import test_message
 from agents.alerts.models import AlertChannel, Delivery
+from agents.console.audited import SET
 from agents.console.model_admin import ConsoleAdmin
 from agents.runs.engine_messages import translate
 from agents.tools.egress import EgressRefused
@@ -46,6 +47,11 @@ class PeopleField(forms.ModelMultipleChoiceField):
 
 class ChannelForm(forms.ModelForm):
     channel_kind = Kind.NOTIFICATION
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if "secret" in self.fields and self.instance.secret:
+            self.fields["secret"].help_text = _("A secret is saved. Leave empty to keep it.")
 
     def clean_addresses(self) -> str:
         text: str = self.cleaned_data["addresses"]
@@ -120,6 +126,14 @@ class AlertChannelAdmin(ConsoleAdmin):
             }
         return super().formfield_for_manytomany(db_field, request, **options)
 
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **options)
+        if field is not None and db_field.name == "secret":
+            field.widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
+        if field is not None and db_field.name == "addresses":
+            field.widget.attrs["rows"] = 3
+        return field
+
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Remember the address of this installation, for the links in messages."""
         obj.base_url = request.build_absolute_uri("/")[:200]
@@ -135,12 +149,17 @@ class AlertChannelAdmin(ConsoleAdmin):
             context["deliveries"] = row.deliveries.all()[:MAX_DELIVERIES]
         return super().render_change_form(request, context, *args, **about)
 
+    def keep(self, request: HttpRequest, action: str, row: Any, changes: Any = None) -> None:
+        """Leave the URL out of the audit log, because it may contain a secret."""
+        known = {**changes, "url": SET} if changes and "url" in changes else changes
+        super().keep(request, action, row, known)
+
     # List
 
     @admin.display(description=gettext_lazy("to"))
     def target(self, channel: AlertChannel) -> str:
         if channel.kind == Kind.WEBHOOK:
-            return channel.url.partition("//")[2].partition("/")[0]
+            return channel.host
         names = [display_name(person) for person in channel.people.all()[:4]]
         return ", ".join([*names, *channel.address_list][:4])
 
@@ -185,7 +204,7 @@ def _send_test(request: HttpRequest, channel: AlertChannel) -> str:
     if channel.kind == Kind.NOTIFICATION:
         user.notifications.create(event=message.event, text=message.text)
         return display_name(user)
-    address = channel.url if channel.kind == Kind.WEBHOOK else user.email
+    address = channel.host if channel.kind == Kind.WEBHOOK else user.email
     if not address:
         raise DeliveryFailed(_("Your account has no email address."))
     row = Delivery(channel=channel, event=message.event, address=address)
