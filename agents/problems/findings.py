@@ -31,6 +31,9 @@ Kind, Why = Problem.Kind, Approval.Why
 FINISHED = [status for status in Run.Status if status not in Run.LIVE]
 BAD_STATUSES = (Run.Status.FAILED, Run.Status.BLOCKED, Run.Status.STOPPED)
 GAVE_UP = "Gave up after "
+NOT_CALLED = "Error: the tool wasn't called, because the run's budget is used up."
+# A call that wasn't made: why the tool is paused is a problem of its own.
+REFUSALS = ["BudgetExceeded", "QuotaExceeded", "CircuitOpen"]
 # What a person refused, as opposed to questions and the run's own budget.
 REFUSABLE = (Why.AGENT, Why.TOOL, Why.UNKNOWN, Why.PLAN, Why.STEP, Why.UNTRUSTED)
 LIMIT_KINDS = {
@@ -118,8 +121,10 @@ def _run_cause(run: Run, error: str, names: Iterable[str]) -> Cause | None:
     return None
 
 
-def _failure_cause(run: Run, error: str, names: Iterable[str]) -> Cause:
+def _failure_cause(run: Run, error: str, names: Iterable[str]) -> Cause | None:
     kind = errors.error_class(error)
+    if issubclass(kind, errors.BudgetExceeded | errors.RunCancelled):
+        return None
     if issubclass(kind, errors.EmptyReply):
         return Cause(stage="model", kind=Kind.EMPTY_ANSWER, subject=_provider(run))
     message = _message(run, names)
@@ -169,9 +174,16 @@ def _tool_errors(runs: dict[int, Run]) -> Iterator[Finding]:
     failed = AgentStep.objects.filter(
         run__in=used, kind=AgentStep.Kind.TOOL, status=AgentStep.Status.FAILED
     )
-    columns = ("run", "action", "action_input", "observation", "started_at", "ended_at")
+    columns = (
+        *("run", "number", "action", "action_input", "observation"),
+        *("started_at", "ended_at"),
+    )
+    steps_found = list(failed.only(*columns).order_by("run", "number"))
+    refused = _refused_steps({step.run_id for step in steps_found})
     groups: dict[tuple[int, Cause], list[AgentStep]] = defaultdict(list)
-    for step in failed.only(*columns).order_by("run", "number"):
+    for step in steps_found:
+        if (step.run_id, step.number) in refused or step.observation.startswith(NOT_CALLED):
+            continue
         message = normalize(step.observation, [step.action_input])
         subject = clean_subject(step.action)
         cause = Cause(stage="tool", kind=Kind.TOOL_ERROR, subject=subject, message=message)
@@ -179,6 +191,16 @@ def _tool_errors(runs: dict[int, Run]) -> Iterator[Finding]:
     for (pk, cause), steps in groups.items():
         at = steps[-1].ended_at or steps[-1].started_at
         yield Finding(run=runs[pk], cause=cause, at=at, times=len(steps))
+
+
+def _refused_steps(runs: set[int]) -> set[tuple[int, int]]:
+    """Return calls that weren't made because of a budget or a paused tool, by run and step."""
+    if not runs:
+        return set()
+    refused = RunEvent.objects.filter(
+        run__in=runs, type=EventType.TOOL_RESPONSE, data__error_type__in=REFUSALS
+    )
+    return {(row.run_id, row.data["step"]) for row in refused.only("run", "data")}
 
 
 def _blocks(runs: dict[int, Run]) -> Iterator[Finding]:

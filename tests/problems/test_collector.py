@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from agents.models import Approval, GuardrailHit, GuardrailPattern, Run, Upkeep
+from agents.models import Approval, GuardrailHit, GuardrailPattern, Run, RunEvent, Upkeep
 from agents.problems import collector
 from agents.problems.models import Problem, ProblemChange, ProblemHour, ProblemRun, ProblemTag
 from agents.review.models import Rating
@@ -56,6 +56,14 @@ def test_tool_errors_of_a_completed_run_count_as_often_as_they_happened(make_too
 
     [problem] = collect()
     assert (problem.subject, problem.count, problem.run_count) == ("weather", 3, 1)
+
+
+def test_a_call_that_a_budget_refused_is_no_problem(make_tool_error):
+    run = make_tool_error("You have reached your limit.")
+    data = {"error_type": "QuotaExceeded", "step": 1}
+    RunEvent.objects.create(run=run, seq=1, type="tool_response", time=run.ended_at, data=data)
+
+    assert not collect()
 
 
 def test_guardrail_blocks_are_grouped_by_rule(make_run):
@@ -110,6 +118,7 @@ def test_what_is_no_problem(make_run, values):
         ("OutputDecodingFailed", "schema"),
         ("NoPlan", "no_plan"),
         ("SomethingElse", "run_error"),
+        ("PlanParseError", "model_error"),
     ],
 )
 def test_errors_have_kinds(make_run, error, kind):
