@@ -30,7 +30,8 @@ KEPT = timedelta(days=30)
 REVIEW_PERMISSION = "agents.review_runs"
 Kind, Status = AlertChannel.Kind, Delivery.Status
 
-Builder = Callable[[], Message]
+# Builds the message for a person, or for an address or a webhook.
+Builder = Callable[[User | None], Message]
 
 
 def enqueue(channel: AlertChannel, build: Builder, problem: Problem | None = None) -> int:
@@ -49,7 +50,7 @@ def _notify(channel: AlertChannel, build: Builder, problem: Problem | None) -> i
     rows = []
     for person in _people(channel, problem):
         with translation.override(language_of(person)):
-            message = build()
+            message = build(person)
         text = "" if problem else message.text
         rows.append(Notification(user=person, event=message.event, problem=problem, text=text))
     Notification.objects.bulk_create(rows)
@@ -88,7 +89,7 @@ def _delivery(
     address: str,
 ) -> Delivery:
     with translation.override(language_of(person)):
-        message = build()
+        message = build(person)
     is_webhook = channel.kind == Kind.WEBHOOK
     return Delivery(
         channel=channel,

@@ -3,14 +3,15 @@
 from datetime import datetime, timedelta
 from functools import partial
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
 from agents.problems.models import Problem, ProblemChange
 
 from . import delivery
-from .messages import problem_message
-from .models import AlertRule, Event, QuietPeriod
+from .messages import Message, problem_message
+from .models import AlertChannel, AlertRule, Event, QuietPeriod
 
 Action = ProblemChange.Action
 EVENTS: dict[str, Event] = {
@@ -44,9 +45,19 @@ def _announce(change: ProblemChange, now: datetime) -> int:
     for rule in AlertRule.objects.filter(enabled=True, event=event):
         if _applies(rule, problem) and _claim_quiet_period(rule, problem, now):
             for channel in rule.channels.filter(enabled=True):
-                build = partial(problem_message, event, problem, change, channel.base_url)
+                build = partial(_build, event, problem, change, channel)
                 count += delivery.enqueue(channel, build, problem)
     return count
+
+
+def _build(
+    event: str,
+    problem: Problem,
+    change: ProblemChange,
+    channel: AlertChannel,
+    person: User | None,
+) -> Message:
+    return problem_message(event, problem, change, channel.base_url)
 
 
 def _applies(rule: AlertRule, problem: Problem) -> bool:

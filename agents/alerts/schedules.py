@@ -4,6 +4,7 @@ import logging
 from datetime import datetime, timedelta
 from functools import partial
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -71,6 +72,8 @@ def send(schedule: SummarySchedule, due: datetime) -> int:
     )
 
 
-def _build(period: summary.SummaryPeriod, name: str, base_url: str) -> Message:
-    """Load and render it in the recipient's language, because labels are part of figures."""
-    return summary.build_message(summary.load(period), name, base_url)
+def _build(
+    period: summary.SummaryPeriod, name: str, base_url: str, person: User | None
+) -> Message:
+    """Load and render it for its reader: in their language, with the runs they can see."""
+    return summary.build_message(summary.load(period, person), name, base_url)

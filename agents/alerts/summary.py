@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -81,21 +82,23 @@ def period_before(frequency: str, due: datetime) -> SummaryPeriod:
     return SummaryPeriod(first=last.replace(day=1), last=last)
 
 
-def load(period: SummaryPeriod) -> Summary:
-    """Count the period, for everyone's runs."""
-    listed = Run.objects.listed().without_experiments().filter(started_at__lt=period.end)
+def load(period: SummaryPeriod, reader: User | None = None) -> Summary:
+    """Count the period: the runs and problems that a person can see, or all of them."""
+    runs = Run.objects.all() if reader is None else Run.objects.in_scope(reader)
+    problems = Problem.objects.filter(merged_into=None)
+    if reader is not None:
+        problems = Problem.objects.for_user(reader)
+    listed = runs.listed().without_experiments().filter(started_at__lt=period.end)
     span = period.end - period.start
     asked = figures.Period(key="", label="", sentence="", filter="", span=span, buckets=1)
     found = figures.load_figures(listed, asked, period.end)
-    new = Problem.objects.filter(
-        merged_into=None, first_seen__gte=period.start, first_seen__lt=period.end
-    )
+    new = problems.filter(first_seen__gte=period.start, first_seen__lt=period.end)
     return Summary(
         period=period,
         figures=_figures(found),
         agents=found.agents[:MAX_AGENTS],
         problems=list(new.order_by("-count")[:MAX_PROBLEMS]),
-        open_count=Problem.objects.open().filter(merged_into=None).count(),
+        open_count=problems.open().count(),
     )
 
 

@@ -3,11 +3,12 @@
 from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from agents.alerts import schedules, summary
 from agents.alerts.models import Delivery, SummarySchedule
-from agents.models import Run
+from agents.models import ReviewScope, Run
 from agents.problems.models import Problem
 
 pytestmark = pytest.mark.django_db
@@ -85,6 +86,17 @@ def make_run(day, **values):
         topic=f"t.{Run.objects.count()}", query="?", ended_at=at, **known | values
     )
     Run.objects.filter(pk=run.pk).update(started_at=at)
+
+
+def test_a_scoped_reviewer_reads_figures_of_their_agents(person, agent):
+    person.user_permissions.add(Permission.objects.get(codename="review_runs"))
+    ReviewScope.objects.create(user=person).agents.add(agent)
+    make_run(17, agent=agent)
+    make_run(17)
+    period = summary.period_before("daily", WEDNESDAY)
+
+    assert summary.load(period, person).figures[0].number == 1
+    assert summary.load(period).figures[0].number == 2
 
 
 def test_figures_are_compared_with_the_period_before():

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from agents.access import audit
+from agents.access.requests import signed_in_user
 from agents.alerts import schedules, summary
 from agents.alerts.models import AlertChannel, SummarySchedule
 from agents.console.model_admin import ConsoleAdmin
@@ -79,7 +80,8 @@ class SummaryScheduleAdmin(ConsoleAdmin):
         schedule = self._get_schedule(request, pk, "view")
         period = summary.period_before(schedule.frequency, timezone.now())
         base_url = request.build_absolute_uri("/")
-        message = summary.build_message(summary.load(period), schedule.name, base_url)
+        found = summary.load(period, signed_in_user(request))
+        message = summary.build_message(found, schedule.name, base_url)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Preview of %(name)s") % {"name": schedule.name},
