@@ -74,6 +74,7 @@ class Viewer:
         self.sees_people = user.has_perm(PEOPLE_PERMISSION)
         self.reviews = user.has_perm(REVIEW_PERMISSION)
         self._terms: dict[Selection, list[str]] = {}
+        self.usernames: dict[int, str] = {}  # known ones, for links
         self.list_page = reverse("trace:list")
 
     @cached_property
@@ -84,7 +85,7 @@ class Viewer:
     def terms(self, selection: Selection) -> list[str]:
         """Return the filter of a selection, once per page: a table has hundreds of links."""
         if selection not in self._terms:
-            self._terms[selection] = _terms(selection)
+            self._terms[selection] = _terms(selection, self.usernames)
         return self._terms[selection]
 
     def visible_runs(self) -> RunQuerySet:
@@ -119,7 +120,7 @@ def term(name: str, value: str) -> str:
     )
 
 
-def _terms(selection: Selection) -> list[str]:
+def _terms(selection: Selection, usernames: Mapping[int, str]) -> list[str]:
     found = [term("agent", selection.agent)] if selection.agent else []
     if selection.version:
         is_draft = selection.version == DRAFT
@@ -127,8 +128,11 @@ def _terms(selection: Selection) -> list[str]:
     found += [term("model", f"={selection.model}")] if selection.model else []
     found += [term("tool", selection.tool)] if selection.tool else []
     if selection.person is not None:
-        name = User.objects.filter(pk=selection.person).values_list("username", flat=True)
-        found.append(term("user", f"={name.first() or ''}"))
+        name = usernames.get(selection.person)
+        if name is None:
+            people = User.objects.filter(pk=selection.person)
+            name = people.values_list("username", flat=True).first() or ""
+        found.append(term("user", f"={name}"))
     if selection.group is not None:
         group = Group.objects.filter(pk=selection.group).values_list("name", flat=True)
         found.append(term("group", group.first() or ""))

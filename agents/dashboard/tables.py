@@ -243,6 +243,7 @@ def _by_person(query: FiguresQuery) -> Iterable[_Keyed]:
     people = User.objects.select_related("profile").in_bulk(
         [pk for key in found for pk in _values(key) if pk is not None]
     )
+    query.viewer.usernames |= {pk: person.get_username() for pk, person in people.items()}
     for key, totals in found.items():
         [pk] = _values(key)
         person = people.get(pk)
