@@ -1,0 +1,42 @@
+"""Runs under limits: counted by call, refused with a reason that can be read later."""
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import runs
+from agents.budgets import limits
+from agents.models import BudgetCounter, Quota, Run
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+
+async def limit(amount, measure="tokens", **owner):
+    await Quota.objects.acreate(measure=measure, window="day", limit=amount, **owner)
+    await sync_to_async(limits.ROWS.refresh)()
+
+
+async def ask(person, agent):
+    run = await sync_to_async(runs.prepare)(query="2+2?", topic="t", user=person, agent=agent)
+    runs.launch(run)
+    await runs.wait(run)
+    return await Run.objects.aget(pk=run.pk)
+
+
+async def test_a_run_counts_its_calls_for_its_agent_and_user(person, agent, run_executor):
+    await limit(100_000, user=person)
+    await limit(1_000, "calls", agent=agent)
+    run = await ask(person, agent)
+
+    user = await BudgetCounter.objects.aget(scope=f"user:{person.pk}")
+    assert user.tokens == run.prompt_tokens + run.completion_tokens > 0
+    of_agent = await BudgetCounter.objects.aget(scope=f"agent:{agent.pk}")
+    assert of_agent.calls == run.turns + run.tool_calls
+
+
+async def test_a_run_that_a_limit_refuses_ends_with_the_reason(person, agent, run_executor):
+    await limit(1, "calls", agent=agent)
+    run = await ask(person, agent)
+
+    assert run.stopped_reason == "budget_exceeded"
+    assert f"The limit of 1 call per day for the agent {agent.name}" in run.detail
+    assert run.advice.startswith("The limit resets on")
