@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import Case, F, Q, QuerySet, Sum, When
+from django.db.models import F, Q, QuerySet
 
 from agents.models import BudgetCounter, BudgetHold, Quota
 
@@ -25,7 +25,7 @@ USED = {
     "cost": "used_cost",
     "seconds": "used_seconds",
 }
-LATER_SCOPES = ("agent:", "model:", "tool:")
+HOLD_COLUMNS = ("counter", "expires_at", *HELD, *(USED[name] for name in HELD))
 KEPT = {Window.MINUTE: timedelta(hours=1), Window.DAY: timedelta(days=40)}
 KEPT_MONTHS = timedelta(days=400)
 
@@ -74,20 +74,22 @@ def read(limits: Sequence[Limit], at: datetime) -> dict[Place, Count]:
     return counts
 
 
-def add(pk: int, amounts: Mapping[str, int]) -> None:
-    """Add to a counter that is locked."""
-    changes: dict[str, Any] = {name: F(name) + amount for name, amount in amounts.items()}
-    BudgetCounter.objects.filter(pk=pk).update(**changes)
+def add(pks: Collection[int], amounts: Mapping[str, int]) -> None:
+    """Add to counters that are locked."""
+    changes: dict[str, Any] = {
+        name: F(name) + amount for name, amount in amounts.items() if amount
+    }
+    if pks and changes:
+        BudgetCounter.objects.filter(pk__in=pks).update(**changes)
 
 
 def lock_rows(rows: QuerySet[BudgetCounter]) -> list[BudgetCounter]:
     """Lock counters, always in the same order.
 
-    Those of agents, models and tools come last, because a message is counted before it is
-    known which agent answers.
+    Those of users, groups and all come before those of agents, because a message is counted
+    before it is known which agent answers.
     """
-    rank = Case(*(When(scope__startswith=kind, then=1) for kind in LATER_SCOPES), default=0)
-    rows = rows.annotate(rank=rank).order_by("rank", "pk")
+    rows = rows.order_by("-scope", "pk")
     if connection.features.has_select_for_update:  # SQLite has one writer at a time
         rows = rows.select_for_update()
     return list(rows)
@@ -178,23 +180,21 @@ def _counts(
 
 def _held(pks: Sequence[int], at: datetime) -> tuple[dict[int, Amounts], dict[int, Amounts]]:
     """Return what calls in progress hold, and what those whose processes are gone had used."""
-    is_live, is_gone = Q(expires_at__gt=at), Q(expires_at__lte=at)
-    totals = {f"held_{name}": Sum(name, filter=is_live) for name in HELD}
-    totals |= {f"gone_{name}": Sum(column, filter=is_gone) for name, column in USED.items()}
-    holds = BudgetHold.objects.filter(counter__in=pks, is_counted=False)
     held: dict[int, Amounts] = {}
     gone: dict[int, Amounts] = {}
-    rows: Any = holds.order_by().values("counter").annotate(**totals)
-    for row in rows:
-        held[row["counter"]] = {name: row[f"held_{name}"] or 0 for name in HELD}
-        if row["gone_calls"] is not None:
-            gone[row["counter"]] = {name: row[f"gone_{name}"] for name in HELD}
+    holds = BudgetHold.objects.filter(counter__in=pks, is_counted=False)
+    for counter, expires_at, *amounts in holds.values_list(*HOLD_COLUMNS):
+        is_gone = expires_at <= at
+        part = amounts[len(HELD) :] if is_gone else amounts[: len(HELD)]
+        total = (gone if is_gone else held).setdefault(counter, dict.fromkeys(HELD, 0))
+        for name, amount in zip(HELD, part, strict=True):
+            total[name] += amount
     return held, gone
 
 
 def _count_expired(expired: Mapping[int, Amounts], at: datetime) -> None:
     """Count what calls had used whose processes are gone; a late one settles the rest."""
-    for pk in sorted(expired):
-        add(pk, expired[pk])
+    for pk, amounts in expired.items():
+        add([pk], amounts)
     gone = BudgetHold.objects.filter(counter__in=expired, is_counted=False, expires_at__lte=at)
     gone.update(is_counted=True)

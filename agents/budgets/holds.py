@@ -202,13 +202,14 @@ def settle(call: uuid.UUID, used: Used, *, calls: int = 1) -> bool:
         counters.lock_rows(BudgetCounter.objects.filter(holds__call=call))
         # Another process may have settled it or counted it as expired before this lock.
         holds = list(BudgetHold.objects.filter(call=call).order_by("counter"))
+        counters.add([hold.counter_id for hold in holds if not hold.is_counted], amounts)
         for hold in holds:
-            counters.add(hold.counter_id, _uncounted(hold, amounts))
+            if hold.is_counted:
+                counters.add([hold.counter_id], _uncounted(hold, amounts))
         BudgetHold.objects.filter(pk__in=[hold.pk for hold in holds]).delete()
     return bool(holds)
 
 
 def _uncounted(hold: BudgetHold, amounts: Mapping[str, int]) -> dict[str, int]:
-    if not hold.is_counted:
-        return dict(amounts)
+    """Return what a call used beyond what was counted when its hold expired."""
     return {name: amounts[name] - getattr(hold, counters.USED[name]) for name in amounts}

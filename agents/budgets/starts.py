@@ -100,8 +100,8 @@ def _count(payer: Payer, measures: Collection[str], amounts: dict[str, int]) -> 
         counts = counters.lock(found, now := timezone.now())
         _refuse_spent(found, counts)
         counted = [limit for limit in found if limit.measure in amounts]
-        for place in counters.places_of(counted, now):
-            counters.add(counts[place].pk, amounts)
+        places = counters.places_of(counted, now)
+        counters.add([counts[place].pk for place in places], amounts)
 
 
 def _refuse_spent(found: list[Limit], counts: dict[counters.Place, counters.Count]) -> None:
