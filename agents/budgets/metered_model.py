@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from agents.engine.errors import AgentError, ModelTimeout
 from agents.engine.planner import LLM, for_short_reply
-from agents.engine.turn import Chunk
+from agents.engine.turn import Chunk, reported_usage
 from agents.llm import tokens
 from agents.llm.model_info import Price
 
@@ -92,8 +92,9 @@ class _Reading:
 
     def add(self, chunk: Chunk) -> None:
         self.has_begun = True
-        usage = chunk.get("usage")
-        if isinstance(usage, Mapping) and isinstance(usage.get("prompt_tokens"), int):
+        given = chunk.get("usage")
+        usage = reported_usage(given) if isinstance(given, Mapping) else {}
+        if usage.get("prompt_tokens") is not None:
             self._set(usage)
         elif not self.meter.is_reported:
             self._estimate(chunk)
@@ -101,7 +102,7 @@ class _Reading:
     def _set(self, usage: Mapping[str, Any]) -> None:
         sent, received = usage["prompt_tokens"], usage.get("completion_tokens") or 0
         cost = usage.get("cost")
-        if not isinstance(cost, int | float) or cost < 0:
+        if cost is None:
             cost = self.rates.of(usage)
         self.meter.tokens, self.meter.is_reported = sent + received, True
         self.meter.cost = pricing.to_micros(cost)

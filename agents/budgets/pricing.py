@@ -16,6 +16,7 @@ from .limits import MILLISECONDS
 
 DEMO = "demo"
 MILLION = 1_000_000
+MAX_DOLLARS = 1_000_000  # for one call, so that counters can't overflow
 # Programs that people run themselves; nothing is billed per token.
 OWN_SERVERS = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "hosted_vllm"})
 FREE = Price(input=0.0, output=0.0, read=0.0, written=0.0)
@@ -104,7 +105,9 @@ def output_limit(model: str, parameters: Mapping[str, Any]) -> int:
 
 def to_micros(dollars: float) -> int:
     """Return dollars in millionths, rounded up so that many small calls aren't free."""
-    return max(0, ceil(round(dollars * MICROS, 3)))  # 0.012345 is 12345.000000000002
+    if not 0 < dollars <= MAX_DOLLARS:  # NaN is neither
+        return MAX_DOLLARS * MICROS if dollars > 0 else 0
+    return ceil(round(dollars * MICROS, 3))  # 0.012345 is 12345.000000000002
 
 
 def _message_tokens(message: Mapping[str, Any]) -> int:

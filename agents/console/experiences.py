@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -17,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from agents.access.requests import signed_in_user
 from agents.learning import ExperienceRejected, store
-from agents.models import Agent, Experience, ExperienceRun, Run
+from agents.models import Agent, Experience, ExperienceRun, ReviewScope, Run
 
 from .model_admin import ConsoleAdmin
 
@@ -42,7 +43,7 @@ class ExperienceForm(forms.ModelForm):
         row = self.instance
         if not row.pk:
             row.scope, row.agent = Experience.Scope.AGENT, cleaned.get("agent")
-        if "question" in cleaned and "text" in cleaned and row.agent is not None:
+        if "question" in cleaned and "text" in cleaned and row.agent_id is not None:
             try:
                 store.edit(row, cleaned["question"], cleaned["text"])
             except ExperienceRejected as reason:
@@ -84,7 +85,7 @@ class ExperienceAdmin(ConsoleAdmin):
 
     def formfield_for_foreignkey(self, db_field: Any, request: Any, **options: Any) -> Any:
         if db_field.name == "agent":
-            options["queryset"] = Agent.objects.filter(enabled=True)
+            options["queryset"] = _reviewed_agents(signed_in_user(request))
         return super().formfield_for_foreignkey(db_field, request, **options)
 
     @admin.display(description=gettext_lazy("lesson"), ordering="text")
@@ -209,6 +210,13 @@ class ExperienceAdmin(ConsoleAdmin):
                 count,
             )
             self.message_user(request, text % {"count": count}, messages.SUCCESS)
+
+
+def _reviewed_agents(user: User) -> QuerySet[Agent]:
+    """Return the agents that this user may add experiences to: those in their scope."""
+    agents = Agent.objects.filter(enabled=True)
+    scope = ReviewScope.objects.filter(user=user.pk).first()
+    return agents if scope is None else agents.filter(pk__in=scope.agents.values("pk"))
 
 
 def _evidence_parts(one: ExperienceRun) -> list[str]:

@@ -16,7 +16,7 @@ from .errors import ExperienceRejected
 
 # Marks of the prompt, which a lesson can't contain. Other angle brackets are part of queries.
 MARKS = re.compile(
-    r"[<＜]\s*/?\s*[a-z]+(?:_[a-z]+)*\s*[>＞]|\bexperiences\s*[>＞]", re.IGNORECASE
+    r"[<＜]\s*(?:/\s*)?[a-z]+(?:_[a-z]+)*\s*[>＞]|\bexperiences\s*[>＞]", re.IGNORECASE
 )
 QUESTION_ENDS = re.compile(r"(?<=[.?!。？！])\s")
 

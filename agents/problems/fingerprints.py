@@ -31,8 +31,9 @@ PARTS = {
     "url": r"\b[a-z][a-z\d+.-]{1,12}://[^\s\"'<>)\]}]+",
     "ip": r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?![\w.])"
     r"|(?<![\w:])(?:[\da-f]{1,4}:){2,7}[\da-f]{0,4}(?![\w:])",
-    "host": r"\b(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+(?:com|org|net|io|dev|ai|app|jp|local"
-    r"|internal|example|test|de|uk|fr|cn|edu|gov)\b(?::\d{1,5})?|\blocalhost(?::\d{1,5})?\b",
+    # Only at the beginning of a name: from each of its dots, a long one would take seconds.
+    "host": r"(?<![\w.-])(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+"
+    r"(?:com|org|net|io|dev|ai|app|jp|local|internal|example|test|de|uk|fr|cn|edu|gov)\b(?::\d{1,5})?|\blocalhost(?::\d{1,5})?\b",
     "trace": r"\b00-[\da-f]{32}-[\da-f]{16}-0[01]\b",
     "uuid": r"\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b",
     "hash": r"\b(?:[\da-f]{64}|[\da-f]{40}|[\da-f]{32})\b",
@@ -103,13 +104,17 @@ def _is_distinctive(text: str) -> bool:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield " ".join(value.split())
-        yield from (line.strip() for line in value.splitlines())
-    items = value.values() if isinstance(value, dict) else value
-    if isinstance(value, dict | list):
-        for item in items:
-            yield from _strings(item)
+    """Yield the texts in JSON data, however deep it is nested."""
+    left = [value]
+    while left:
+        match left.pop():
+            case str() as text:
+                yield " ".join(text.split())
+                yield from (line.strip() for line in text.splitlines())
+            case dict() as items:
+                left += items.values()
+            case list() as items:
+                left += items
 
 
 def _placeholder(found: re.Match[str]) -> str:

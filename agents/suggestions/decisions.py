@@ -41,6 +41,7 @@ def set_text(suggestion: Suggestion, text: str) -> None:
         raise SuggestionRejected(sentence % {"most": MAX_TEXT_CHARS})
     if line == suggestion.text:
         return
+    _check_idle(suggestion)
     suggestion.text, suggestion.before, suggestion.after = line, None, None
     suggestion.save(update_fields=["text", "before", "after"])
 
@@ -53,6 +54,7 @@ def measure(suggestion: Suggestion, user: User) -> None:
     chosen = ChosenRuns(runs=_measured_runs(suggestion, agent))
     try:
         with transaction.atomic():
+            _check_idle(Suggestion.objects.select_for_update().get(pk=suggestion.pk))
             with_it = _options(suggestion, agent)
             as_now = replace(with_it, target=Target.PUBLISHED, version=agent.version or None)
             suggestion.before = service.start_backtest(agent, spec, chosen, user, as_now)
@@ -61,6 +63,13 @@ def measure(suggestion: Suggestion, user: User) -> None:
             suggestion.save(update_fields=["before", "after"])
     except ExperimentRejected as error:
         raise SuggestionRejected(str(error)) from error
+
+
+def _check_idle(suggestion: Suggestion) -> None:
+    """Reject another measurement while one runs: each of them costs calls of models."""
+    tests = (suggestion.before, suggestion.after)
+    if any(test is not None and test.is_running for test in tests):
+        raise SuggestionRejected(_("The back-tests are still running. Wait for their results."))
 
 
 def _options(suggestion: Suggestion, agent: Agent) -> service.Options:

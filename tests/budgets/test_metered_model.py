@@ -153,3 +153,19 @@ async def test_without_limits_the_client_is_called_directly(person):
     llm = Streaming(["a"])
     model = MeteredModel(llm, "m", "m", payer=Payer(user=person.pk))
     assert model.stream(**ASKED).ag_code is Streaming.stream.__code__
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": -1_000_000, "completion_tokens": 5},
+        {"prompt_tokens": 10**30, "completion_tokens": 5, "cost": 10.0**300},
+        {"prompt_tokens": 20, "completion_tokens": 5, "cost": float("nan")},
+        {"prompt_tokens": 20, "completion_tokens": "many", "cost": float("-inf")},
+    ],
+)
+async def test_usage_that_cant_be_true_neither_refunds_nor_breaks_a_limit(counted, usage):
+    found = await counted(Streaming(["some words"], usage))
+
+    assert 0 < found.tokens < 1_000
+    assert 0 < found.cost < 1_000_000

@@ -160,3 +160,19 @@ async def test_a_failed_call_fails_for_no_other_run():
     outcomes = await asyncio.gather(*calls)
 
     assert [outcome.result.is_error for outcome in outcomes] == [True, False, False]
+
+
+async def test_a_result_for_one_person_is_not_given_to_an_equal_call_in_flight(slow):
+    async def private(_):
+        slow.calls += 1
+        await slow.released.wait()
+        return ToolResult(f"result {slow.calls}", is_private=True)
+
+    slow.does = private
+    calls = [asyncio.create_task(runner(slow).use(call())) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    slow.released.set()
+    outcomes = await asyncio.gather(*calls)
+
+    assert slow.calls == 2
+    assert [outcome.cached for outcome in outcomes] == [None, None]

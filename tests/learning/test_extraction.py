@@ -1,7 +1,10 @@
 """What feedback teaches: the user's own words, the calls that worked, and nothing else."""
 
+import time
+
 import pytest
 
+from agents.learning import texts
 from agents.learning.extraction import stated_correction
 from agents.models import Experience, HiddenTopic, Personalization
 from agents.review.models import Example, Rating, Review
@@ -165,3 +168,9 @@ def test_nothing_is_learned_where_it_is_off(where, answered, rate, learn, learne
 )
 def test_corrections_are_found_in_messages(message, text):
     assert stated_correction(message) == text
+
+
+def test_a_long_message_takes_no_long_time_to_read():
+    began = time.process_time()
+    texts.gist("<" + " " * 50_000 + "What is it?")
+    assert time.process_time() - began < 0.5

@@ -2,7 +2,13 @@
 
 import pytest
 
-from agents.models import Experience, Personalization, StyleSignal
+from agents.models import (
+    Agent,
+    Experience,
+    Personalization,
+    ReviewScope,
+    StyleSignal,
+)
 
 pytestmark = pytest.mark.django_db
 PAGE = "/account/learning/"
@@ -129,3 +135,17 @@ def test_everything_can_be_turned_off_and_deleted(client, person, experience):
     client.post(f"{PAGE}clear/")
     assert not Personalization.objects.get().learns
     assert not Experience.objects.exists()
+
+
+def test_a_reviewer_adds_experiences_to_the_agents_of_their_scope_only(
+    client, administrator, agent
+):
+    mine = Agent.objects.create(name="mine", model=agent.model)
+    ReviewScope.objects.create(user=administrator).agents.set([mine])
+    client.force_login(administrator)
+    words = {"kind": "correction", "question": "What is GMV?", "text": "GMV means revenue"}
+
+    for choice in ("", agent.pk, mine.pk):
+        client.post(f"{LIST}add/", {**words, "agent": choice})
+
+    assert list(Experience.objects.values_list("agent", flat=True)) == [mine.pk]

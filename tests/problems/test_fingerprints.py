@@ -1,5 +1,7 @@
 """Which messages are the same problem, and what never becomes part of its title."""
 
+import time
+
 import pytest
 
 from agents.problems.fingerprints import Cause, normalize
@@ -64,3 +66,18 @@ def test_agents_and_tools_have_problems_of_their_own():
 
     prints = {cause.fingerprint("1"), cause.fingerprint("2"), other.fingerprint("1")}
     assert len(prints) == 3
+
+
+@pytest.mark.parametrize("text", ["a." * 1_000, "a@" * 1_000, "1," * 1_000 + "a", "0-" * 1_000])
+def test_no_message_takes_long_to_read(text):
+    began = time.process_time()
+    normalize(text)
+    assert time.process_time() - began < 0.5
+
+
+def test_deeply_nested_arguments_are_read():
+    arguments = "Marunouchi"
+    for _level in range(3_000):
+        arguments = [arguments]
+
+    assert normalize("Nothing in Marunouchi.", [arguments]) == "Nothing in ‹input›."

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from agents import runs
 from agents.engine.testing import Says, ScriptedModel
+from agents.experiments.models import Experiment
 from agents.models import Agent, AuditEntry
 from agents.review.models import Review
 from agents.suggestions import comparison, decisions, presentation, store
@@ -161,3 +162,14 @@ def test_a_user_who_cannot_change_agents_can_only_read(agent, person):
     assert page.status_code == 200
     assert "Apply as version" not in page.text
     assert decide(client, suggestion, "apply").status_code == 403
+
+
+def test_a_measurement_is_not_started_twice(agent, administrator, make_run):
+    run = make_run()
+    suggestion = suggest(agent, "instruction", text="Give prices in euros.", runs=(run.pk,))
+    seen = Suggestion.objects.get(pk=suggestion.pk)
+    decisions.measure(suggestion, administrator)
+
+    with pytest.raises(SuggestionRejected, match="still running"):
+        decisions.measure(seen, administrator)
+    assert Experiment.objects.count() == 2

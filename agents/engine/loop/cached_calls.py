@@ -35,7 +35,9 @@ async def run_cached(cache: ResultCache, input: ToolInput, call: Call) -> Fallba
         outcome = await _find_or_call(cache, key, input, call)
         # What a person or a model said during the call is no answer to another one, and an
         # error may be about this run's user: a limit that was reached, a missing right.
-        flight.is_alone = call_context.current().is_personal or outcome.result.is_error
+        result = outcome.result
+        is_personal = call_context.current().is_personal or result.is_private
+        flight.is_alone = is_personal or result.is_error
         flight.result = None if flight.is_alone else outcome
     return outcome
 

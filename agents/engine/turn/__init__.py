@@ -2,6 +2,7 @@
 
 from .assembly import Assembler, Chunk, PlanResult, TextChunk, ToolCall, Turn, assemble
 from .reasoning import portable_message
+from .reported_usage import reported_usage
 
 __all__ = [
     "Assembler",
@@ -12,4 +13,5 @@ __all__ = [
     "Turn",
     "assemble",
     "portable_message",
+    "reported_usage",
 ]

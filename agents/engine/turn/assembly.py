@@ -8,6 +8,7 @@ from agents.engine.state import Message
 
 from .json_shapes import LIST_TYPES, MAPPING_TYPES, as_list, mappings, text_or_empty
 from .reasoning import ReasoningCollector, TextKind, ThinkTagParser
+from .reported_usage import reported_usage
 from .tool_calls import ToolCall, ToolCallAssembler
 
 __all__ = [
@@ -164,7 +165,7 @@ class Assembler:
     def _record_metadata(self, chunk: Chunk, choice: Mapping[str, Any]) -> None:
         usage = chunk.get("usage") or choice.get("usage")
         if usage and isinstance(usage, Mapping):
-            self._usage = usage
+            self._usage = reported_usage(usage)
         if (model := chunk.get("model")) and isinstance(model, str):
             self._model = model
         reason = choice.get("finish_reason")

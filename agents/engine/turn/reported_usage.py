@@ -1,0 +1,27 @@
+"""What a provider reports about a reply's usage, without what can't be true.
+
+A count below zero would give back what other calls have used, and what isn't a finite number
+can't be added or saved.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+MAX_TOKENS = 1_000_000_000
+MAX_DOLLARS = 1_000_000
+
+
+def reported_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the usage with plausible numbers only; what is missing is estimated or unknown."""
+    return {name: value for name, value in usage.items() if _is_plausible(name, value)}
+
+
+def _is_plausible(name: str, value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_is_plausible(part, one) for part, one in value.items())
+    if name.endswith("tokens") and value is not None:
+        return isinstance(value, int) and 0 <= value <= MAX_TOKENS
+    if isinstance(value, int | float):
+        # False for NaN, too.
+        return 0 <= value <= (MAX_DOLLARS if name == "cost" else MAX_TOKENS * MAX_DOLLARS)
+    return name != "cost" or value is None
