@@ -264,3 +264,27 @@ async def _share_sent(language, **options):
             assert len(chosen.names) <= 25
             right.append(not chosen.names.isdisjoint(question.tools))
     return sum(right) / len(right)
+
+
+async def test_a_call_with_wrong_arguments_isnt_made_by_another_tool_without_a_person(
+    agent, guarded
+):
+    tool = next(tool for tool in guarded if tool.name == HIDDEN)
+    other = Counting(
+        name="refund_again",
+        description="Refunds.",
+        parameters={"type": "object", "properties": {"amount": {"type": "string"}}},
+    )
+    tool.effect = other.effect = "idempotent"
+    tool.fallback_tool, tool.prefers_fallback = other.name, "40 of 50 calls failed lately."
+    runtime = agent(
+        Says.call(HIDDEN, amount="40"),
+        Says(answer="I need the charge."),
+        tools=[*guarded, other],
+        tool_selector=ToolSelector(),
+    )
+
+    events = await run(runtime)
+
+    assert found(events, EventType.TOOL_RESPONSE, is_error=True)
+    assert not Counting.made

@@ -215,7 +215,8 @@ class ToolRunner:
 
     async def _run_stand_in(self, call: ToolCall, outcome: FallbackResult) -> FallbackResult:
         """Run the fallback tool, if there is one that may be used."""
-        other = self._find_stand_in(call.name)
+        # A call that can't be right was never approved, so it isn't made by another tool either.
+        other = None if self.misfit(call) else self._find_stand_in(call.name)
         # In a thread, because validating large arguments takes a while.
         if other is None or not await asyncio.to_thread(_accepts, other, call):
             return outcome
@@ -228,7 +229,7 @@ class ToolRunner:
         """Run the fallback tool first if it is more reliable; None if that fails, too."""
         tool = self.registry.get(call.name) if self.registry.has(call.name) else None
         why: str = getattr(tool, "prefers_fallback", "")
-        other = self._find_stand_in(call.name) if why else None
+        other = self._find_stand_in(call.name) if why and not self.misfit(call) else None
         if other is None or not await asyncio.to_thread(_accepts, other, call):
             return None
         found = await self._run_call(replace(call, name=other.name))
