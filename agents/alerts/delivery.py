@@ -121,8 +121,10 @@ def deliver_due(now: datetime | None = None) -> int:
 
 def _deliver(row: Delivery, now: datetime) -> bool:
     """Send a delivery, unless another process has it."""
+    # From now on, not from when the batch was read: those before it may have taken minutes.
+    until = max(now, timezone.now()) + CLAIM
     same = Delivery.objects.filter(pk=row.pk, status=Status.PENDING, next_at=row.next_at)
-    if not same.update(next_at=now + CLAIM, attempts=row.attempts + 1):
+    if not same.update(next_at=until, attempts=row.attempts + 1):
         return False
     try:
         send(row)

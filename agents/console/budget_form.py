@@ -26,7 +26,7 @@ class BudgetForm(forms.ModelForm):
         label=_("limit"),
         required=False,
         min_value=0,
-        max_digits=14,  # in millionths of a dollar it still fits into the column
+        max_digits=18,  # in millionths of a dollar it still fits into the column
         decimal_places=6,
         help_text=_("US dollars for cost, seconds for active time, otherwise a number."),
     )

@@ -89,6 +89,22 @@ def test_a_claimed_delivery_is_not_sent_twice(receiver, row):
     assert not receiver[0]
 
 
+def test_a_claim_lasts_from_when_a_delivery_is_sent(receiver, row, monkeypatch):
+    read = row.next_at
+    later = read + delivery.CLAIM * 2  # those before it were slow
+    monkeypatch.setattr(delivery.timezone, "now", lambda: later)
+    monkeypatch.setattr(delivery, "send", lambda _row: claims.append(_next_at()))
+    claims = []
+
+    delivery._deliver(row, read)
+
+    assert claims == [later + delivery.CLAIM]
+
+
+def _next_at():
+    return Delivery.objects.get().next_at
+
+
 def test_a_private_address_is_refused(row):
     AlertChannel.objects.update(url="http://127.0.0.1:9/")
     delivery.deliver_due()

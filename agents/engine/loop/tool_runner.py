@@ -215,7 +215,7 @@ class ToolRunner:
 
     async def _run_stand_in(self, call: ToolCall, outcome: FallbackResult) -> FallbackResult:
         """Run the fallback tool, if there is one that may be used."""
-        # A call that can't be right was never approved, so it isn't made by another tool either.
+        # A call that can't be right wasn't approved, so no other tool makes it either.
         other = None if self.misfit(call) else self._find_stand_in(call.name)
         # In a thread, because validating large arguments takes a while.
         if other is None or not await asyncio.to_thread(_accepts, other, call):

@@ -9,6 +9,7 @@ from typing import Any
 
 MAX_TOKENS = 1_000_000_000
 MAX_DOLLARS = 1_000_000
+MAX_AMOUNT = 10**15  # of whatever else is reported
 
 
 def reported_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,6 +23,6 @@ def _is_plausible(name: str, value: Any) -> bool:
     if name.endswith("tokens") and value is not None:
         return isinstance(value, int) and 0 <= value <= MAX_TOKENS
     if isinstance(value, int | float):
-        # False for NaN, too.
-        return 0 <= value <= (MAX_DOLLARS if name == "cost" else MAX_TOKENS * MAX_DOLLARS)
+        # False for NaN, too. What a cache saves can be a loss.
+        return 0 <= value <= MAX_DOLLARS if name == "cost" else abs(value) <= MAX_AMOUNT
     return name != "cost" or value is None
