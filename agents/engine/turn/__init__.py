@@ -2,7 +2,7 @@
 
 from .assembly import Assembler, Chunk, PlanResult, TextChunk, ToolCall, Turn, assemble
 from .reasoning import portable_message
-from .reported_usage import reported_usage
+from .usage_report import reported_usage
 
 __all__ = [
     "Assembler",

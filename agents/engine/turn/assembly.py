@@ -8,8 +8,8 @@ from agents.engine.state import Message
 
 from .json_shapes import LIST_TYPES, MAPPING_TYPES, as_list, mappings, text_or_empty
 from .reasoning import ReasoningCollector, TextKind, ThinkTagParser
-from .reported_usage import reported_usage
 from .tool_calls import ToolCall, ToolCallAssembler
+from .usage_report import reported_usage
 
 __all__ = [
     "Assembler",
