@@ -131,6 +131,10 @@ def _deliver(row: Delivery, now: datetime) -> bool:
     except DeliveryFailed as error:
         _save_failure(row, error, now)
         return False
+    except Exception:  # those behind it must not wait for it
+        logger.exception("Can't send delivery %s.", row.pk)
+        _save_failure(row, DeliveryFailed(_("Unexpected error; see the log.")), now)
+        return False
     Delivery.objects.filter(pk=row.pk).update(
         status=Status.SENT, sent_at=timezone.now(), last_error=""
     )

@@ -12,6 +12,7 @@ from . import store
 
 # Harmful in at least two runs, and more often than helpful.
 MIN_HARMFUL = 2
+MIN_PEOPLE = 2  # who say so of an experience that others use
 FEEDBACK_DAYS = 30
 MAX_USES = 2_000  # of each kind in one pass
 # Reasons of a bad rating that say nothing about what the agent was told.
@@ -89,13 +90,21 @@ def _recount(experiences: set[int]) -> None:
     rows = Experience.objects.filter(pk__in=experiences).annotate(
         good=Count("evidence", filter=used & Q(evidence__outcome=Outcome.HELPFUL)),
         bad=Count("evidence", filter=used & Q(evidence__outcome=Outcome.HARMFUL)),
+        people=Count(
+            "evidence__run__user",
+            filter=used & Q(evidence__outcome=Outcome.HARMFUL),
+            distinct=True,
+        ),
     )
     for row in rows:
         values: dict[str, object] = {"helpful": row.good, "harmful": row.bad}
         if row.good > row.helpful and row.expires_at is not None:
             values["expires_at"] = store.expiry(timezone.now())
         is_active = row.status == Experience.Status.ACTIVE
-        if is_active and is_doing_harm(row.good, row.bad):
+        # One person's ratings don't take away what a reviewer approved for others.
+        is_own = row.scope == Experience.Scope.PERSON
+        is_agreed = is_own or row.people >= MIN_PEOPLE
+        if is_active and is_agreed and is_doing_harm(row.good, row.bad):
             values |= {
                 "status": Experience.Status.OFF,
                 "off_reason": Experience.OffReason.HARMFUL,

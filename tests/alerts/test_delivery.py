@@ -105,6 +105,18 @@ def _next_at():
     return Delivery.objects.get().next_at
 
 
+def test_a_delivery_that_cant_be_sent_at_all_doesnt_hold_up_others(row, monkeypatch):
+    def fail(_row):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(delivery, "send", fail)
+
+    assert delivery.deliver_due(row.next_at) == 0
+    row.refresh_from_db()
+    assert (row.status, row.attempts) == ("pending", 1)
+    assert "Unexpected error" in row.last_error
+
+
 def test_a_private_address_is_refused(row):
     AlertChannel.objects.update(url="http://127.0.0.1:9/")
     delivery.deliver_due()

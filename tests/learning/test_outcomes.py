@@ -38,6 +38,24 @@ def test_one_that_does_harm_twice_is_dropped(experience, answered, rate):
     assert (row.harmful, row.status, row.off_reason) == (2, "off", "harmful")
 
 
+def test_one_person_does_not_take_away_what_others_use(experience, answered, rate, stranger):
+    row = experience(scope="agent")
+    for at in range(3):
+        run = answered(topic=f"chat.{at}")
+        use(row, run)
+        rate(run)
+    outcomes.count()
+    row.refresh_from_db()
+    assert (row.harmful, row.status) == (3, "active")
+
+    run = answered(topic="chat.9", user=stranger)
+    use(row, run)
+    rate(run)
+    outcomes.count()
+    row.refresh_from_db()
+    assert row.status == "off"
+
+
 def test_an_answer_that_was_regenerated_counts_as_harm(experience, answered):
     row, run = experience(), answered()
     use(row, run)
