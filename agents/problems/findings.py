@@ -30,6 +30,7 @@ from .models import Problem
 Kind, Why = Problem.Kind, Approval.Why
 FINISHED = [status for status in Run.Status if status not in Run.LIVE]
 BAD_STATUSES = (Run.Status.FAILED, Run.Status.BLOCKED, Run.Status.STOPPED)
+NO_TOOL = "There is no tool named "
 GAVE_UP = "Gave up after "
 NOT_CALLED = "Error: the tool wasn't called, because the run's budget is used up."
 # A call that wasn't made: why the tool is paused is a problem of its own.
@@ -166,6 +167,22 @@ def _error_types(runs: Sequence[int]) -> dict[int, str]:
     return {row.run_id: str(row.data.get("type", "")) for row in rows} if runs else {}
 
 
+def _tool_cause(step: AgentStep) -> Cause:
+    """Return the cause of a failed call; all tools that don't exist are one.
+
+    A model can invent any number of names, and each would be a problem with its alerts.
+    """
+    if step.observation.removeprefix("Error: ").startswith(NO_TOOL):
+        message = f"{NO_TOOL.strip()} ‹text›"
+        return Cause(stage="tool", kind=Kind.TOOL_ERROR, message=message)
+    return Cause(
+        stage="tool",
+        kind=Kind.TOOL_ERROR,
+        subject=clean_subject(step.action),
+        message=normalize(step.observation, [step.action_input]),
+    )
+
+
 def _tool_errors(runs: dict[int, Run]) -> Iterator[Finding]:
     """Yield failed calls, those of one cause and run together."""
     used = [pk for pk, run in runs.items() if "|tool" in run.marks]
@@ -184,10 +201,7 @@ def _tool_errors(runs: dict[int, Run]) -> Iterator[Finding]:
     for step in steps_found:
         if (step.run_id, step.number) in refused or step.observation.startswith(NOT_CALLED):
             continue
-        message = normalize(step.observation, [step.action_input])
-        subject = clean_subject(step.action)
-        cause = Cause(stage="tool", kind=Kind.TOOL_ERROR, subject=subject, message=message)
-        groups[step.run_id, cause].append(step)
+        groups[step.run_id, _tool_cause(step)].append(step)
     for (pk, cause), steps in groups.items():
         at = steps[-1].ended_at or steps[-1].started_at
         yield Finding(run=runs[pk], cause=cause, at=at, times=len(steps))

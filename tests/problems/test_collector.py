@@ -58,6 +58,16 @@ def test_tool_errors_of_a_completed_run_count_as_often_as_they_happened(make_too
     assert (problem.subject, problem.count, problem.run_count) == ("weather", 3, 1)
 
 
+def test_names_that_a_model_invents_are_one_problem(make_tool_error):
+    for name in ("get_rain", "get_snow"):
+        run = make_tool_error(f"Error: There is no tool named '{name}'. Available tools: a.")
+        run.steps.update(action=name)
+
+    collector.collect()
+
+    assert [(row.count, row.subject) for row in Problem.objects.all()] == [(2, "")]
+
+
 def test_a_call_that_a_budget_refused_is_no_problem(make_tool_error):
     run = make_tool_error("You have reached your limit.")
     data = {"error_type": "QuotaExceeded", "step": 1}
