@@ -14,6 +14,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.test import AsyncClient
 
 from agents import knowledge
@@ -45,6 +46,14 @@ BASELINE = {
     ("review", "0001_baseline"),
 }
 OURS = {app for app, _ in BASELINE}
+# What a database had when migrations were squashed for the first time.
+BEFORE_SQUASHING = [
+    ("agents", "0038_model_defaults"),
+    ("chat", "0011_attached_files"),
+    ("people", "0005_invitations"),
+    ("review", "0004_default_example_set"),
+    ("experiments", "0001_baseline"),
+]
 FILLED_MODELS = (
     *(Run, AgentStep, RunEvent, Approval, AuditEntry, LanguageModel, Schedule),
     *(Rating, Note, Label, ShareLink, ChatSession, Message, get_user_model()),
@@ -118,6 +127,30 @@ def test_migrations_of_the_baseline_are_still_there_and_others_come_after(upgrad
     assert ours >= BASELINE
     for node in ours - BASELINE:
         assert BASELINE & set(graph.forwards_plan(node))
+
+
+def test_squashed_migrations_need_no_more_than_those_they_replace():
+    """Otherwise a database that has all of those, but not more, couldn't be upgraded."""
+    found = MigrationLoader(None).disk_migrations
+    squashed = [migration for migration in found.values() if migration.replaces]
+
+    assert {migration.app_label for migration in squashed} >= OURS
+    for migration in squashed:
+        replaced = [found[key] for key in migration.replaces]
+        needed = {tuple(one) for old in replaced for one in old.dependencies}
+        assert {tuple(one) for one in migration.dependencies} <= needed
+
+
+@pytest.mark.thorough
+def test_a_database_of_single_migrations_is_upgraded(fresh, tmp_path, django_db_blocker):
+    if connection.vendor != "sqlite":
+        pytest.skip("It is the same order on every database.")
+    with django_db_blocker.unblock(), tables.connected_to(tmp_path / "between.sqlite3"):
+        databases.executor_one_by_one().migrate(BEFORE_SQUASHING)
+        call_command("migrate", verbosity=0)
+        executor = MigrationExecutor(connection)
+
+        assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
 
 
 def test_nothing_is_left_to_migrate(upgraded):

@@ -3,6 +3,7 @@
 An older database takes the migrations that this one replaces, one by one.
 """
 
+import uuid
 from importlib import import_module
 
 import django.core.validators
@@ -59,6 +60,14 @@ class Migration(migrations.Migration):
         ("agents", "0036_deletions"),
         ("agents", "0037_database_limits"),
         ("agents", "0038_model_defaults"),
+        ("agents", "0039_panel_arithmetic"),
+        ("agents", "0040_budget_requests"),
+        ("agents", "0041_caches"),
+        ("agents", "0042_experiences"),
+        ("agents", "0043_budgets"),
+        ("agents", "0044_tool_selection"),
+        ("agents", "0045_model_slots"),
+        ("agents", "0046_program_limits"),
     ]
 
     initial = True
@@ -96,6 +105,39 @@ class Migration(migrations.Migration):
                     options={
                         "verbose_name": "audit log head",
                         "verbose_name_plural": "audit log head",
+                    },
+                ),
+                migrations.CreateModel(
+                    name="CacheGroup",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        (
+                            "name",
+                            models.CharField(max_length=300, unique=True, verbose_name="name"),
+                        ),
+                        (
+                            "generation",
+                            models.PositiveBigIntegerField(
+                                db_default=0, default=0, verbose_name="generation"
+                            ),
+                        ),
+                        (
+                            "changed_at",
+                            models.DateTimeField(auto_now_add=True, verbose_name="created"),
+                        ),
+                    ],
+                    options={
+                        "verbose_name": "cache group",
+                        "verbose_name_plural": "cache groups",
+                        "ordering": ["name"],
                     },
                 ),
                 migrations.CreateModel(
@@ -536,6 +578,32 @@ class Migration(migrations.Migration):
                                 verbose_name="max instances",
                             ),
                         ),
+                        (
+                            "cpu_seconds",
+                            models.PositiveIntegerField(
+                                blank=True,
+                                help_text="Leave empty for the limit of the settings. One busy core uses 300 s.",
+                                null=True,
+                                validators=[
+                                    django.core.validators.MinValueValidator(5),
+                                    django.core.validators.MaxValueValidator(1000000),
+                                ],
+                                verbose_name="max CPU time in 5 minutes (seconds)",
+                            ),
+                        ),
+                        (
+                            "memory_mb",
+                            models.PositiveIntegerField(
+                                blank=True,
+                                help_text="With everything the program starts. Leave empty for the limit of the settings.",
+                                null=True,
+                                validators=[
+                                    django.core.validators.MinValueValidator(64),
+                                    django.core.validators.MaxValueValidator(1000000),
+                                ],
+                                verbose_name="max memory (MB)",
+                            ),
+                        ),
                     ],
                     options={
                         "verbose_name": "MCP server",
@@ -589,6 +657,41 @@ class Migration(migrations.Migration):
                                 fields=("topic", "user"), name="one_membership_a_person"
                             )
                         ],
+                    },
+                ),
+                migrations.CreateModel(
+                    name="ModelGate",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        (
+                            "model",
+                            models.CharField(max_length=200, unique=True, verbose_name="model"),
+                        ),
+                        (
+                            "requests_used",
+                            models.FloatField(
+                                default=0, verbose_name="requests in the last minute"
+                            ),
+                        ),
+                        (
+                            "tokens_used",
+                            models.FloatField(
+                                default=0, verbose_name="tokens in the last minute"
+                            ),
+                        ),
+                        ("counted_at", models.DateTimeField(verbose_name="counted at")),
+                    ],
+                    options={
+                        "verbose_name": "model limit",
+                        "verbose_name_plural": "model limits",
                     },
                 ),
                 migrations.CreateModel(
@@ -962,9 +1065,12 @@ class Migration(migrations.Migration):
                                     ("vote", "Majority vote"),
                                     ("synthesis", "Synthesis with attribution"),
                                     ("judge", "Judge decides"),
+                                    ("sum", "Sum of the numbers"),
+                                    ("average", "Average of the numbers"),
                                 ],
                                 db_default="synthesis",
                                 default="synthesis",
+                                help_text="Sum and average need one clear number per answer, or numeric fields of structured answers. Without them, a synthesis is written.",
                                 max_length=10,
                                 verbose_name="panel merge method",
                             ),
@@ -1188,6 +1294,81 @@ class Migration(migrations.Migration):
                                 default=False,
                                 help_text="When on, every question is searched for in the documents before the model answers. Requires the search tool.",
                                 verbose_name="search before the first step",
+                            ),
+                        ),
+                        (
+                            "max_raise",
+                            models.PositiveSmallIntegerField(
+                                db_default=3,
+                                default=3,
+                                help_text="A run in a chat asks before it passes its time, token or cost limit. 1 lets only administrators raise it. 0 ends the run without asking.",
+                                validators=[django.core.validators.MaxValueValidator(100)],
+                                verbose_name="users can raise limits up to (times)",
+                            ),
+                        ),
+                        (
+                            "reply_cache",
+                            models.CharField(
+                                blank=True,
+                                choices=[
+                                    ("", "off"),
+                                    ("person", "on, separately for each user"),
+                                    ("public", "on, shared by all users of the tool"),
+                                ],
+                                db_default="",
+                                default="",
+                                help_text="The same question with the same history and instructions gets the saved reply, at no cost. Regenerated answers, reruns and experiments always ask the model.",
+                                max_length=8,
+                                verbose_name="cache model replies",
+                            ),
+                        ),
+                        (
+                            "reply_cache_seconds",
+                            models.PositiveIntegerField(
+                                db_default=3600,
+                                default=3600,
+                                help_text="How long a saved reply is used, up to 7 days.",
+                                validators=[
+                                    django.core.validators.MinValueValidator(1),
+                                    django.core.validators.MaxValueValidator(604800),
+                                ],
+                                verbose_name="reply cache lifetime (seconds)",
+                            ),
+                        ),
+                        (
+                            "learns",
+                            models.BooleanField(
+                                db_default=False,
+                                default=False,
+                                help_text="When on, ratings and corrections become experiences, and similar questions get them. Each person has their own; others' are used after a review.",
+                                verbose_name="learns from experience",
+                            ),
+                        ),
+                        (
+                            "max_experience_tokens",
+                            models.PositiveIntegerField(
+                                db_default=400,
+                                default=400,
+                                help_text="Per question, for up to 3 experiences.",
+                                validators=[
+                                    django.core.validators.MinValueValidator(50),
+                                    django.core.validators.MaxValueValidator(4000),
+                                ],
+                                verbose_name="max tokens of experiences",
+                            ),
+                        ),
+                        (
+                            "tool_selection",
+                            models.CharField(
+                                choices=[
+                                    ("auto", "Those that fit the question, if there are many"),
+                                    ("all", "All tools"),
+                                ],
+                                db_default="auto",
+                                default="auto",
+                                help_text="With many tools, models choose worse and every request costs more. The model finds the other tools by searching. Settings has the limits.",
+                                max_length=10,
+                                verbose_name="tools sent to the model",
                             ),
                         ),
                         (
@@ -1462,6 +1643,127 @@ class Migration(migrations.Migration):
                         "verbose_name": "audit log entry",
                         "verbose_name_plural": "audit log",
                         "ordering": ["-number"],
+                    },
+                ),
+                migrations.CreateModel(
+                    name="BudgetCounter",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        ("scope", models.CharField(max_length=40, verbose_name="scope")),
+                        ("window", models.CharField(max_length=6, verbose_name="window")),
+                        ("start", models.DateTimeField(verbose_name="window start")),
+                        ("runs", models.BigIntegerField(default=0, verbose_name="runs")),
+                        (
+                            "messages",
+                            models.BigIntegerField(default=0, verbose_name="messages"),
+                        ),
+                        ("calls", models.BigIntegerField(default=0, verbose_name="calls")),
+                        ("tokens", models.BigIntegerField(default=0, verbose_name="tokens")),
+                        (
+                            "cost",
+                            models.BigIntegerField(
+                                default=0,
+                                help_text="In millionths of a dollar.",
+                                verbose_name="cost",
+                            ),
+                        ),
+                        (
+                            "seconds",
+                            models.BigIntegerField(
+                                default=0, help_text="In ms.", verbose_name="active time"
+                            ),
+                        ),
+                        (
+                            "seeded_at",
+                            models.DateTimeField(
+                                blank=True,
+                                help_text="When recorded usage was added: a limit may be newer than the window.",
+                                null=True,
+                                verbose_name="seeded",
+                            ),
+                        ),
+                    ],
+                    options={
+                        "verbose_name": "usage counter",
+                        "verbose_name_plural": "usage counters",
+                        "indexes": [
+                            models.Index(
+                                fields=["window", "start"], name="counters_of_a_window"
+                            )
+                        ],
+                        "constraints": [
+                            models.UniqueConstraint(
+                                fields=("scope", "window", "start"), name="one_counter_a_window"
+                            )
+                        ],
+                    },
+                ),
+                migrations.CreateModel(
+                    name="CacheUsage",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        ("day", models.DateField(verbose_name="day")),
+                        ("source", models.CharField(max_length=40, verbose_name="source")),
+                        (
+                            "kind",
+                            models.CharField(
+                                choices=[("tool", "Tool result"), ("model", "Model reply")],
+                                max_length=6,
+                                verbose_name="kind",
+                            ),
+                        ),
+                        (
+                            "hits",
+                            models.PositiveBigIntegerField(
+                                db_default=0, default=0, verbose_name="hits"
+                            ),
+                        ),
+                        (
+                            "misses",
+                            models.PositiveBigIntegerField(
+                                db_default=0, default=0, verbose_name="misses"
+                            ),
+                        ),
+                        (
+                            "seconds",
+                            models.FloatField(
+                                db_default=0.0, default=0.0, verbose_name="saved (seconds)"
+                            ),
+                        ),
+                        (
+                            "cost_micros",
+                            models.BigIntegerField(
+                                db_default=0,
+                                default=0,
+                                verbose_name="saved (millionths of USD)",
+                            ),
+                        ),
+                    ],
+                    options={
+                        "verbose_name": "cache usage",
+                        "verbose_name_plural": "cache usage",
+                        "ordering": ["-day", "source"],
+                        "constraints": [
+                            models.UniqueConstraint(
+                                fields=("day", "source"), name="one_cache_usage_a_day"
+                            )
+                        ],
                     },
                 ),
                 migrations.CreateModel(
@@ -2806,7 +3108,7 @@ class Migration(migrations.Migration):
                             "concurrency",
                             models.PositiveIntegerField(
                                 blank=True,
-                                help_text="Leave empty for no limit. Limits apply to each server process separately.",
+                                help_text="Leave empty for no limit. Limits hold over all server processes together.",
                                 null=True,
                                 validators=[django.core.validators.MinValueValidator(1)],
                                 verbose_name="max concurrent requests",
@@ -2870,6 +3172,35 @@ class Migration(migrations.Migration):
                                 editable=False,
                                 help_text="When it was tested, what worked, and why it failed.",
                                 verbose_name="last test",
+                            ),
+                        ),
+                        (
+                            "prompt_caching",
+                            models.BooleanField(
+                                db_default=True,
+                                default=True,
+                                help_text="Lets the provider reuse the unchanged beginning of a prompt at a lower price. When off, prompts aren't marked for it.",
+                                verbose_name="prompt caching",
+                            ),
+                        ),
+                        (
+                            "cache_read_price",
+                            models.FloatField(
+                                blank=True,
+                                help_text="For input that the provider reads from its cache. Empty: as the input price.",
+                                null=True,
+                                validators=[django.core.validators.MinValueValidator(0)],
+                                verbose_name="cached input price (USD per 1M tokens)",
+                            ),
+                        ),
+                        (
+                            "cache_write_price",
+                            models.FloatField(
+                                blank=True,
+                                help_text="For input that the provider saves in its cache. Empty: as the input price.",
+                                null=True,
+                                validators=[django.core.validators.MinValueValidator(0)],
+                                verbose_name="cache write price (USD per 1M tokens)",
                             ),
                         ),
                         (
@@ -2957,6 +3288,94 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
+                    name="ModelSlot",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        (
+                            "key",
+                            models.CharField(max_length=32, unique=True, verbose_name="key"),
+                        ),
+                        ("model", models.CharField(max_length=200, verbose_name="model")),
+                        (
+                            "is_running",
+                            models.BooleanField(default=False, verbose_name="running"),
+                        ),
+                        ("expires_at", models.DateTimeField(verbose_name="expires")),
+                    ],
+                    options={
+                        "verbose_name": "model slot",
+                        "verbose_name_plural": "model slots",
+                        "ordering": ["pk"],
+                        "indexes": [
+                            models.Index(fields=["model", "id"], name="model_slot_line")
+                        ],
+                    },
+                ),
+                migrations.CreateModel(
+                    name="Personalization",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        (
+                            "learns",
+                            models.BooleanField(
+                                db_default=True,
+                                default=True,
+                                help_text="Ratings and corrections become experiences for your later chats.",
+                                verbose_name="learn from my chats",
+                            ),
+                        ),
+                        (
+                            "learns_style",
+                            models.BooleanField(
+                                db_default=True,
+                                default=True,
+                                verbose_name="learn my answer style",
+                            ),
+                        ),
+                        (
+                            "chosen",
+                            models.JSONField(
+                                blank=True, default=dict, verbose_name="chosen style"
+                            ),
+                        ),
+                        (
+                            "learned",
+                            models.JSONField(
+                                blank=True, default=dict, verbose_name="learned style"
+                            ),
+                        ),
+                        (
+                            "user",
+                            models.OneToOneField(
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="personalization",
+                                to=settings.AUTH_USER_MODEL,
+                                verbose_name="user",
+                            ),
+                        ),
+                    ],
+                    options={
+                        "verbose_name": "personalization",
+                        "verbose_name_plural": "personalizations",
+                    },
+                ),
+                migrations.CreateModel(
                     name="Project",
                     fields=[
                         (
@@ -3030,7 +3449,7 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
-                    name="Quota",
+                    name="Experience",
                     fields=[
                         (
                             "id",
@@ -3042,81 +3461,239 @@ class Migration(migrations.Migration):
                             ),
                         ),
                         (
-                            "measure",
+                            "scope",
                             models.CharField(
                                 choices=[
-                                    ("runs", "Runs"),
-                                    ("messages", "Messages"),
-                                    ("tokens", "Tokens"),
-                                    ("cost", "Cost (USD)"),
+                                    ("person", "One person"),
+                                    ("project", "Project"),
+                                    ("agent", "Everyone who uses the agent"),
                                 ],
+                                default="person",
                                 max_length=10,
-                                verbose_name="measure",
+                                verbose_name="used by",
                             ),
                         ),
                         (
-                            "window",
+                            "kind",
                             models.CharField(
-                                choices=[("day", "per day"), ("month", "per month")],
-                                max_length=6,
-                                verbose_name="window",
+                                choices=[
+                                    ("success", "What worked"),
+                                    ("correction", "Correction"),
+                                ],
+                                max_length=12,
+                                verbose_name="kind",
                             ),
                         ),
                         (
-                            "limit",
-                            models.BigIntegerField(
+                            "source",
+                            models.CharField(
+                                choices=[
+                                    ("rating", "Rating"),
+                                    ("follow_up", "Correction in the chat"),
+                                    ("regenerated", "Answer was regenerated"),
+                                    ("review", "Reviewer's correction"),
+                                    ("example", "Saved example"),
+                                    ("page", "Added by hand"),
+                                ],
+                                default="page",
+                                max_length=12,
+                                verbose_name="source",
+                            ),
+                        ),
+                        (
+                            "status",
+                            models.CharField(
+                                choices=[
+                                    ("active", "Active"),
+                                    ("review", "Awaiting review"),
+                                    ("off", "Off"),
+                                ],
+                                default="active",
+                                max_length=10,
+                                verbose_name="status",
+                            ),
+                        ),
+                        (
+                            "off_reason",
+                            models.CharField(
                                 blank=True,
-                                help_text="Empty: no limit. Cost is in millionths of a dollar.",
-                                null=True,
-                                validators=[django.core.validators.MinValueValidator(0)],
-                                verbose_name="limit",
+                                choices=[
+                                    ("", ""),
+                                    ("harmful", "It made answers worse."),
+                                    ("rejected", "A reviewer rejected it."),
+                                    ("person", "You turned it off."),
+                                    ("console", "Turned off in the console."),
+                                ],
+                                default="",
+                                max_length=10,
+                                verbose_name="reason",
                             ),
                         ),
                         (
-                            "changed_at",
+                            "question",
+                            models.CharField(
+                                help_text="Similar questions use it. E.g. What was the GMV in May?",
+                                max_length=300,
+                                verbose_name="question",
+                            ),
+                        ),
+                        (
+                            "text",
+                            models.CharField(
+                                help_text="What worked, or what is right. E.g. GMV means revenue.",
+                                max_length=600,
+                                validators=[django.core.validators.MinLengthValidator(3)],
+                                verbose_name="lesson",
+                            ),
+                        ),
+                        (
+                            "digest",
+                            models.CharField(
+                                editable=False, max_length=64, verbose_name="digest"
+                            ),
+                        ),
+                        (
+                            "tools",
+                            models.JSONField(
+                                blank=True,
+                                default=list,
+                                help_text="Tools it is about; runs without them don't use it.",
+                                verbose_name="tools",
+                            ),
+                        ),
+                        (
+                            "collections",
+                            models.JSONField(
+                                blank=True,
+                                default=list,
+                                help_text="Collections it quotes; only users who can open them use it.",
+                                verbose_name="collections",
+                            ),
+                        ),
+                        (
+                            "helpful",
+                            models.PositiveIntegerField(default=0, verbose_name="helpful"),
+                        ),
+                        (
+                            "harmful",
+                            models.PositiveIntegerField(default=0, verbose_name="harmful"),
+                        ),
+                        (
+                            "expires_at",
+                            models.DateTimeField(blank=True, null=True, verbose_name="expires"),
+                        ),
+                        (
+                            "reviewed_at",
+                            models.DateTimeField(
+                                blank=True, null=True, verbose_name="reviewed"
+                            ),
+                        ),
+                        (
+                            "vector",
+                            models.BinaryField(blank=True, null=True, verbose_name="vector"),
+                        ),
+                        (
+                            "vector_model",
+                            models.CharField(
+                                blank=True,
+                                editable=False,
+                                max_length=200,
+                                verbose_name="embedding model",
+                            ),
+                        ),
+                        (
+                            "created_at",
+                            models.DateTimeField(auto_now_add=True, verbose_name="created"),
+                        ),
+                        (
+                            "updated_at",
                             models.DateTimeField(auto_now=True, verbose_name="changed"),
                         ),
                         (
-                            "group",
+                            "deleted_at",
+                            models.DateTimeField(blank=True, null=True, verbose_name="deleted"),
+                        ),
+                        (
+                            "agent",
+                            models.ForeignKey(
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="experiences",
+                                to="agents.agent",
+                                verbose_name="agent",
+                            ),
+                        ),
+                        (
+                            "reviewed_by",
                             models.ForeignKey(
                                 blank=True,
                                 null=True,
-                                on_delete=django.db.models.deletion.CASCADE,
-                                related_name="quotas",
-                                to="auth.group",
-                                verbose_name="group",
+                                on_delete=django.db.models.deletion.SET_NULL,
+                                related_name="+",
+                                to=settings.AUTH_USER_MODEL,
+                                verbose_name="reviewed by",
                             ),
                         ),
                         (
                             "user",
                             models.ForeignKey(
                                 blank=True,
+                                help_text="Whose run it comes from; it is deleted with their account.",
                                 null=True,
                                 on_delete=django.db.models.deletion.CASCADE,
-                                related_name="quotas",
+                                related_name="experiences",
                                 to=settings.AUTH_USER_MODEL,
                                 verbose_name="user",
                             ),
                         ),
+                        (
+                            "project",
+                            models.ForeignKey(
+                                blank=True,
+                                help_text="Only runs of this project use it.",
+                                null=True,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="experiences",
+                                to="agents.project",
+                                verbose_name="project",
+                            ),
+                        ),
+                        (
+                            "run",
+                            models.ForeignKey(
+                                blank=True,
+                                help_text="The run it comes from; it is deleted with it.",
+                                null=True,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="experiences",
+                                to="agents.run",
+                                verbose_name="run",
+                            ),
+                        ),
                     ],
                     options={
-                        "verbose_name": "quota",
-                        "verbose_name_plural": "quotas",
-                        "ordering": ["measure", "window", "pk"],
+                        "verbose_name": "experience",
+                        "verbose_name_plural": "experiences",
+                        "ordering": ["-pk"],
+                        "indexes": [
+                            models.Index(
+                                fields=["agent", "status"], name="experiences_of_an_agent"
+                            )
+                        ],
                         "constraints": [
                             models.UniqueConstraint(
-                                fields=("user", "measure", "window"), name="one_quota_a_person"
+                                condition=models.Q(("deleted_at", None), ("scope", "person")),
+                                fields=("user", "agent", "digest"),
+                                name="one_experience_a_person",
                             ),
                             models.UniqueConstraint(
-                                fields=("group", "measure", "window"), name="one_quota_a_group"
+                                condition=models.Q(("deleted_at", None), ("scope", "project")),
+                                fields=("project", "agent", "digest"),
+                                name="one_experience_a_project",
                             ),
-                            models.CheckConstraint(
-                                condition=models.Q(
-                                    models.Q(("group__isnull", True), ("user__isnull", False)),
-                                    models.Q(("group__isnull", False), ("user__isnull", True)),
-                                    _connector="OR",
-                                ),
-                                name="quota_of_one_owner",
+                            models.UniqueConstraint(
+                                condition=models.Q(("deleted_at", None), ("scope", "agent")),
+                                fields=("agent", "digest"),
+                                name="one_experience_an_agent",
                             ),
                         ],
                     },
@@ -3453,7 +4030,7 @@ class Migration(migrations.Migration):
                             models.FloatField(
                                 db_default=0.0,
                                 default=0.0,
-                                help_text="Part of the duration spent waiting for users.",
+                                help_text="Part of the duration spent waiting for users, and for turns of a model.",
                                 verbose_name="waiting time (seconds)",
                             ),
                         ),
@@ -3788,6 +4365,170 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
+                    name="ExperienceRun",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        (
+                            "role",
+                            models.CharField(
+                                choices=[("origin", "Learned from it"), ("used", "Used it")],
+                                max_length=10,
+                                verbose_name="role",
+                            ),
+                        ),
+                        (
+                            "outcome",
+                            models.CharField(
+                                blank=True,
+                                choices=[
+                                    ("", "No feedback"),
+                                    ("helpful", "Helpful"),
+                                    ("harmful", "Harmful"),
+                                ],
+                                default="",
+                                max_length=10,
+                                verbose_name="outcome",
+                            ),
+                        ),
+                        (
+                            "created_at",
+                            models.DateTimeField(auto_now_add=True, verbose_name="created"),
+                        ),
+                        (
+                            "experience",
+                            models.ForeignKey(
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="evidence",
+                                to="agents.experience",
+                                verbose_name="experience",
+                            ),
+                        ),
+                        (
+                            "run",
+                            models.ForeignKey(
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="+",
+                                to="agents.run",
+                                verbose_name="run",
+                            ),
+                        ),
+                    ],
+                    options={
+                        "verbose_name": "run of an experience",
+                        "verbose_name_plural": "runs of experiences",
+                        "ordering": ["-run_id"],
+                        "constraints": [
+                            models.UniqueConstraint(
+                                fields=("experience", "run", "role"), name="one_run_a_role"
+                            )
+                        ],
+                    },
+                ),
+                migrations.CreateModel(
+                    name="CacheEntry",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        (
+                            "key",
+                            models.CharField(max_length=64, unique=True, verbose_name="key"),
+                        ),
+                        (
+                            "kind",
+                            models.CharField(
+                                choices=[("tool", "Tool result"), ("model", "Model reply")],
+                                max_length=6,
+                                verbose_name="kind",
+                            ),
+                        ),
+                        (
+                            "source",
+                            models.CharField(
+                                help_text="The tool or agent, e.g. tool:12.",
+                                max_length=40,
+                                verbose_name="source",
+                            ),
+                        ),
+                        ("value", models.JSONField(verbose_name="value")),
+                        ("size", models.PositiveIntegerField(verbose_name="size (bytes)")),
+                        (
+                            "seconds",
+                            models.FloatField(default=0.0, verbose_name="duration (seconds)"),
+                        ),
+                        (
+                            "cost_micros",
+                            models.BigIntegerField(
+                                default=0, verbose_name="cost (millionths of USD)"
+                            ),
+                        ),
+                        ("hits", models.PositiveIntegerField(default=0, verbose_name="hits")),
+                        ("saved_at", models.DateTimeField(verbose_name="saved")),
+                        (
+                            "used_at",
+                            models.DateTimeField(db_index=True, verbose_name="last used"),
+                        ),
+                        (
+                            "expires_at",
+                            models.DateTimeField(db_index=True, verbose_name="expires"),
+                        ),
+                        (
+                            "user",
+                            models.ForeignKey(
+                                blank=True,
+                                help_text="Empty: declared the same for everyone.",
+                                null=True,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="+",
+                                to=settings.AUTH_USER_MODEL,
+                                verbose_name="user",
+                            ),
+                        ),
+                        (
+                            "group",
+                            models.ForeignKey(
+                                blank=True,
+                                null=True,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="entries",
+                                to="agents.cachegroup",
+                            ),
+                        ),
+                        (
+                            "run",
+                            models.ForeignKey(
+                                blank=True,
+                                null=True,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="+",
+                                to="agents.run",
+                            ),
+                        ),
+                    ],
+                    options={
+                        "verbose_name": "cached result",
+                        "verbose_name_plural": "cached results",
+                        "ordering": ["-used_at"],
+                        "indexes": [
+                            models.Index(fields=["source"], name="entries_of_a_source")
+                        ],
+                    },
+                ),
+                migrations.CreateModel(
                     name="Approval",
                     fields=[
                         (
@@ -3842,6 +4583,7 @@ class Migration(migrations.Migration):
                                         "untrusted",
                                         "This run has read text that could contain instructions to the model.",
                                     ),
+                                    ("budget", "This run has reached one of its limits."),
                                 ],
                                 default="tool",
                                 max_length=12,
@@ -3920,6 +4662,9 @@ class Migration(migrations.Migration):
                         "verbose_name": "approval",
                         "verbose_name_plural": "approvals",
                         "ordering": ["pk"],
+                        "permissions": [
+                            ("raise_budgets", "Can raise the limits of other users' runs")
+                        ],
                         "indexes": [
                             models.Index(fields=["verdict", "run"], name="approvals_that_wait")
                         ],
@@ -3955,6 +4700,7 @@ class Migration(migrations.Migration):
                                     ("plan", "Plan"),
                                     ("task", "Task"),
                                     ("evaluation", "Check"),
+                                    ("budget", "Budget"),
                                 ],
                                 max_length=10,
                                 verbose_name="type",
@@ -4096,6 +4842,23 @@ class Migration(migrations.Migration):
                                 default=list,
                                 help_text="Passages that a search returned, with their numbers.",
                                 verbose_name="sources",
+                            ),
+                        ),
+                        (
+                            "cache_read_tokens",
+                            models.PositiveIntegerField(
+                                db_default=0,
+                                default=0,
+                                verbose_name="input tokens from the provider's cache",
+                            ),
+                        ),
+                        (
+                            "cache_savings",
+                            models.FloatField(
+                                blank=True,
+                                help_text="Negative if writing into the cache cost more than reading saved.",
+                                null=True,
+                                verbose_name="saved by the provider's cache (USD)",
                             ),
                         ),
                         (
@@ -4413,6 +5176,86 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
+                    name="StyleSignal",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        (
+                            "trait",
+                            models.CharField(
+                                choices=[
+                                    ("length", "Length"),
+                                    ("tone", "Tone"),
+                                    ("format", "Format"),
+                                    ("language", "Language"),
+                                ],
+                                max_length=10,
+                                verbose_name="trait",
+                            ),
+                        ),
+                        ("value", models.CharField(max_length=20, verbose_name="value")),
+                        (
+                            "source",
+                            models.CharField(
+                                choices=[("rating", "Rating"), ("stated", "Said in a chat")],
+                                max_length=10,
+                                verbose_name="source",
+                            ),
+                        ),
+                        (
+                            "is_lasting",
+                            models.BooleanField(
+                                default=False,
+                                help_text="The user asked for it from now on.",
+                                verbose_name="lasting",
+                            ),
+                        ),
+                        (
+                            "quote",
+                            models.CharField(blank=True, max_length=200, verbose_name="quote"),
+                        ),
+                        (
+                            "created_at",
+                            models.DateTimeField(auto_now_add=True, verbose_name="created"),
+                        ),
+                        (
+                            "run",
+                            models.ForeignKey(
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="+",
+                                to="agents.run",
+                                verbose_name="run",
+                            ),
+                        ),
+                        (
+                            "user",
+                            models.ForeignKey(
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="style_signals",
+                                to=settings.AUTH_USER_MODEL,
+                                verbose_name="user",
+                            ),
+                        ),
+                    ],
+                    options={
+                        "verbose_name": "style signal",
+                        "verbose_name_plural": "style signals",
+                        "ordering": ["-pk"],
+                        "constraints": [
+                            models.UniqueConstraint(
+                                fields=("run", "trait", "source"), name="one_style_signal_a_run"
+                            )
+                        ],
+                    },
+                ),
+                migrations.CreateModel(
                     name="ToolRegistration",
                     fields=[
                         (
@@ -4652,6 +5495,35 @@ class Migration(migrations.Migration):
                             ),
                         ),
                         (
+                            "result_cache",
+                            models.CharField(
+                                blank=True,
+                                choices=[
+                                    ("", "off"),
+                                    ("person", "on, separately for each user"),
+                                    ("public", "on, shared by all users of the tool"),
+                                ],
+                                db_default="",
+                                default="",
+                                help_text="Equal calls return the saved result. Only read-only calls are cached; any other call to the same place deletes what is saved. Share results only if they are the same for everyone.",
+                                max_length=8,
+                                verbose_name="cache results",
+                            ),
+                        ),
+                        (
+                            "result_cache_seconds",
+                            models.PositiveIntegerField(
+                                db_default=300,
+                                default=300,
+                                help_text="How long a saved result is used, up to 7 days.",
+                                validators=[
+                                    django.core.validators.MinValueValidator(1),
+                                    django.core.validators.MaxValueValidator(604800),
+                                ],
+                                verbose_name="cache lifetime (seconds)",
+                            ),
+                        ),
+                        (
                             "collections",
                             models.ManyToManyField(
                                 blank=True,
@@ -4783,6 +5655,208 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
+                    name="Quota",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        (
+                            "measure",
+                            models.CharField(
+                                choices=[
+                                    ("runs", "Runs"),
+                                    ("messages", "Messages"),
+                                    ("calls", "Calls"),
+                                    ("tokens", "Tokens"),
+                                    ("cost", "Cost (USD)"),
+                                    ("seconds", "Active time (seconds)"),
+                                ],
+                                max_length=10,
+                                verbose_name="measure",
+                            ),
+                        ),
+                        (
+                            "window",
+                            models.CharField(
+                                choices=[
+                                    ("minute", "per minute"),
+                                    ("day", "per day"),
+                                    ("month", "per month"),
+                                ],
+                                max_length=6,
+                                verbose_name="window",
+                            ),
+                        ),
+                        (
+                            "limit",
+                            models.BigIntegerField(
+                                blank=True,
+                                help_text="Empty: no limit. Cost is in millionths of a dollar.",
+                                null=True,
+                                validators=[django.core.validators.MinValueValidator(0)],
+                                verbose_name="limit",
+                            ),
+                        ),
+                        (
+                            "changed_at",
+                            models.DateTimeField(auto_now=True, verbose_name="changed"),
+                        ),
+                        (
+                            "is_shared",
+                            models.BooleanField(
+                                db_default=False,
+                                default=False,
+                                help_text="Members use one limit together. When off, each member has it.",
+                                verbose_name="shared",
+                            ),
+                        ),
+                        (
+                            "agent",
+                            models.ForeignKey(
+                                blank=True,
+                                null=True,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="quotas",
+                                to="agents.agent",
+                                verbose_name="agent",
+                            ),
+                        ),
+                        (
+                            "group",
+                            models.ForeignKey(
+                                blank=True,
+                                null=True,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="quotas",
+                                to="auth.group",
+                                verbose_name="group",
+                            ),
+                        ),
+                        (
+                            "language_model",
+                            models.ForeignKey(
+                                blank=True,
+                                null=True,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="quotas",
+                                to="agents.languagemodel",
+                                verbose_name="model",
+                            ),
+                        ),
+                        (
+                            "user",
+                            models.ForeignKey(
+                                blank=True,
+                                null=True,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="quotas",
+                                to=settings.AUTH_USER_MODEL,
+                                verbose_name="user",
+                            ),
+                        ),
+                        (
+                            "tool",
+                            models.ForeignKey(
+                                blank=True,
+                                null=True,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="quotas",
+                                to="agents.toolregistration",
+                                verbose_name="tool",
+                            ),
+                        ),
+                    ],
+                    options={
+                        "verbose_name": "quota",
+                        "verbose_name_plural": "quotas",
+                        "ordering": ["measure", "window", "pk"],
+                        "constraints": [
+                            models.UniqueConstraint(
+                                fields=("user", "measure", "window"), name="one_quota_a_person"
+                            ),
+                            models.UniqueConstraint(
+                                fields=("group", "is_shared", "measure", "window"),
+                                name="one_quota_a_group",
+                            ),
+                            models.UniqueConstraint(
+                                fields=("agent", "measure", "window"), name="one_quota_an_agent"
+                            ),
+                            models.UniqueConstraint(
+                                fields=("language_model", "measure", "window"),
+                                name="one_quota_a_model",
+                            ),
+                            models.UniqueConstraint(
+                                fields=("tool", "measure", "window"), name="one_quota_a_tool"
+                            ),
+                            models.UniqueConstraint(
+                                condition=models.Q(
+                                    ("agent__isnull", True),
+                                    ("group__isnull", True),
+                                    ("language_model__isnull", True),
+                                    ("tool__isnull", True),
+                                    ("user__isnull", True),
+                                ),
+                                fields=("is_shared", "measure", "window"),
+                                name="one_quota_of_all",
+                            ),
+                            models.CheckConstraint(
+                                condition=models.Q(
+                                    models.Q(
+                                        ("agent__isnull", True),
+                                        ("group__isnull", True),
+                                        ("language_model__isnull", True),
+                                        ("tool__isnull", True),
+                                        ("user__isnull", True),
+                                    ),
+                                    models.Q(
+                                        ("agent__isnull", True),
+                                        ("group__isnull", True),
+                                        ("language_model__isnull", True),
+                                        ("tool__isnull", True),
+                                        ("user__isnull", False),
+                                    ),
+                                    models.Q(
+                                        ("agent__isnull", True),
+                                        ("group__isnull", False),
+                                        ("language_model__isnull", True),
+                                        ("tool__isnull", True),
+                                        ("user__isnull", True),
+                                    ),
+                                    models.Q(
+                                        ("agent__isnull", False),
+                                        ("group__isnull", True),
+                                        ("language_model__isnull", True),
+                                        ("tool__isnull", True),
+                                        ("user__isnull", True),
+                                    ),
+                                    models.Q(
+                                        ("agent__isnull", True),
+                                        ("group__isnull", True),
+                                        ("language_model__isnull", False),
+                                        ("tool__isnull", True),
+                                        ("user__isnull", True),
+                                    ),
+                                    models.Q(
+                                        ("agent__isnull", True),
+                                        ("group__isnull", True),
+                                        ("language_model__isnull", True),
+                                        ("tool__isnull", False),
+                                        ("user__isnull", True),
+                                    ),
+                                    _connector="OR",
+                                ),
+                                name="quota_of_one_owner_at_most",
+                            ),
+                        ],
+                    },
+                ),
+                migrations.CreateModel(
                     name="AgentTool",
                     fields=[
                         (
@@ -4863,6 +5937,18 @@ class Migration(migrations.Migration):
                                 null=True,
                                 validators=[django.core.validators.MaxValueValidator(10)],
                                 verbose_name="retries",
+                            ),
+                        ),
+                        (
+                            "sending",
+                            models.CharField(
+                                blank=True,
+                                choices=[("", "if it fits the question"), ("always", "always")],
+                                db_default="",
+                                default="",
+                                help_text="Matters only if the agent has too many tools to send all of them.",
+                                max_length=10,
+                                verbose_name="sent to the model",
                             ),
                         ),
                         (
@@ -5074,6 +6160,79 @@ class Migration(migrations.Migration):
                         "constraints": [
                             models.UniqueConstraint(
                                 fields=("agent", "number"), name="one_agent_version_a_number"
+                            )
+                        ],
+                    },
+                ),
+                migrations.CreateModel(
+                    name="BudgetHold",
+                    fields=[
+                        (
+                            "id",
+                            models.BigAutoField(
+                                auto_created=True,
+                                primary_key=True,
+                                serialize=False,
+                                verbose_name="ID",
+                            ),
+                        ),
+                        ("call", models.UUIDField(default=uuid.uuid4, verbose_name="call")),
+                        (
+                            "run",
+                            models.BigIntegerField(blank=True, null=True, verbose_name="run"),
+                        ),
+                        ("calls", models.BigIntegerField(default=0, verbose_name="calls")),
+                        ("tokens", models.BigIntegerField(default=0, verbose_name="tokens")),
+                        ("cost", models.BigIntegerField(default=0, verbose_name="cost")),
+                        (
+                            "seconds",
+                            models.BigIntegerField(default=0, verbose_name="active time"),
+                        ),
+                        (
+                            "used_tokens",
+                            models.BigIntegerField(default=0, verbose_name="tokens so far"),
+                        ),
+                        (
+                            "used_cost",
+                            models.BigIntegerField(default=0, verbose_name="cost so far"),
+                        ),
+                        (
+                            "used_seconds",
+                            models.BigIntegerField(
+                                default=0, verbose_name="active time so far"
+                            ),
+                        ),
+                        ("expires_at", models.DateTimeField(verbose_name="expires")),
+                        (
+                            "is_counted",
+                            models.BooleanField(
+                                default=False,
+                                help_text="It has expired, and what was used so far has been counted.",
+                                verbose_name="counted",
+                            ),
+                        ),
+                        (
+                            "counter",
+                            models.ForeignKey(
+                                db_index=False,
+                                on_delete=django.db.models.deletion.CASCADE,
+                                related_name="holds",
+                                to="agents.budgetcounter",
+                                verbose_name="counter",
+                            ),
+                        ),
+                    ],
+                    options={
+                        "verbose_name": "reservation",
+                        "verbose_name_plural": "reservations",
+                        "indexes": [
+                            models.Index(
+                                fields=["counter", "is_counted"], name="holds_of_a_counter"
+                            )
+                        ],
+                        "constraints": [
+                            models.UniqueConstraint(
+                                fields=("call", "counter"), name="one_hold_a_call"
                             )
                         ],
                     },

@@ -16,12 +16,13 @@ class Migration(migrations.Migration):
         ("review", "0002_saved_view_columns"),
         ("review", "0003_example_sets"),
         ("review", "0004_default_example_set"),
+        ("review", "0005_rating_reasons"),
     ]
 
     initial = True
 
     dependencies = [
-        ("agents", "0001_squashed_0038_model_defaults"),
+        ("agents", "0030_document_sent_as"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -449,6 +450,8 @@ class Migration(migrations.Migration):
                                     ("wrong", "Incorrect"),
                                     ("incomplete", "Incomplete"),
                                     ("ignored", "Didn't follow my instructions"),
+                                    ("long", "Too long"),
+                                    ("brief", "Not enough detail"),
                                     ("slow", "Too slow"),
                                     ("unsafe", "Harmful or reveals sensitive data"),
                                     ("other", "Other"),
