@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from agents.access import audit
@@ -83,11 +84,15 @@ def _able(row: LanguageModel) -> list[LazyText]:
 def _limits(row: LanguageModel) -> list[str]:
     """Return the configured rate limits as text."""
     parts = {
-        _("%(count)d at once"): row.concurrency,
-        _("%(count)d requests per minute"): row.requests_per_minute,
-        _("%(count)d tokens per minute"): row.tokens_per_minute,
+        _("%(count)s at once"): row.concurrency,
+        _("%(count)s requests per minute"): row.requests_per_minute,
+        _("%(count)s tokens per minute"): row.tokens_per_minute,
     }
-    return [text % {"count": count} for text, count in parts.items() if count]
+    return [
+        text % {"count": number_format(count, force_grouping=True)}
+        for text, count in parts.items()
+        if count
+    ]
 
 
 def _load_queues(rows: Sequence[LanguageModel]) -> dict[str, QueueLength]:

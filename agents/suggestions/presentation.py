@@ -28,7 +28,7 @@ def title(suggestion: Suggestion) -> str:
     about: dict[str, Any] = {**suggestion.figures, "subject": suggestion.subject}
     match suggestion.kind:
         case Kind.TOOL_FAILS:
-            about["percent"] = f"{100 * about['failures'] / about['calls']:.0f} %"
+            about["percent"] = f"{100 * about['failures'] / about['calls']:.0f}%"
             return _("%(subject)s fails in %(percent)s of its calls") % about
         case Kind.TOOL_UNUSED:
             sentence = ngettext(
@@ -48,8 +48,8 @@ def reason(suggestion: Suggestion) -> str:
     match suggestion.kind:
         case Kind.TOOL_FAILS if about.get("message"):
             sentence = _(
-                "%(failures)d of %(calls)d calls failed in the last 30 days. Most often, in "
-                "%(same)d of the %(read)d failed calls that were read: %(message)s"
+                "%(failures)d of %(calls)d calls failed in the last 30 days. Most frequent "
+                "error (%(same)d of %(read)d checked failures): %(message)s"
             )
             return str(sentence % about)
         case Kind.TOOL_FAILS:

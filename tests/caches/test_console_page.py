@@ -37,7 +37,7 @@ def saved(http_tool):
 
 
 def test_without_a_cache_the_page_says_how_to_turn_one_on(root):
-    assert "No cache is on." in root.get(reverse(PAGE)).text
+    assert "No caches turned on" in root.get(reverse(PAGE)).text
 
 
 def test_the_page_counts_size_hits_and_savings(root, saved):

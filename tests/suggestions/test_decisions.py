@@ -136,7 +136,7 @@ def test_the_page_has_evidence_and_change_and_applies_an_edited_text(root, agent
     html = root.get(reverse("admin:suggestions_suggestion_change", args=[suggestion.pk])).text
     assert "8 of 20 calls failed" in html
     listed = root.get(reverse("admin:suggestions_suggestion_changelist")).text
-    assert "database fails in 40 % of its calls" in listed
+    assert "database fails in 40% of its calls" in listed
     decide(root, suggestion, "apply", text="Read the schema first.")
     agent.refresh_from_db()
     assert agent.instructions.endswith("Read the schema first.")

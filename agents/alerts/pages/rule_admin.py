@@ -10,6 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from agents.alerts.models import AlertChannel, AlertRule
 from agents.console.model_admin import ConsoleAdmin
 
+NO_CHANNELS = _("Add a channel first: people in this product, email addresses or a webhook.")
+
 
 @admin.register(AlertRule)
 class AlertRuleAdmin(ConsoleAdmin):
@@ -21,6 +23,8 @@ class AlertRuleAdmin(ConsoleAdmin):
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         options["widget"] = forms.CheckboxSelectMultiple
+        if db_field.name == "channels" and not AlertChannel.objects.exists():
+            options["help_text"] = NO_CHANNELS
         return super().formfield_for_manytomany(db_field, request, **options)
 
     @admin.display(description=_("channels"))

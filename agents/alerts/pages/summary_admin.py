@@ -20,6 +20,8 @@ from agents.alerts import schedules, summary
 from agents.alerts.models import AlertChannel, SummarySchedule
 from agents.console.model_admin import ConsoleAdmin
 
+from .rule_admin import NO_CHANNELS
+
 DIR = "admin/alerts/summaryschedule"
 SENT = "alert.summary_sent"
 REVIEW_PERMISSION = "agents.review_runs"
@@ -48,6 +50,11 @@ class SummaryScheduleAdmin(ConsoleAdmin):
         ]
         return [*own, *super().get_urls()]
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leave out when it is sent until it is saved."""
+        fields = super().get_fields(request, obj)
+        return fields if obj else [name for name in fields if name not in self.readonly_fields]
+
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).prefetch_related("channels")
 
@@ -61,6 +68,8 @@ class SummaryScheduleAdmin(ConsoleAdmin):
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         options["widget"] = forms.CheckboxSelectMultiple
+        if db_field.name == "channels" and not AlertChannel.objects.exists():
+            options["help_text"] = NO_CHANNELS
         return super().formfield_for_manytomany(db_field, request, **options)
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
