@@ -103,7 +103,7 @@ def test_the_same_finding_updates_its_suggestion_and_what_is_over_goes(make_call
     suggestion = Suggestion.objects.get(kind="tool_fails")
 
     assert suggestion.figures["failures"] == 20
-    assert presentation.title(suggestion) == "database fails in 50 % of its calls"
+    assert presentation.title(suggestion) == "database fails in 50% of its calls"
     store.save([], now)
     assert not Suggestion.objects.exists()
 
