@@ -9,13 +9,11 @@ from django.contrib.auth.models import User
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format, number_format
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from agents.console import figures as texts
-from agents.console.home import figures
-from agents.console.home.figures import AgentCost
-from agents.models import Run
+from agents.dashboard.reports import AgentCost, PeriodReport, load_report
+from agents.dashboard.selection import PERMISSION
 from agents.problems import presentation
 from agents.problems.models import Problem
 from agents.web.presentation import formatting
@@ -26,6 +24,16 @@ from .models import Event, SummarySchedule
 MAX_AGENTS = 5
 MAX_PROBLEMS = 5
 Frequency = SummarySchedule.Frequency
+# Figures of the dashboard, by the names they have in what is sent.
+FIGURES = {
+    "runs": "runs",
+    "completion_rate": "completion",
+    "error_rate": "errors",
+    "cost": "cost",
+    "p50_seconds": "active_p50",
+    "p95_seconds": "active_p95",
+    "satisfaction": "satisfaction",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +76,7 @@ class Summary:
     agents: list[AgentCost]
     problems: list[Problem]
     open_count: int
+    path: str  # of the dashboard with this period, or of the console
 
 
 def period_before(frequency: str, due: datetime) -> SummaryPeriod:
@@ -84,21 +93,20 @@ def period_before(frequency: str, due: datetime) -> SummaryPeriod:
 
 def load(period: SummaryPeriod, reader: User | None = None) -> Summary:
     """Count the period: the runs and problems that a person can see, or all of them."""
-    runs = Run.objects.all() if reader is None else Run.objects.in_scope(reader)
     problems = Problem.objects.filter(merged_into=None)
     if reader is not None:
         problems = Problem.objects.for_user(reader)
-    listed = runs.listed().without_experiments().filter(started_at__lt=period.end)
-    span = period.end - period.start
-    asked = figures.Period(key="", label="", sentence="", filter="", span=span, buckets=1)
-    found = figures.load_figures(listed, asked, period.end)
+    days = (period.last - period.first).days + 1
+    report = load_report(reader, days, until=period.last)
+    may_open = reader is None or reader.has_perm(PERMISSION)
     new = problems.filter(first_seen__gte=period.start, first_seen__lt=period.end)
     return Summary(
         period=period,
-        figures=_figures(found),
-        agents=found.agents[:MAX_AGENTS],
+        figures=_figures(report),
+        agents=list(report.agents[:MAX_AGENTS]),
         problems=list(new.order_by("-count")[:MAX_PROBLEMS]),
         open_count=problems.open().count(),
+        path=report.path if may_open else reverse("admin:index"),
     )
 
 
@@ -115,7 +123,7 @@ def build_message(summary: Summary, name: str, base_url: str) -> Message:
         for problem in summary.problems
     ]
     agents = [{"name": one.name, "cost": formatting.cost(one.cost)} for one in summary.agents]
-    links = _links(base)
+    links = _links(base, summary.path)
     context = {
         "subject": subject,
         "summary": summary,
@@ -132,40 +140,28 @@ def build_message(summary: Summary, name: str, base_url: str) -> Message:
     )
 
 
-def _figures(found: figures.RunFigures) -> list[Figure]:
-    now, before = found.now, found.before
+def _figures(report: PeriodReport) -> list[Figure]:
+    found = [(key, report[name]) for key, name in FIGURES.items()]
     return [
-        _figure("runs", _("Runs"), now.runs, before.runs, _count),
-        _figure("cost", _("Cost"), now.cost, before.cost, formatting.cost),
-        _figure(
-            "error_rate", _("Error rate"), now.error_rate, before.error_rate, texts.percent
-        ),
-        _figure("p95_seconds", _("p95 latency"), found.p95, found.p95_before, texts.seconds),
+        Figure(
+            key=key,
+            label=line.label,
+            value=line.text,
+            before=line.text_before,
+            number=line.value,
+            number_before=line.before,
+        )
+        for key, line in found
     ]
 
 
-def _figure(key: str, label: str, now: Any, before: Any, written: Any) -> Figure:
-    return Figure(
-        key=key,
-        label=label,
-        value=formatting.DASH if now is None else written(now),
-        before=formatting.DASH if before is None else written(before),
-        number=now,
-        number_before=before,
-    )
-
-
-def _count(value: float) -> str:
-    return number_format(int(value), force_grouping=True)
-
-
-def _links(base: str) -> list[dict[str, str]]:
+def _links(base: str, path: str) -> list[dict[str, str]]:
     pages = {
-        "admin:index": _("Admin console"),
-        "admin:problems_problem_changelist": _("Problems"),
-        "trace:list": _("Runs"),
+        path: _("Dashboard"),
+        reverse("admin:problems_problem_changelist"): _("Problems"),
+        reverse("trace:list"): _("Runs"),
     }
-    return [{"label": str(label), "url": base + reverse(name)} for name, label in pages.items()]
+    return [{"label": label, "url": base + page} for page, label in pages.items()]
 
 
 def _plain_text(

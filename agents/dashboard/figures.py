@@ -4,7 +4,7 @@ Days that changed since they were added up, a day that is cut short, and combina
 grain has are counted from summaries. Both give the same numbers.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
@@ -16,6 +16,8 @@ from django.utils import timezone
 
 from agents.models import HiddenTopic
 
+from . import histograms
+from .histograms import Histogram
 from .models import (
     MEASURES,
     DailyFigures,
@@ -30,6 +32,7 @@ from .totals import Totals
 from .windows import Window
 
 Grain = Figures.Grain
+CHUNK = 5_000
 TOOL_MEASURES = {"tool_calls": "calls", "tool_errors": "errors", "tool_timeouts": "timeouts"}
 
 
@@ -133,35 +136,38 @@ class FiguresQuery:
             key, histograms = values[: len(columns)], values[len(columns) :]
             found[tuple(key)].add_histograms(*histograms)
 
-    def _setup(self) -> Q:
+    def _setup(self, of: str = "") -> Q:
         which, chosen = Q(), self.selection
         if chosen.agent:
-            which &= Q(agent_name=chosen.agent)
+            which &= Q((f"{of}agent_name", chosen.agent))
         if chosen.version:
-            which &= Q(agent_version=chosen.version_number)
+            which &= Q((f"{of}agent_version", chosen.version_number))
         if chosen.model:
-            which &= Q(model=chosen.model)
+            which &= Q((f"{of}model", chosen.model))
         return which
 
     def _summaries(self, days: Sequence[date]) -> "QuerySet[RunSummary]":
-        rows = RunSummary.objects.filter(self._setup(), is_hidden=False)
-        rows = rows.filter(day__gte=days[0], day__lte=days[-1])
+        return RunSummary.objects.filter(self._counted(days))
+
+    def _counted(self, days: Sequence[date], of: str = "") -> Q:
+        """Return the condition for summaries that count; `of` is the path to them."""
+        which = self._setup(of) & Q((f"{of}is_hidden", False))
+        which &= Q((f"{of}day__gte", days[0]), (f"{of}day__lte", days[-1]))
         if len(days) != (days[-1] - days[0]).days + 1:
-            rows = rows.filter(day__in=days)
+            which &= Q((f"{of}day__in", days))
         if self.window.until is not None:
-            rows = rows.filter(started_at__lt=self.window.until)
+            which &= Q((f"{of}started_at__lt", self.window.until))
         if self.people is not None:
-            rows = rows.filter(user__in=self.people)
+            which &= Q((f"{of}user__in", self.people))
         if self.viewer.is_scoped:
-            rows = rows.filter(run__in=self.viewer.visible_runs())
-        return rows
+            which &= Q((f"{of}run__in", self.viewer.visible_runs()))
+        return which
 
     def _add_live(self, found: Found, by: By, days: Sequence[date]) -> None:
-        summaries = self._summaries(days)
         if by is By.TOOL or self.selection.tool:
-            self._add_tools(found, by, summaries)
+            self._add_tools(found, by, days)
         else:
-            self._add_summaries(found, by, summaries)
+            self._add_summaries(found, by, self._summaries(days))
         if not self.viewer.is_scoped and self.people is None and by is not By.HOUR:
             for row in self._deleted(by, days):
                 key = (None,) if by is By.PERSON else _key_of(row, by)
@@ -177,9 +183,9 @@ class FiguresQuery:
             ):
                 getattr(found[tuple(key)], name)[number] += count
 
-    def _add_tools(self, found: Found, by: By, summaries: "QuerySet[RunSummary]") -> None:
+    def _add_tools(self, found: Found, by: By, days: Sequence[date]) -> None:
         """Add runs by their tools, with the calls of that tool instead of all."""
-        calls = ToolSummary.objects.filter(run__in=summaries.order_by())
+        calls = ToolSummary.objects.filter(self._counted(days, "run__"))
         if self.selection.tool:
             calls = calls.filter(tool=self.selection.tool)
         columns = [name if by is By.TOOL else f"run__{name}" for name in COLUMNS.get(by, ())]
@@ -187,19 +193,7 @@ class FiguresQuery:
             calls, columns = calls.annotate(hour=_hour("run__started_at")), ["hour"]
         paths = {name: TOOL_MEASURES.get(name, f"run__{name}") for name in MEASURES}
         _add_sums(found, calls, columns, {**paths, "call_ms": "call_ms"})
-        self._add_tool_histograms(found, calls, columns)
-
-    def _add_tool_histograms(
-        self, found: Found, calls: "QuerySet[ToolSummary]", columns: Sequence[str]
-    ) -> None:
-        classes = ("run__active_class", "run__first_class")
-        for *key, active, first, text in calls.order_by().values_list(
-            *columns, *classes, "call_histogram"
-        ):
-            totals = found[tuple(key)]
-            totals.add_histograms(
-                "" if active is None else str(active), "" if first is None else str(first), text
-            )
+        _add_tool_histograms(found, calls.order_by(), columns)
 
     def _deleted(self, by: By, days: Sequence[date]) -> "QuerySet[DeletedFigures]":
         has_tool = by is By.TOOL or self.selection.tool
@@ -219,6 +213,25 @@ def _add_sums(
         totals = found[tuple(row[name] for name in columns)]
         totals.add_measures({name: row[f"sum_{name}"] for name in MEASURES})
         totals.call_ms += int(row.get("sum_call_ms") or 0)
+
+
+def _add_tool_histograms(
+    found: Found, calls: "QuerySet[ToolSummary]", columns: Sequence[str]
+) -> None:
+    """Add the times of many calls: equal ones are counted first, which is fast."""
+    names = ("run__active_class", "run__first_class", "call_histogram")
+    rows = list(calls.values_list(*columns, *names).iterator(chunk_size=CHUNK))
+    width = len(columns)
+    for place, name in enumerate(("active", "first", "calls"), start=width):
+        equal = Counter((row[:width], row[place]) for row in rows)
+        for (key, value), times in equal.items():
+            if value is not None:
+                _add_times(getattr(found[key], name), str(value), times)
+
+
+def _add_times(histogram: Histogram, text: str, times: int) -> None:
+    for number, count in histograms.decode(text).items():
+        histogram[number] += count * times
 
 
 class _Sum(Sum):

@@ -9,9 +9,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from . import catch_up, metrics, tables
-from .figures import FiguresQuery
+from .figures import By, FiguresQuery
 from .selection import Selection, Viewer
 from .windows import Window
+
+# The periodic job has done the rest; a report may be made inside a transaction.
+MAX_CAUGHT_UP = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +24,17 @@ class ReportLine:
     key: str
     label: str
     value: float | None
+    before: float | None
     text: str
+    text_before: str
     change: str
     is_worse: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCost:
+    name: str
+    cost: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +44,7 @@ class PeriodReport:
     first: date
     last: date
     lines: Sequence[ReportLine]
+    agents: Sequence[AgentCost]  # the most expensive first, without free ones
     path: str  # of the dashboard with this period
 
     def __getitem__(self, key: str) -> ReportLine:
@@ -40,20 +52,39 @@ class PeriodReport:
 
 
 def load_report(
-    user: User, days: int, *, until: date | None = None, selection: Selection | None = None
+    user: User | None,
+    days: int,
+    *,
+    until: date | None = None,
+    selection: Selection | None = None,
 ) -> PeriodReport:
-    """Return what this user's dashboard has for the days up to yesterday, or up to another."""
-    catch_up.catch_up()
+    """Return what this user's dashboard has for the days up to yesterday, or up to another.
+
+    Without a user, all runs are counted.
+    """
+    catch_up.catch_up(MAX_CAUGHT_UP)
     last = until or timezone.localdate(timezone=timezone.get_default_timezone()) - timedelta(1)
     window = Window(first=last - timedelta(days=days - 1), last=last)
     viewer, chosen = Viewer(user), selection or Selection()
     earlier = window.before(timezone.now())
-    now = FiguresQuery(viewer, window, chosen).total()
+    query = FiguresQuery(viewer, window, chosen)
+    now = query.total()
     before = FiguresQuery(viewer, earlier, chosen).total()
     groups = tables.compare(now, before, viewer, (window, earlier), chosen)
     lines = [_line(each) for _group, found in groups for each in found]
     path = f"{reverse('dashboard:overview')}?from={window.first}&to={window.last}"
-    return PeriodReport(first=window.first, last=window.last, lines=lines, path=path)
+    return PeriodReport(
+        first=window.first, last=window.last, lines=lines, agents=_costs(query), path=path
+    )
+
+
+def _costs(query: FiguresQuery) -> list[AgentCost]:
+    found = [
+        AgentCost(name=str(name), cost=totals.cost)
+        for (name,), totals in query.split(By.AGENT).items()
+        if totals.cost
+    ]
+    return sorted(found, key=lambda one: -one.cost)
 
 
 def _line(each: tables.Comparison) -> ReportLine:
@@ -62,7 +93,13 @@ def _line(each: tables.Comparison) -> ReportLine:
         key=metric.key,
         label=str(metric.label),
         value=each.now.value,
-        text=f"{each.now.text} ({each.now.note})" if each.now.note else each.now.text,
+        before=each.before.value,
+        text=_text(each.now),
+        text_before=_text(each.before),
         change=each.change,
         is_worse=each.tone == "worse",
     )
+
+
+def _text(cell: tables.Cell) -> str:
+    return f"{cell.text} ({cell.note})" if cell.note else cell.text

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import AnonymousUser, Group, User
 from django.urls import reverse
 
 from agents.models import ReviewScope, Run
@@ -69,10 +69,11 @@ class Selection:
 class Viewer:
     """What a user may see: whose runs, whether people, and whether lists of runs."""
 
-    def __init__(self, user: User) -> None:
+    def __init__(self, user: User | None) -> None:
+        """Without a user, such as for a webhook, all runs count, and no links are made."""
         self.user = user
-        self.sees_people = user.has_perm(PEOPLE_PERMISSION)
-        self.reviews = user.has_perm(REVIEW_PERMISSION)
+        self.sees_people = user is not None and user.has_perm(PEOPLE_PERMISSION)
+        self.reviews = user is not None and user.has_perm(REVIEW_PERMISSION)
         self._terms: dict[Selection, list[str]] = {}
         self.usernames: dict[int, str] = {}  # known ones, for links
         self.list_page = reverse("trace:list")
@@ -80,6 +81,8 @@ class Viewer:
     @cached_property
     def is_scoped(self) -> bool:
         """Whether they see only some agents' runs."""
+        if self.user is None:
+            return False
         return ReviewScope.objects.filter(user=self.user.pk).exists()
 
     def terms(self, selection: Selection) -> list[str]:
@@ -90,7 +93,7 @@ class Viewer:
 
     def visible_runs(self) -> RunQuerySet:
         """Return the runs that a scoped viewer sees, as a subquery."""
-        return Run.objects.for_user(self.user).order_by()
+        return Run.objects.for_user(self.user or AnonymousUser()).order_by()
 
 
 def runs_url(

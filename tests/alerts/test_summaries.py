@@ -8,8 +8,10 @@ from django.utils import timezone
 
 from agents.alerts import schedules, summary
 from agents.alerts.models import Delivery, SummarySchedule
-from agents.models import ReviewScope, Run
+from agents.models import ReviewScope
 from agents.problems.models import Problem
+from agents.review.models import Rating
+from tests.dashboard.scripted import Script
 
 pytestmark = pytest.mark.django_db
 WEDNESDAY = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
@@ -80,12 +82,9 @@ def test_a_new_schedule_waits_for_its_time(schedule):
 
 
 def make_run(day, **values):
-    at = datetime(2026, 11, day, 3, 0, tzinfo=UTC)
-    known = {"status": "completed", "seconds": 2.0, "cost": 0.5, "agent_name": "helper"}
-    run = Run.objects.create(
-        topic=f"t.{Run.objects.count()}", query="?", ended_at=at, **known | values
-    )
-    Run.objects.filter(pk=run.pk).update(started_at=at)
+    began = datetime(2026, 11, day, 3, 0, tzinfo=UTC)
+    about = {name: values.pop(name) for name in ("reason", "costs") if name in values}
+    return Script(began=began, **about).save(**values)
 
 
 def test_a_scoped_reviewer_reads_figures_of_their_agents(person, agent):
@@ -99,10 +98,11 @@ def test_a_scoped_reviewer_reads_figures_of_their_agents(person, agent):
     assert summary.load(period).figures[0].number == 2
 
 
-def test_figures_are_compared_with_the_period_before():
+def test_figures_are_compared_with_the_period_before(person):
     for _ in range(3):
-        make_run(17)
-    make_run(17, status="failed", cost=None)
+        make_run(17, costs=[0.5])
+    failed = make_run(17, reason="error", costs=[])
+    Rating.objects.create(run=failed, user=person, is_good=False)
     make_run(16)
     make_run(18)
     at = datetime(2026, 11, 17, 5, 0, tzinfo=UTC)
@@ -114,6 +114,11 @@ def test_figures_are_compared_with_the_period_before():
     numbers = message.data["figures"]
     assert (numbers["runs"]["value"], numbers["runs"]["before"]) == (4, 1)
     assert (numbers["cost"]["value"], numbers["error_rate"]["value"]) == (1.5, 0.25)
+    assert numbers["completion_rate"]["value"] == 0.75
+    assert numbers["p95_seconds"]["before"] == pytest.approx(1.2, rel=0.05)
     assert "Runs: 4 (before: 1)" in message.text
+    assert "Satisfaction: 0% (0 of 1) (before: —)" in message.text
+    assert "- helper: $1.50" in message.text
+    assert "/admin/dashboard/?from=2026-11-17&to=2026-11-17" in message.text
     assert "Reached its max steps without an answer" in message.html
     assert "https://a.example.com/admin/problems/problem/" in message.text

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,6 +25,8 @@ COUNTS = [
     *("runs", "completed", "failed", "blocked", "cancelled", "over_budget", "limited"),
     *("interrupted", "corrected", "unpriced", "guarded"),
 ]
+
+QUICK_ROWS = [("1d", "time"), ("7d", "version"), ("7d", "tool"), ("7d", "person")]
 
 
 def listed(url, user):
@@ -57,7 +60,7 @@ def runs(person, stranger):
     return saved
 
 
-@pytest.mark.parametrize("is_rolled", [False, True])
+@pytest.mark.parametrize("is_rolled", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_every_count_links_to_a_list_with_exactly_that_many_runs(
     root, administrator, runs, is_rolled
 ):
@@ -76,8 +79,18 @@ def test_every_count_links_to_a_list_with_exactly_that_many_runs(
     assert {key: listed(found[key].now.url, administrator) for key in rates} == rates
 
 
-@pytest.mark.parametrize("by", ["agent", "version", "model", "tool", "person", "group", "time"])
-@pytest.mark.parametrize("period", ["1d", "7d"])
+@pytest.mark.parametrize(
+    ("period", "by"),
+    [
+        *QUICK_ROWS,
+        *(
+            pytest.param(period, by, marks=pytest.mark.thorough)
+            for period in ("1d", "7d")
+            for by in ("agent", "version", "model", "tool", "person", "group", "time")
+            if (period, by) not in QUICK_ROWS
+        ),
+    ],
+)
 def test_every_row_links_to_its_own_runs(root, administrator, person, runs, by, period):
     person.groups.add(Group.objects.create(name="Sales team"))
     table = root.get(PAGE, {"by": by, "period": period}).context["table"]
@@ -167,7 +180,7 @@ def test_people_are_for_those_who_may_see_people(person, stranger, runs):
     assert answer.context["table"].dimension == "agent"
     assert lines(answer)["runs"].now.value == 6
     assert not {"person", "group"} & {menu.name for menu in answer.context["menus"]}
-    assert "eve" not in answer.content.decode()
+    assert not re.search(r"(\b|%3D)eve\b", answer.content.decode())
 
 
 def test_a_reviewers_scope_is_respected(person, runs, agent):

@@ -24,6 +24,7 @@ from chat.sessions import batched_delete
 from tests.dashboard.scripted import Script, exact_percentile, recount
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+THOROUGH = pytest.mark.thorough
 
 
 def ago(**span):
@@ -75,8 +76,20 @@ def test_all_measures_equal_a_recount(corpus, count, is_rolled):
         assert totals.first_percentile(share) == pytest.approx(first, rel=0.05)
 
 
-@pytest.mark.parametrize("is_rolled", [False, True])
-@pytest.mark.parametrize("by", [By.AGENT, By.VERSION, By.MODEL, By.PERSON, By.DAY])
+@pytest.mark.parametrize(
+    ("by", "is_rolled"),
+    [
+        *((By.VERSION, False), (By.PERSON, True), (By.DAY, True)),
+        *(
+            pytest.param(by, is_rolled, marks=THOROUGH)
+            for by in (By.AGENT, By.MODEL)
+            for is_rolled in (False, True)
+        ),
+        pytest.param(By.VERSION, True, marks=THOROUGH),
+        pytest.param(By.PERSON, False, marks=THOROUGH),
+        pytest.param(By.DAY, False, marks=THOROUGH),
+    ],
+)
 def test_each_part_equals_a_recount_of_its_runs(corpus, count, by, is_rolled):
     keys = {
         By.AGENT: lambda run: (run.agent_name,),
@@ -104,11 +117,11 @@ def test_tools_have_their_own_calls_and_the_runs_that_used_them(corpus, count, i
 @pytest.mark.parametrize(
     "chosen",
     [
-        {"agent": "planner"},
         {"agent": "planner", "version": "2"},
-        {"model": "demo/two"},
         {"tool": "database"},
-        {"version": "draft"},
+        pytest.param({"agent": "planner"}, marks=THOROUGH),
+        pytest.param({"model": "demo/two"}, marks=THOROUGH),
+        pytest.param({"version": "draft"}, marks=THOROUGH),
     ],
 )
 def test_filters_combine_as_they_do_in_the_recount(corpus, count, chosen, person):
@@ -256,7 +269,14 @@ SCRIPTS = st.builds(
 )
 
 
-def check_random_history(count, person, scripts, steps):
+HISTORIES = {"scripts": st.lists(SCRIPTS, min_size=1, max_size=5), "steps": st.data()}
+QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
+
+
+@pytest.mark.thorough
+@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@given(**HISTORIES)
+def test_random_histories_equal_a_recount(count, person, scripts, steps):
     """Save, rate, roll up and delete runs in any order, then recount."""
     Run.objects.all().delete()
     for model in (DeletedFigures, DailyFigures, SummarizedDay, RunSummary):
@@ -276,20 +296,3 @@ def check_random_history(count, person, scripts, steps):
         elif action == "roll up":
             count()
     assert same(count(), gone + recount(runs)[0])
-
-
-HISTORIES = {"scripts": st.lists(SCRIPTS, min_size=1, max_size=5), "steps": st.data()}
-QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-
-
-@settings(max_examples=4, deadline=None, suppress_health_check=QUIET)
-@given(**HISTORIES)
-def test_random_histories_equal_a_recount(count, person, scripts, steps):
-    check_random_history(count, person, scripts, steps)
-
-
-@pytest.mark.thorough
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
-@given(**HISTORIES)
-def test_many_random_histories_equal_a_recount(count, person, scripts, steps):
-    check_random_history(count, person, scripts, steps)
