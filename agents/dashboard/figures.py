@@ -4,20 +4,19 @@ Days that changed since they were added up, a day that is cut short, and combina
 grain has are counted from summaries. Both give the same numbers.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet, Sum
-from django.db.models.functions import TruncHour
+from django.db.models import Aggregate, Count, F, Q, QuerySet, Sum, TextField
+from django.db.models.functions import Cast, Coalesce, TruncHour
 from django.utils import timezone
 
 from agents.models import HiddenTopic
 
 from . import histograms
-from .histograms import Histogram
 from .models import (
     MEASURES,
     DailyFigures,
@@ -32,7 +31,12 @@ from .totals import Totals
 from .windows import Window
 
 Grain = Figures.Grain
-CHUNK = 5_000
+MANY_DAYS = 31
+TOOL_HISTOGRAMS = {
+    "active": "run__active_class",
+    "first": "run__first_class",
+    "calls": "call_histogram",
+}
 TOOL_MEASURES = {"tool_calls": "calls", "tool_errors": "errors", "tool_timeouts": "timeouts"}
 
 
@@ -57,7 +61,7 @@ COLUMNS = {
     By.TOOL: ("tool",),
     By.PERSON: ("user_id",),
 }
-Found = dict[Hashable, Totals]
+Found = dict[tuple[Any, ...], Totals]
 Days = Sequence[date]
 
 
@@ -149,12 +153,12 @@ class FiguresQuery:
     def _summaries(self, days: Sequence[date]) -> "QuerySet[RunSummary]":
         return RunSummary.objects.filter(self._counted(days))
 
-    def _counted(self, days: Sequence[date], of: str = "") -> Q:
+    def _counted(self, days: Sequence[date], of: str = "", day: str = "day") -> Q:
         """Return the condition for summaries that count; `of` is the path to them."""
         which = self._setup(of) & Q((f"{of}is_hidden", False))
-        which &= Q((f"{of}day__gte", days[0]), (f"{of}day__lte", days[-1]))
+        which &= Q((f"{day}__gte", days[0]), (f"{day}__lte", days[-1]))
         if len(days) != (days[-1] - days[0]).days + 1:
-            which &= Q((f"{of}day__in", days))
+            which &= Q((f"{day}__in", days))
         if self.window.until is not None:
             which &= Q((f"{of}started_at__lt", self.window.until))
         if self.people is not None:
@@ -185,15 +189,18 @@ class FiguresQuery:
 
     def _add_tools(self, found: Found, by: By, days: Sequence[date]) -> None:
         """Add runs by their tools, with the calls of that tool instead of all."""
-        calls = ToolSummary.objects.filter(self._counted(days, "run__"))
+        calls, day = ToolSummary.objects.all(), "run__day"
+        if self.selection.tool and len(days) > MANY_DAYS:
+            # SQLite would read all runs of these days, but those of one tool are fewer.
+            calls, day = calls.alias(own_day=Coalesce(day, day)), "own_day"
+        calls = calls.filter(self._counted(days, "run__", day))
         if self.selection.tool:
             calls = calls.filter(tool=self.selection.tool)
         columns = [name if by is By.TOOL else f"run__{name}" for name in COLUMNS.get(by, ())]
         if by is By.HOUR:
             calls, columns = calls.annotate(hour=_hour("run__started_at")), ["hour"]
         paths = {name: TOOL_MEASURES.get(name, f"run__{name}") for name in MEASURES}
-        _add_sums(found, calls, columns, {**paths, "call_ms": "call_ms"})
-        _add_tool_histograms(found, calls.order_by(), columns)
+        _add_sums(found, calls, columns, {**paths, "call_ms": "call_ms"}, TOOL_HISTOGRAMS)
 
     def _deleted(self, by: By, days: Sequence[date]) -> "QuerySet[DeletedFigures]":
         has_tool = by is By.TOOL or self.selection.tool
@@ -203,35 +210,39 @@ class FiguresQuery:
 
 
 def _add_sums(
-    found: Found, rows: "QuerySet[Any]", columns: Sequence[str], paths: Mapping[str, str]
+    found: Found,
+    rows: "QuerySet[Any]",
+    columns: Sequence[str],
+    paths: Mapping[str, str],
+    times: Mapping[str, str] | None = None,
 ) -> None:
-    """Add the sums of these columns, grouped by others; the database adds them up."""
-    sums = {f"sum_{name}": _Sum(path) for name, path in paths.items()}
+    """Add the sums of these columns, grouped by others; the database adds them up.
+
+    `times` are columns of histograms, read in the same pass.
+    """
     rows = rows.order_by()
-    grouped = rows.values(*columns).annotate(**sums) if columns else [rows.aggregate(**sums)]
+    asked: dict[str, Aggregate] = {f"sum_{name}": _Sum(path) for name, path in paths.items()}
+    asked.update({f"all_{name}": _Joined(path) for name, path in (times or {}).items()})
+    grouped = rows.values(*columns).annotate(**asked) if columns else [rows.aggregate(**asked)]
     for row in grouped:
         totals = found[tuple(row[name] for name in columns)]
         totals.add_measures({name: row[f"sum_{name}"] for name in MEASURES})
         totals.call_ms += int(row.get("sum_call_ms") or 0)
+        for name in times or {}:
+            histograms.add_joined(getattr(totals, name), row[f"all_{name}"] or "")
 
 
-def _add_tool_histograms(
-    found: Found, calls: "QuerySet[ToolSummary]", columns: Sequence[str]
-) -> None:
-    """Add the times of many calls: equal ones are counted first, which is fast."""
-    names = ("run__active_class", "run__first_class", "call_histogram")
-    rows = list(calls.values_list(*columns, *names).iterator(chunk_size=CHUNK))
-    width = len(columns)
-    for place, name in enumerate(("active", "first", "calls"), start=width):
-        equal = Counter((row[:width], row[place]) for row in rows)
-        for (key, value), times in equal.items():
-            if value is not None:
-                _add_times(getattr(found[key], name), str(value), times)
+class _Joined(Aggregate):
+    """Values as text, with spaces between them."""
 
+    function = "STRING_AGG"
+    template = "%(function)s(%(expressions)s, ' ')"
 
-def _add_times(histogram: Histogram, text: str, times: int) -> None:
-    for number, count in histograms.decode(text).items():
-        histogram[number] += count * times
+    def __init__(self, path: str) -> None:
+        super().__init__(Cast(path, TextField()), output_field=TextField())
+
+    def as_sqlite(self, compiler: Any, connection: Any, **more: Any) -> Any:
+        return self.as_sql(compiler, connection, function="GROUP_CONCAT", **more)
 
 
 class _Sum(Sum):

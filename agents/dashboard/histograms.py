@@ -40,6 +40,13 @@ def add_encoded(histogram: Histogram, text: str) -> None:
             histogram[int(part)] += 1
 
 
+def add_joined(histogram: Histogram, text: str) -> None:
+    """Add many stored histograms, joined by spaces: equal parts are counted first."""
+    for part, times in Counter(text.split()).items():
+        number, _sign, count = part.partition("*")
+        histogram[int(number)] += int(count or 1) * times
+
+
 def decode(text: str) -> Histogram:
     found: Histogram = Counter()
     add_encoded(found, text)
