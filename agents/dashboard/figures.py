@@ -31,7 +31,7 @@ from .totals import Totals
 from .windows import Window
 
 Grain = Figures.Grain
-MANY_DAYS = 31
+MANY_DAYS = 28
 TOOL_HISTOGRAMS = {
     "active": "run__active_class",
     "first": "run__first_class",
