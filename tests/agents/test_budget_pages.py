@@ -71,7 +71,7 @@ def test_the_list_says_what_is_used_and_marks_what_is_nearly_used_up(admin_clien
     near = admin_client.get("/admin/agents/quota/?usage=near").content.decode()
 
     assert "$5.00 per day" in shown
-    assert "84 %" in shown
+    assert "84%" in shown
     assert "$4.00" in shown
     assert "All users together</b>" in shown
     assert "All users together</b>" not in near
