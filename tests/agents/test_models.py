@@ -187,10 +187,8 @@ def test_an_environment_key_is_used_only_for_its_provider(monkeypatch):
 
     assert planner_factory.configuration_error("fast") is None
     assert planner_factory.configuration_error("other") is None  # whose server may want none
-    assert (
-        planner_factory.llm_from_row(LanguageModel.objects.get(label="other")).llm._api_key
-        is None
-    )
+    metered = planner_factory.llm_from_row(LanguageModel.objects.get(label="other"))
+    assert metered.llm.llm._api_key is None
 
 
 def test_a_rows_key_goes_to_its_provider_despite_the_environment(monkeypatch):
