@@ -130,6 +130,7 @@ def test_without_permission_for_programs_only_hosted_servers_can_be_added(person
     assert client.get(f"{LIST}gallery/nothing/").status_code == 404
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db(transaction=True)
 def test_a_server_of_the_gallery_works_offline(root, run_executor):
     """The time server is installed for development; uvx would download it."""

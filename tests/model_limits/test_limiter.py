@@ -115,6 +115,7 @@ async def test_a_call_gives_up_after_its_patience():
     assert not await ModelSlot.objects.aexists()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_two_processes_share_the_limit(start):
     spans = race(start, 2, most=2, calls=5, seconds=0.05)

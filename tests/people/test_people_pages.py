@@ -160,4 +160,4 @@ def test_users_see_what_is_left(client, person, configure):
 
     page = client.get("/account/").content.decode()
     assert "600 tokens" in page
-    assert "The limit resets on" in page
+    assert "resets " in page

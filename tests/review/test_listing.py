@@ -453,6 +453,7 @@ def test_seeded_runs_have_events_and_many_kinds(stories, monkeypatch):
     assert Run.objects.create(topic="next", query="?").pk == last.pk + 1
 
 
+@pytest.mark.thorough
 def test_more_runs_can_be_seeded_later():
     call_command("seed_runs", runs=60, events=600, verbosity=0)
     call_command("seed_runs", runs=60, events=600, verbosity=0)
