@@ -39,7 +39,7 @@ def test_an_agent_is_created_from_a_template_tested_published_and_restored(page:
     page.locator("[name=name]").fill(name := f"counter-{uuid4().hex[:8]}")
     open_tab(page, "Tools")
     tool(page, "calculator").get_by_role("button", name="Settings").click()
-    tool(page, "calculator").get_by_text("always", exact=True).click()
+    tool(page, "calculator").get_by_role("radiogroup").get_by_text("always", exact=True).click()
 
     ask_draft(page, "What is 6 * 7?")
     pane(page).get_by_role("button", name="Approve").click()

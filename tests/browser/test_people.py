@@ -31,6 +31,6 @@ def test_an_invited_person_accepts_and_chats_until_the_quota(page, visit, server
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("1 setting saved.")).to_be_visible()
     ask(guest, "And 3 + 3?")
-    expect(guest.get_by_text("daily limit of 1 message").first).to_be_visible()
+    expect(guest.get_by_text("limit of 1 message per day").first).to_be_visible()
     page.locator("#setting-quota_messages_day").get_by_role("button", name="Reset").click()
     expect(page.get_by_text("is back to its default")).to_be_visible()
