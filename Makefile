@@ -38,7 +38,8 @@ ON_SERVICES = env TESTS_ON=services $(PYTEST)
 ON_SERVICES = env TESTS_ON=services $(PYTEST)
 DATABASE_TESTS := tests/agents tests/alerts tests/audit tests/budgets tests/caches tests/dashboard tests/model_limits tests/people tests/problems tests/review tests/workflows tests/chat tests/library tests/learning tests/upgrades tests/scaled
 # Every test process imports all the files it is given, so name only those that have such a test.
-BOTH_DATABASES = $(shell grep -rlE --include='test_*.py' 'mark\.both_databases' $(DATABASE_TESTS))
+# An upgrade takes half a minute, so `make test` makes it on SQLite only.
+BOTH_DATABASES = $(filter-out tests/upgrades/%,$(shell grep -rlE --include='test_*.py' 'mark\.both_databases' $(DATABASE_TESTS)))
 IN_BROWSER := $(BIN)/python -m pytest -q -rfE -n 3 --dist loadfile tests/browser -c tests/browser/pytest.ini
 BRIEF := --hypothesis-profile brief
 # The browser tests leave half of the processor idle, so others run beside them at low priority.
