@@ -34,7 +34,7 @@ FIRST_PAUSE, LAST_PAUSE = 0.2, 1.0
 
 @dataclass(slots=True, kw_only=True)
 class Meter:
-    """What a call has used so far; whoever makes the call sets `tokens` and `cost`."""
+    """What a call has used so far; the caller sets `tokens` and `cost`."""
 
     tokens: int = 0
     cost: int = 0

@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from datetime import timedelta
-from math import sqrt
 from typing import Any, NamedTuple
 
 from django.db import connections
@@ -15,6 +14,7 @@ from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from agents.engine.tool import ToolRegistry
+from agents.intervals import wilson
 from agents.models import AgentStep, Run
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,6 @@ logger = logging.getLogger(__name__)
 WINDOW = timedelta(days=7)
 INTERVAL_SECONDS = 600.0
 MIN_CALLS = 20
-Z = 1.96  # standard deviations
 Status = AgentStep.Status
 
 
@@ -36,18 +35,11 @@ class Reliability(NamedTuple):
     def rate(self) -> float:
         return 1 - self.failures / self.calls
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The interval in which the rate of success lies."""
-        return wilson(self.calls - self.failures, self.calls)
-
-
-def wilson(part: int, whole: int) -> tuple[float, float]:
-    """Return the 95 percent interval of a rate."""
-    rate, extra = part / whole, Z * Z / whole
-    middle = (rate + extra / 2) / (1 + extra)
-    spread = Z * sqrt(rate * (1 - rate) / whole + extra / (4 * whole)) / (1 + extra)
-    return max(0.0, middle - spread), min(1.0, middle + spread)
+    def is_better_than(self, other: "Reliability") -> bool:
+        """Whether it is clearly more reliable: the intervals of the rates don't overlap."""
+        own = wilson(self.calls - self.failures, self.calls)
+        theirs = wilson(other.calls - other.failures, other.calls)
+        return own is not None and theirs is not None and own.low > theirs.high
 
 
 _known: dict[str, Reliability] = {}
@@ -75,7 +67,7 @@ def mark_preferred(tools: ToolRegistry) -> None:
     for name in tools.list_tools() if rates else ():
         tool: Any = tools.get(name)
         own, other = rates.get(name), rates.get(getattr(tool, "fallback_tool", None) or "")
-        if own and other and other.interval[0] > own.interval[1]:
+        if own and other and other.is_better_than(own):
             tool.prefers_fallback = f"{own.failures} of {own.calls} calls failed lately."
 
 

@@ -14,15 +14,16 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from agents import intervals
 from agents.experiments.models import ExperimentResult
+from agents.intervals import Interval
 from agents.models.types import LazyText
 
-from . import metrics, statistics
+from . import metrics
 from .figures import FiguresQuery
 from .metrics import DASH
 from .models import RunSummary
 from .selection import Selection, Viewer
-from .statistics import Interval
 from .totals import COST_LINES, NANOS
 from .windows import Window
 
@@ -170,7 +171,7 @@ def _clusters(rows: QuerySet[RunSummary], measure: Measured) -> list[tuple[float
 
 def _line(measure: Measured, first: QuerySet[RunSummary], second: QuerySet[RunSummary]) -> Line:
     both = [_clusters(rows, measure) for rows in (first, second)]
-    means = [statistics.clustered_mean(clusters) for clusters in both]
+    means = [intervals.clustered_mean(clusters) for clusters in both]
     sides = [
         _side(measure, clusters, mean, rows.count())
         for clusters, mean, rows in zip(both, means, (first, second), strict=True)
@@ -196,7 +197,7 @@ def _side(
     runs: int,
 ) -> Side:
     n = sum(number for _total, number in clusters)
-    interval = statistics.around(*mean) if mean else None
+    interval = intervals.around(*mean) if mean else None
     if mean and measure.key in RATES:
         interval = _rate_interval(mean, n)
     share = n / runs if runs else 0.0
@@ -213,9 +214,9 @@ def _rate_interval(mean: tuple[float, float], n: int) -> Interval | None:
     """Return Wilson's interval for as many runs as the chats are worth."""
     rate, error = mean
     if error in (0.0, float("inf")) or not 0 < rate < 1:
-        return statistics.wilson(round(rate * n), n)
+        return intervals.wilson(round(rate * n), n)
     effective = min(n, max(1, round(rate * (1 - rate) / error**2)))
-    return statistics.wilson(round(rate * effective), effective)
+    return intervals.wilson(round(rate * effective), effective)
 
 
 def _difference(
@@ -225,7 +226,7 @@ def _difference(
         return None
     error = (first[1] ** 2 + second[1] ** 2) ** 0.5
     value = second[0] - first[0]
-    return value, statistics.around(value, error)
+    return value, intervals.around(value, error)
 
 
 def load_pairs(agent: str, versions: tuple[int, int]) -> Pairs | None:
@@ -237,7 +238,7 @@ def load_pairs(agent: str, versions: tuple[int, int]) -> Pairs | None:
     pairs = [(scores[0][key], scores[1][key]) for key in same]
     known = [(a, b) for a, b in pairs if a is not None and b is not None]
     differences = [b - a for a, b in known]
-    mean, interval = statistics.paired_mean(differences)
+    mean, interval = intervals.paired_mean(differences)
     means = [sum(pair[at] for pair in known) / len(known) if known else 0.0 for at in (0, 1)]
     percent = metrics.COVERAGE.text
     return Pairs(

@@ -61,7 +61,7 @@ async def compare(user: User, model: str = "demo") -> Comparison:
 
 @transaction.atomic
 def make_agent(content: dict[str, Any], model: str) -> Agent:
-    """Create the agent anew, so that it has no experiences yet."""
+    """Create the agent again, so that it has no experiences yet."""
     Agent.objects.filter(name=content["agent"]).delete()
     agent = Agent.objects.create(
         name=content["agent"],

@@ -255,7 +255,7 @@ def update(user: int) -> None:
 
 @transaction.atomic
 def forget(user: int, trait: str) -> None:
-    """Delete the evidence of a trait, so that it has to be learned anew."""
+    """Delete the evidence of a trait, so that it has to be learned again."""
     StyleSignal.objects.filter(user=user, trait=trait).delete()
     update(user)
 

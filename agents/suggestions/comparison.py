@@ -4,13 +4,26 @@ from dataclasses import dataclass
 
 from agents.experiments import checks
 from agents.experiments.models import Experiment, ExperimentResult
+from agents.intervals import Interval, paired_mean
 
-from .intervals import Difference, difference
 from .models import Suggestion
 
 State = ExperimentResult.State
 MARGIN, SAME_SIMILARITY = 0.02, 0.9
 UNKNOWN = (State.DIVERGED, State.APPROVAL, State.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The mean difference of pairs; few pairs have no interval."""
+
+    pairs: int
+    mean: float
+    interval: Interval | None
+
+    @property
+    def is_clear(self) -> bool:
+        return self.interval is not None and not self.interval.has_zero
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,8 +76,15 @@ def compare(suggestion: Suggestion) -> Comparison | None:
         if outcome in {"better", "same", "worse"} and _is_judged(right[origin]):
             scores.append(_score(right[origin]) - _score(left[origin]))
         costs.extend(_cost_change(left[origin], right[origin]))
-    found.score, found.cost = difference(scores), difference(costs)
+    found.score, found.cost = _difference(scores), _difference(costs)
     return found
+
+
+def _difference(changes: list[float]) -> Difference | None:
+    if not changes:
+        return None
+    mean, interval = paired_mean(changes)
+    return Difference(pairs=len(changes), mean=mean, interval=interval)
 
 
 def _results(experiment: Experiment) -> dict[int, ExperimentResult]:

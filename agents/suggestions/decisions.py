@@ -144,7 +144,7 @@ def _change(suggestion: Suggestion, user: User, status: Suggestion.Status) -> No
 
 
 def _decide(suggestion: Suggestion, user: User, status: Suggestion.Status) -> None:
-    """Save the decision, if nobody else has decided meanwhile."""
+    """Save the decision, unless another user decided meanwhile."""
     same = Suggestion.objects.filter(pk=suggestion.pk, status=suggestion.status)
     values = {"status": status, "decided_by": user, "decided_at": timezone.now()}
     versions = {name: getattr(suggestion, name) for name in ("base_version", "applied_version")}

@@ -12,8 +12,8 @@ from typing import Any
 
 from django.db.models import Count, Min, Q, QuerySet
 
-from agents.catalog.tool_reliability import wilson
 from agents.engine.material import find_instructions
+from agents.intervals import wilson
 from agents.learning import texts
 from agents.models import Agent, AgentStep, AgentTool, Run
 from agents.models.runs import DRAFT_TOPIC_PREFIX, EXPERIMENT_TOPIC_PREFIX
@@ -91,7 +91,8 @@ def _failing_tools(first: int, agents: dict[int, Agent]) -> Iterator[Finding]:
     for agent, tool, calls, failures in rows.annotate(Count("pk"), failures=failed):
         if agent not in agents or (agent, tool) not in links or calls < MIN_CALLS:
             continue
-        if wilson(failures, calls)[0] >= MIN_FAILURE_RATE:
+        interval = wilson(failures, calls)
+        if interval is not None and interval.low >= MIN_FAILURE_RATE:
             yield _failing_tool(first, agents[agent], tool, calls, failures)
 
 

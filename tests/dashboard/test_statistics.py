@@ -4,28 +4,29 @@ from random import Random
 
 import pytest
 
-from agents.dashboard import histograms, statistics
+from agents import intervals
+from agents.dashboard import histograms
 
 
 def test_wilsons_interval_is_the_known_one_and_stays_between_0_and_1():
-    found = statistics.wilson(8, 10)
+    found = intervals.wilson(8, 10)
     assert (found.low, found.high) == pytest.approx((0.490, 0.943), abs=0.001)
-    assert statistics.wilson(0, 5).low == 0
-    assert statistics.wilson(5, 5).high == pytest.approx(1)
-    assert statistics.wilson(0, 0) is None
+    assert intervals.wilson(0, 5).low == 0
+    assert intervals.wilson(5, 5).high == pytest.approx(1)
+    assert intervals.wilson(0, 0) is None
 
 
 def test_runs_of_one_chat_make_the_interval_wider():
-    alone = statistics.clustered_mean([(1.0, 1), (0.0, 1)] * 20)
-    together = statistics.clustered_mean([(5.0, 5), (0.0, 5)] * 4)
+    alone = intervals.clustered_mean([(1.0, 1), (0.0, 1)] * 20)
+    together = intervals.clustered_mean([(5.0, 5), (0.0, 5)] * 4)
 
     assert alone[0] == together[0] == 0.5
     assert together[1] > 2 * alone[1]
 
 
 def test_too_few_chats_have_no_interval():
-    mean, error = statistics.clustered_mean([(1.0, 1), (0.0, 1)])
-    assert statistics.around(mean, error) is None
+    mean, error = intervals.clustered_mean([(1.0, 1), (0.0, 1)])
+    assert intervals.around(mean, error) is None
 
 
 def test_percentiles_are_within_five_percent():

@@ -349,7 +349,7 @@ class ModelCall:
         )
 
     def _queue_event(self, place: QueuePlace, began: datetime) -> Event:
-        """Return where the call stands in line; place 0 is its turn."""
+        """Return the call's place in the queue; at 0 it is its turn."""
         limiter = self.planner.rate_limiter
         waited = (self.emit.clock.now() - began).total_seconds()
         return self.emit(
