@@ -64,7 +64,7 @@ def test_every_message_of_engine_models_and_tools_has_a_template():
     missing = {where: "{}".join(s) for s, where in said.items() if s not in KNOWN}
 
     assert len(said) > 400
-    assert missing == {}, "Add these to agents/runs/engine_messages/templates.py."
+    assert missing == {}, "Add these to agents/runs/engine_messages/templates/."
 
 
 def test_every_error_that_ends_a_run_has_a_translation():
