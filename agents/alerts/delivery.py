@@ -17,7 +17,7 @@ from agents.problems.models import Problem
 from . import webhooks
 from .errors import DeliveryFailed
 from .messages import Message
-from .models import AlertChannel, Delivery, Notification
+from .models import REVIEW_PERMISSION, AlertChannel, Delivery, Notification
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,6 @@ BACKOFF = [timedelta(minutes=minutes) for minutes in (1, 5, 30, 120, 360)]
 CLAIM = timedelta(minutes=2)
 BATCH = 20
 KEPT = timedelta(days=30)
-REVIEW_PERMISSION = "agents.review_runs"
 Kind, Status = AlertChannel.Kind, Delivery.Status
 
 # Builds the message for a person, or for an address or a webhook.

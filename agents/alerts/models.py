@@ -1,6 +1,11 @@
-"""Channels, rules, deliveries, notifications and scheduled summaries."""
+"""Channels, rules, deliveries, notifications and scheduled summaries.
+
+Addresses and webhooks have no rights of their own, so a reviewer with a scope changes only what
+stays within it: otherwise they could have alerts about other agents sent to themselves.
+"""
 
 from datetime import time
+from typing import Self
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -8,9 +13,13 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from agents.models import Agent
+from agents.models import Agent, ReviewScope
 from agents.models.secret import EncryptedTextField
+from agents.models.types import AnyUser
 from agents.problems.models import Problem
+
+VIEW_DELIVERIES = "alerts.view_delivery"
+REVIEW_PERMISSION = "agents.review_runs"
 
 
 class Event(models.TextChoices):
@@ -26,6 +35,15 @@ class Event(models.TextChoices):
 PROBLEM_EVENTS = [
     (event.value, event.label) for event in (Event.NEW, Event.REOPENED, Event.SPIKING)
 ]
+
+
+class AlertChannelQuerySet(models.QuerySet["AlertChannel"]):
+    def editable_by(self, user: AnyUser) -> Self:
+        """Return what doesn't also receive what this user can't see."""
+        if ReviewScope.objects.agents_of(user) is None:
+            return self.all()
+        others = AlertRule.objects.exclude(pk__in=AlertRule.objects.editable_by(user))
+        return self.exclude(rules__in=others).filter(summaries=None)
 
 
 class AlertChannel(models.Model):
@@ -61,6 +79,8 @@ class AlertChannel(models.Model):
     base_url = models.CharField(max_length=200, blank=True, editable=False)
     enabled = models.BooleanField(_("enabled"), default=True)
 
+    objects = AlertChannelQuerySet.as_manager()
+
     class Meta:
         verbose_name = _("alert channel")
         verbose_name_plural = _("alert channels")
@@ -78,6 +98,22 @@ class AlertChannel(models.Model):
     def address_list(self) -> list[str]:
         lines = self.addresses.replace(",", "\n").splitlines()
         return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+
+
+class AlertRuleQuerySet(models.QuerySet["AlertRule"]):
+    def for_user(self, user: AnyUser) -> Self:
+        """Return the rules that name no agent outside a user's scope."""
+        agents = ReviewScope.objects.agents_of(user)
+        if agents is None:
+            return self.all()
+        return self.exclude(agents__in=Agent.objects.exclude(pk__in=agents))
+
+    def editable_by(self, user: AnyUser) -> Self:
+        """Leave out rules for all agents, which reach beyond a scope."""
+        rows = self.for_user(user)
+        if ReviewScope.objects.agents_of(user) is None:
+            return rows
+        return rows.exclude(agents=None)
 
 
 class AlertRule(models.Model):
@@ -104,6 +140,8 @@ class AlertRule(models.Model):
         help_text=_("No second alert about the same problem within this time."),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
+
+    objects = AlertRuleQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("alert rule")
@@ -132,6 +170,19 @@ class QuietPeriod(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rule_id}/{self.problem_id}"
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    def for_user(self, user: AnyUser) -> Self:
+        """Return the messages about what this user can see, and those sent to them."""
+        if not user.has_perm(VIEW_DELIVERIES):
+            return self.none()
+        sees_all = ReviewScope.objects.agents_of(user) is None
+        # Summaries, and alerts about problems that were deleted.
+        general = models.Q(problem=None)
+        if not (sees_all and user.has_perm(REVIEW_PERMISSION)):
+            general &= models.Q(person=user.pk)
+        return self.filter(general | models.Q(problem__in=Problem.objects.in_scope(user)))
 
 
 class Delivery(models.Model):
@@ -176,6 +227,8 @@ class Delivery(models.Model):
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     sent_at = models.DateTimeField(_("sent"), null=True, blank=True)
     last_error = models.TextField(_("last error"), blank=True)
+
+    objects = DeliveryQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("delivery")
@@ -234,6 +287,12 @@ class Notification(models.Model):
         return f"{self.user_id} {self.event}"
 
 
+class SummaryScheduleQuerySet(models.QuerySet["SummarySchedule"]):
+    def editable_by(self, user: AnyUser) -> Self:
+        """Return none for a scoped reviewer: addresses get the figures of all agents."""
+        return self.all() if ReviewScope.objects.agents_of(user) is None else self.none()
+
+
 class SummarySchedule(models.Model):
     """When a summary of the main figures is sent."""
 
@@ -274,6 +333,8 @@ class SummarySchedule(models.Model):
     enabled = models.BooleanField(_("enabled"), default=True)
     next_at = models.DateTimeField(_("next"), null=True, blank=True, editable=False)
     last_sent_at = models.DateTimeField(_("last sent"), null=True, blank=True, editable=False)
+
+    objects = SummaryScheduleQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("scheduled summary")

@@ -20,6 +20,7 @@ from agents.access.requests import signed_in_user
 from agents.learning import ExperienceRejected, store
 from agents.models import Agent, Experience, ExperienceRun, ReviewScope, Run
 
+from .agent_filter import ReviewedAgentFilter
 from .model_admin import ConsoleAdmin
 
 TONES = {"active": "green", "review": "amber", "off": ""}
@@ -59,7 +60,7 @@ class ExperienceAdmin(ConsoleAdmin):
     tells_values = False  # they are users' text
     form = ExperienceForm
     list_display = ["lesson", "question", "agent", "scope", "state", "outcome", "created_at"]
-    list_filter = ["status", "scope", "kind", "source", "agent"]
+    list_filter = ["status", "scope", "kind", "source", ("agent", ReviewedAgentFilter)]
     list_select_related = ["agent"]
     search_fields = ["question", "text"]
     actions = ["approve", "reject", "turn_off"]
@@ -214,9 +215,7 @@ class ExperienceAdmin(ConsoleAdmin):
 
 def _reviewed_agents(user: User) -> QuerySet[Agent]:
     """Return the agents that this user may add experiences to: those in their scope."""
-    agents = Agent.objects.filter(enabled=True)
-    scope = ReviewScope.objects.filter(user=user.pk).first()
-    return agents if scope is None else agents.filter(pk__in=scope.agents.values("pk"))
+    return ReviewScope.objects.reviewed_agents(user).filter(enabled=True)
 
 
 def _evidence_parts(one: ExperienceRun) -> list[str]:

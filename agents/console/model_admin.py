@@ -102,8 +102,7 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
         ]
         names = {str(link.verbose_name_plural) for link in links}
         left = {name: count for name, count in counts.items() if str(name) not in names}
-        prefixes = tuple(f"{capfirst(link.verbose_name)}: " for link in links)
-        return _without_prefixes(rows, prefixes), left, missing, protected
+        return without_models(rows, links), left, missing, protected
 
     def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
         return super().get_changelist_form(request, **{"form": _ListRowForm, **options})
@@ -128,8 +127,13 @@ def seen_digests(row: models.Model, form: forms.BaseForm) -> str:
     return json.dumps(_field_digests(_current_row(row), form))
 
 
+def without_models(rows: list[Any], kinds: Iterable[Any]) -> list[Any]:
+    """Return the nested list of what is deleted without the rows of these models."""
+    prefixes = tuple(f"{capfirst(kind.verbose_name)}: " for kind in kinds)
+    return _without_prefixes(rows, prefixes)
+
+
 def _without_prefixes(rows: list[Any], prefixes: tuple[str, ...]) -> list[Any]:
-    """Return the nested list without these lines."""
     found = [
         _without_prefixes(row, prefixes) if isinstance(row, list) else row
         for row in rows

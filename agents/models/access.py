@@ -10,6 +10,18 @@ from .catalog import Agent
 from .types import AnyUser
 
 
+class ReviewScopeQuerySet(models.QuerySet["ReviewScope"]):
+    def agents_of(self, user: AnyUser) -> models.QuerySet[Agent] | None:
+        """Return the agents in a reviewer's scope; None without a scope, which means all."""
+        scope = self.filter(user=user.pk).first()
+        return None if scope is None else scope.agents.all()
+
+    def reviewed_agents(self, user: AnyUser) -> models.QuerySet[Agent]:
+        """Return the agents that pages may name to this user, also if that is all."""
+        agents = self.agents_of(user)
+        return Agent.objects.all() if agents is None else agents
+
+
 class ReviewScope(models.Model):
     """The agents whose runs a reviewer sees. A reviewer without one sees all."""
 
@@ -22,6 +34,8 @@ class ReviewScope(models.Model):
     agents = models.ManyToManyField(
         Agent, verbose_name=_("agents"), blank=True, related_name="+"
     )
+
+    objects = ReviewScopeQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("reviewer access")

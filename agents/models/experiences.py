@@ -36,8 +36,8 @@ class ExperienceQuerySet(models.QuerySet["Experience"]):
         if not user.has_perm(REVIEW_PERMISSION):
             return self.none()
         rows = self.exclude(scope=Experience.Scope.PERSON)
-        scope = ReviewScope.objects.filter(user=user.pk).first()
-        return rows if scope is None else rows.filter(agent__in=scope.agents.all())
+        agents = ReviewScope.objects.agents_of(user)
+        return rows if agents is None else rows.filter(agent__in=agents)
 
     def present(self) -> Self:
         """Leave out deleted ones, which can be restored for a moment."""

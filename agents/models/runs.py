@@ -72,8 +72,8 @@ def _scope_filter(user: AnyUser) -> models.Q | None:
     own = models.Q(user=user.pk) if user.is_authenticated else models.Q(pk__in=())
     if not user.has_perm("agents.review_runs"):
         return own
-    scope = ReviewScope.objects.filter(user=user.pk).first()
-    return None if scope is None else own | models.Q(agent__in=scope.agents.all())
+    agents = ReviewScope.objects.agents_of(user)
+    return None if agents is None else own | models.Q(agent__in=agents)
 
 
 # `Run.step_count` and `Run.active` for queries.

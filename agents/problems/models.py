@@ -18,11 +18,14 @@ MAX_SUBJECT_CHARS = 120
 class ProblemQuerySet(models.QuerySet["Problem"]):
     def for_user(self, user: AnyUser) -> Self:
         """Return the problems this user can see: of agents in their scope."""
+        return self.in_scope(user).filter(merged_into=None)
+
+    def in_scope(self, user: AnyUser) -> Self:
+        """Return these and the merged ones, to which older rows still refer."""
         if not user.has_perm(VIEW_PERMISSION):
             return self.none()
-        shown = self.filter(merged_into=None)
-        scope = ReviewScope.objects.filter(user=user.pk).first()
-        return shown if scope is None else shown.filter(agent__in=scope.agents.all())
+        agents = ReviewScope.objects.agents_of(user)
+        return self.all() if agents is None else self.filter(agent__in=agents)
 
     def changeable_by(self, user: AnyUser) -> Self:
         """Return the problems this user can resolve, ignore and assign."""

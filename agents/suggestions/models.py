@@ -22,8 +22,8 @@ class SuggestionQuerySet(models.QuerySet["Suggestion"]):
         """Return the suggestions this user can see: of agents in their scope."""
         if not user.has_perm(VIEW_PERMISSION):
             return self.none()
-        scope = ReviewScope.objects.filter(user=user.pk).first()
-        return self if scope is None else self.filter(agent__in=scope.agents.all())
+        agents = ReviewScope.objects.agents_of(user)
+        return self if agents is None else self.filter(agent__in=agents)
 
     def changeable_by(self, user: AnyUser) -> Self:
         """Return what this user can measure, apply and dismiss: it changes an agent."""

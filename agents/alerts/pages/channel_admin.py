@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.validators import validate_email
-from django.db.models import Q
+from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path
@@ -22,11 +22,13 @@ from agents.access.requests import signed_in_user
 from agents.alerts import delivery, webhooks
 from agents.alerts.errors import DeliveryFailed
 from agents.alerts.messages import test_message
-from agents.alerts.models import AlertChannel, Delivery
+from agents.alerts.models import AlertChannel, AlertRule, Delivery
 from agents.console.audited import SET
-from agents.console.model_admin import ConsoleAdmin
+from agents.console.model_admin import without_models
 from agents.runs.engine_messages import translate
 from agents.tools.egress import EgressRefused
+
+from .scoped_admin import ScopedAdmin
 
 Kind = AlertChannel.Kind
 DIR = "admin/alerts/alertchannel"
@@ -90,7 +92,7 @@ class ChannelForm(forms.ModelForm):
 
 
 @admin.register(AlertChannel)
-class AlertChannelAdmin(ConsoleAdmin):
+class AlertChannelAdmin(ScopedAdmin):
     form = ChannelForm
     list_display = ["name", "kind", "target", "used_by", "enabled", "state"]
     list_filter = ["kind", "enabled"]
@@ -146,7 +148,8 @@ class AlertChannelAdmin(ConsoleAdmin):
         context["channel_kind"] = _kind(request, row)
         context["kind_label"] = Kind(context["channel_kind"]).label
         if row is not None:
-            context["deliveries"] = row.deliveries.all()[:MAX_DELIVERIES]
+            visible = row.deliveries.for_user(request.user)
+            context["deliveries"] = visible[:MAX_DELIVERIES]
         return super().render_change_form(request, context, *args, **about)
 
     def keep(self, request: HttpRequest, action: str, row: Any, changes: Any = None) -> None:
@@ -154,7 +157,19 @@ class AlertChannelAdmin(ConsoleAdmin):
         known = {**changes, "url": SET} if changes and "url" in changes else changes
         super().keep(request, action, row, known)
 
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Delete the log with its channel; it is counted only, as not all see each row."""
+        rows, counts, missing, protected = super().get_deleted_objects(objs, request)
+        missing.discard(Delivery._meta.verbose_name)
+        return without_models(rows, [Delivery._meta]), counts, missing, protected
+
     # List
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AlertChannel]:
+        rules = AlertRule.objects.for_user(request.user)
+        named = Prefetch("rules", rules, to_attr="named_rules")
+        rows: QuerySet[AlertChannel] = super().get_queryset(request)
+        return rows.prefetch_related(named, "summaries")
 
     @admin.display(description=gettext_lazy("to"))
     def target(self, channel: AlertChannel) -> str:
@@ -164,9 +179,8 @@ class AlertChannelAdmin(ConsoleAdmin):
         return ", ".join([*names, *channel.address_list][:4])
 
     @admin.display(description=gettext_lazy("used by"))
-    def used_by(self, channel: AlertChannel) -> str:
-        names = [*channel.rules.values_list("name", flat=True)]
-        names += channel.summaries.values_list("name", flat=True)
+    def used_by(self, channel: Any) -> str:
+        names = [one.name for one in [*channel.named_rules, *channel.summaries.all()]]
         return ", ".join(names) or "—"
 
     @admin.display(description=gettext_lazy("last delivery"))
@@ -188,7 +202,7 @@ class AlertChannelAdmin(ConsoleAdmin):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        channel = get_object_or_404(AlertChannel, pk=pk)
+        channel = get_object_or_404(AlertChannel.objects.editable_by(request.user), pk=pk)
         audit.record(request.user, TESTED, channel, name=channel.name)
         try:
             sent = _send_test(request, channel)

@@ -26,6 +26,9 @@ class DeliveryAdmin(ReadOnlyAdmin):
     fields += ["sent_at", "last_error", "text", "payload"]
     actions = ["send_again"]
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
+        return Delivery.objects.for_user(request.user)
+
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm(RETRY_PERMISSION))
 

@@ -8,13 +8,15 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from agents.alerts.models import AlertChannel, AlertRule
-from agents.console.model_admin import ConsoleAdmin
+from agents.models import ReviewScope
+
+from .scoped_admin import ScopedAdmin
 
 NO_CHANNELS = _("Add a channel first: people in this product, email addresses or a webhook.")
 
 
 @admin.register(AlertRule)
-class AlertRuleAdmin(ConsoleAdmin):
+class AlertRuleAdmin(ScopedAdmin):
     list_display = ["name", "event", "targets", "quiet_minutes", "enabled"]
     list_filter = ["event", "enabled"]
     search_fields = ["name"]
@@ -23,6 +25,8 @@ class AlertRuleAdmin(ConsoleAdmin):
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         options["widget"] = forms.CheckboxSelectMultiple
+        if db_field.name == "agents":
+            options |= _agent_choices(request)
         if db_field.name == "channels" and not AlertChannel.objects.exists():
             options["help_text"] = NO_CHANNELS
         return super().formfield_for_manytomany(db_field, request, **options)
@@ -32,8 +36,16 @@ class AlertRuleAdmin(ConsoleAdmin):
         return ", ".join(channel.name for channel in rule.channels.all())
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).prefetch_related("channels")
+        return AlertRule.objects.for_user(request.user).prefetch_related("channels")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         context = {"has_channels": AlertChannel.objects.exists()}
         return super().changelist_view(request, context | (extra_context or {}))
+
+
+def _agent_choices(request: HttpRequest) -> dict[str, Any]:
+    """Return the options of the field: a scoped reviewer chooses among their agents."""
+    agents = ReviewScope.objects.agents_of(request.user)
+    if agents is None:
+        return {}
+    return {"queryset": agents, "required": True, "help_text": ""}

@@ -17,18 +17,18 @@ from django.utils.translation import ngettext
 from agents.access import audit
 from agents.access.requests import signed_in_user
 from agents.alerts import schedules, summary
-from agents.alerts.models import AlertChannel, SummarySchedule
-from agents.console.model_admin import ConsoleAdmin
+from agents.alerts.models import REVIEW_PERMISSION, AlertChannel, SummarySchedule
+from agents.models import ReviewScope
 
 from .rule_admin import NO_CHANNELS
+from .scoped_admin import ScopedAdmin
 
 DIR = "admin/alerts/summaryschedule"
 SENT = "alert.summary_sent"
-REVIEW_PERMISSION = "agents.review_runs"
 
 
 @admin.register(SummarySchedule)
-class SummaryScheduleAdmin(ConsoleAdmin):
+class SummaryScheduleAdmin(ScopedAdmin):
     list_display = ["name", "frequency", "at", "targets", "enabled", "next_at", "last_sent_at"]
     list_filter = ["frequency", "enabled"]
     search_fields = ["name"]
@@ -49,6 +49,10 @@ class SummaryScheduleAdmin(ConsoleAdmin):
             page("<int:pk>/send/", self.send_view, "send"),
         ]
         return [*own, *super().get_urls()]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        is_scoped = ReviewScope.objects.agents_of(request.user) is not None
+        return super().has_add_permission(request) and not is_scoped
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Leave out when it is sent until it is saved."""
@@ -99,7 +103,7 @@ class SummaryScheduleAdmin(ConsoleAdmin):
             "message": message,
             # Rendered from our template, which escapes what it contains.
             "html": mark_safe(message.html),
-            "may_send": self.has_change_permission(request),
+            "may_send": self.has_change_permission(request, schedule),
         }
         return render(request, f"{DIR}/preview.html", context)
 
@@ -119,4 +123,7 @@ class SummaryScheduleAdmin(ConsoleAdmin):
         needed = f"alerts.{right}_summaryschedule"
         if not all(map(request.user.has_perm, (needed, REVIEW_PERMISSION))):
             raise PermissionDenied
-        return get_object_or_404(SummarySchedule, pk=pk)
+        rows = SummarySchedule.objects.all()
+        if right == "change":
+            rows = rows.editable_by(request.user)
+        return get_object_or_404(rows, pk=pk)

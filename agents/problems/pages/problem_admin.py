@@ -18,6 +18,7 @@ from django.utils.translation import ngettext
 
 from agents.access.names import display_name
 from agents.access.requests import signed_in_user
+from agents.console.agent_filter import ReviewedAgentFilter
 from agents.console.read_only import ReadOnlyAdmin
 from agents.problems import presentation, status
 from agents.problems.models import CHANGE_PERMISSION, VIEW_PERMISSION, Problem
@@ -45,7 +46,10 @@ ListedProblem: TypeAlias = "WithAnnotations[Problem, RowFigures]"
 class ProblemAdmin(ReadOnlyAdmin):
     list_display = ["summary", "trend", "count", "people", "last", "first", "state"]
     list_display_links = None
-    list_filter = [listing.TabFilter, "kind", listing.SubjectFilter, "agent"]
+    list_filter = [
+        *(listing.TabFilter, "kind", listing.SubjectFilter),
+        ("agent", ReviewedAgentFilter),
+    ]
     list_select_related = ["assignee__profile"]
     search_fields = ["message", "subject", "agent_name"]
     sortable_by = ["count", "last", "first"]

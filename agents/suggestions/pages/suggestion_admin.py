@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from agents.access.requests import signed_in_user
+from agents.console.agent_filter import ReviewedAgentFilter
 from agents.console.read_only import ReadOnlyAdmin
 from agents.suggestions import decisions, presentation
 from agents.suggestions.errors import SuggestionRejected
@@ -59,7 +60,7 @@ def _tab_filter(tab: str) -> Q:
 class SuggestionAdmin(ReadOnlyAdmin):
     list_display = ["finding", "agent", "measured", "last", "state"]
     list_display_links = None
-    list_filter = [TabFilter, "kind", "agent"]
+    list_filter = [TabFilter, "kind", ("agent", ReviewedAgentFilter)]
     list_select_related = ["agent", "before", "after"]
     search_fields = ["subject", "text", "agent__name"]
     sortable_by = ["agent", "last"]
