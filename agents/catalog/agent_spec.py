@@ -9,6 +9,7 @@ from django.db import models, transaction
 from django.utils.translation import gettext as _
 
 from agents.models import Agent, AgentTool, ToolRegistration
+from agents.models.agent_tools import replace_tools
 
 AgentSpec = dict[str, Any]
 
@@ -81,7 +82,7 @@ def restore(
     resolved = resolve(values, now)
     resolved.agent.save()
     if "tools" in values:
-        resolved.agent.set_tools(resolved.links)
+        replace_tools(resolved.agent, resolved.links)
     for name, rows in resolved.many.items():
         # Without any it would be for everyone, or search everything, so the current ones stay.
         if rows or not values[name] or name not in {"groups", "collections"}:

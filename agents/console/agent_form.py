@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.catalog import planner_factory
 from agents.llm import model_info
 from agents.models import Agent, AgentVersion, LanguageModel
+from agents.models.agent_tools import replace_tools
 from agents.runs.engine_messages import translate
 
 from .agent_editor.layout import COLUMNS
@@ -134,7 +135,7 @@ class AgentForm(forms.ModelForm):
     def _save_m2m(self) -> None:
         super()._save_m2m()  # type: ignore[misc]  # missing in django-stubs
         if "given" in self.cleaned_data:
-            self.instance.set_tools(self.cleaned_data["given"])
+            replace_tools(self.instance, self.cleaned_data["given"])
 
     def _check_panel(self, cleaned: dict[str, Any]) -> None:
         if cleaned.get("mode") != Agent.Mode.PANEL:

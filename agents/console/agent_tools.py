@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from agents.catalog import tool_factory
 from agents.models import Agent, AgentTool, ToolRegistration
-from agents.models.catalog import TOOL_SETTINGS
+from agents.models.agent_tools import TOOL_SETTINGS
 from agents.runs.engine_messages import translate
 
 from .tool_settings import effect, load_tool, requires_approval

@@ -1,11 +1,12 @@
 from .absences import Absence
 from .access import HiddenTopic, Membership, ReviewScope
+from .agent_tools import AgentTool
 from .approvals import Approval
 from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .budgets import BudgetCounter, BudgetHold
 from .caches import CacheEntry, CacheGroup, CacheUsage
-from .catalog import Agent, AgentTool
+from .catalog import Agent
 from .collections import Collection, CollectionShare
 from .databases import DatabaseConnection
 from .documents import Document, DocumentPart

@@ -149,7 +149,7 @@ def test_a_change_published_meanwhile_stays_when_the_draft_is_about_something_el
 def test_an_old_version_is_restored_into_the_draft_with_its_tools(root, agent):
     AgentTool.objects.filter(tool__name="search").update(max_calls=3, retries=0)
     agent_versions.save(agent, None)
-    agent.set_tools([])
+    agent.tools.clear()
     Agent.objects.filter(pk=agent.pk).update(instructions="Be brief.")
 
     values, missing = drafts.of_version(agent.versions.select_related("agent").get())

@@ -49,7 +49,7 @@ def test_a_version_is_saved_only_when_something_changed(agent, administrator):
 def test_an_old_version_is_restored_with_its_tools_as_they_were(agent):
     AgentTool.objects.filter(tool__name="search").update(max_calls=3)
     agent_versions.save(agent, None)
-    agent.set_tools([])
+    agent.tools.clear()
     change(agent, instructions="Be brief.", max_steps=3)
 
     assert agent_versions.restore(agent, 1, None) == []

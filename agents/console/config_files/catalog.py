@@ -13,7 +13,7 @@ from agents.catalog import agent_spec, agent_versions, mcp_servers, tool_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.db.fast_writes import concrete_field
 from agents.models import AgentTool, DatabaseConnection, McpServer, ToolRegistration
-from agents.models.catalog import TOOL_SETTINGS
+from agents.models.agent_tools import TOOL_SETTINGS
 from agents.tools.mcp.definition import ToolDefinition, tool_name
 
 from .columns import (
