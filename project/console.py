@@ -46,11 +46,12 @@ class Console(admin.AdminSite):
         return [*navigation.urls(self), *super().get_urls()]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Add the menu's description of the current page."""
+        """Add the menu's description of the current page, and the tabs beside it."""
+        from agents.console import navigation
+
         context = super().each_context(request)
-        entries = (entry for part in context["available_apps"] for entry in part["models"])
-        about = next((entry.get("about") for entry in entries if entry.get("is_here")), "")
-        return {**context, "home_url": reverse("admin:index"), "about": about}
+        here = navigation.current_page(context["available_apps"])
+        return {**context, "home_url": reverse("admin:index"), **here}
 
     def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
         from agents.console.home import home_context

@@ -1,5 +1,6 @@
 """A user's notifications, and the link to them with its count."""
 
+from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -29,7 +30,10 @@ def notifications(request: UserRequest) -> HttpResponse:
     lines = [_line(row, row.problem_id in visible) for row in page]
     unread = any(line["is_unread"] for line in lines)
     context = {"page": page, "lines": lines, "unread": unread, "here": "notifications"}
-    return render(request, "alerts/notifications.html", context)
+    if not request.user.is_staff:
+        return render(request, "alerts/notifications.html", context)
+    shell = {**admin.site.each_context(request), "title": _("Notifications")}
+    return render(request, "admin/alerts/notifications.html", shell | context)
 
 
 @require_POST

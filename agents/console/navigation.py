@@ -34,7 +34,16 @@ class ConsolePage:
             "admin_url": reverse(self.view),
             "add_url": None,
             "view_only": True,
+            "key": self.view,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TabGroup:
+    """Pages that are one entry of the menu; `tabs` are their labels or views, in order."""
+
+    name: str | Promise
+    tabs: Mapping[str, str | Promise]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +56,7 @@ class MenuSection:
     rows: Mapping[str, str | Promise]
     pages: tuple[ConsolePage, ...] = ()
     has_pages_first: bool = False
+    groups: tuple[TabGroup, ...] = ()
 
 
 MENU = (
@@ -71,6 +81,12 @@ MENU = (
                 permission="agents.change_agent",
             ),
         ),
+        groups=(
+            TabGroup(
+                name=_("Workflows"),
+                tabs={"agents.Workflow": _("Workflows"), "agents.Schedule": _("Schedules")},
+            ),
+        ),
     ),
     MenuSection(
         key="knowledge",
@@ -84,6 +100,15 @@ MENU = (
             ),
             "agents.MemoryExclusion": _("Groups for which agents remember nothing."),
         },
+        groups=(
+            TabGroup(
+                name=_("Learning & memory"),
+                tabs={
+                    "agents.Experience": _("Experiences"),
+                    "agents.MemoryExclusion": _("Groups without memory"),
+                },
+            ),
+        ),
     ),
     MenuSection(
         key="safety",
@@ -109,6 +134,7 @@ MENU = (
             "auth.Group": _("Users with the same permissions or role."),
             "agents.ReviewScope": _("Which runs each reviewer can see."),
             "agents.Quota": _("What users, groups, agents, models and tools can use."),
+            "agents.AuditEntry": _("Who did what, and who viewed whose data."),
         },
         pages=(
             ConsolePage(
@@ -116,6 +142,17 @@ MENU = (
                 about=_("What each role can do."),
                 view="admin:people_roles",
                 permission="auth.view_user",
+            ),
+        ),
+        groups=(
+            TabGroup(
+                name=_("People"),
+                tabs={
+                    "auth.User": _("People"),
+                    "people.Invitation": _("Invitations"),
+                    "auth.Group": _("Groups"),
+                    "admin:people_roles": _("Roles"),
+                },
             ),
         ),
     ),
@@ -130,10 +167,10 @@ MENU = (
             "alerts.AlertRule": _("What is announced when a problem is new, back or spiking."),
             "alerts.AlertChannel": _("Where alerts and summaries go."),
             "alerts.SummarySchedule": _("The main figures, sent every day, week or month."),
+            "alerts.Delivery": _("What was sent to each channel, and what failed."),
             "review.ExampleSet": _("Questions with expected answers, run and scored together."),
             "review.Example": _("Single questions, in any set."),
             "experiments.Experiment": _("Example sets and back-tests that were run."),
-            "agents.AuditEntry": _("Who did what, and who viewed whose data."),
         },
         pages=(
             ConsolePage(
@@ -159,6 +196,32 @@ MENU = (
                 about=_("Runs that were flagged, and what reviewers said."),
                 view="trace:review",
                 permission="agents.review_runs",
+            ),
+            ConsolePage(
+                name=_("Notifications"),
+                about=_("Alerts that were sent to you."),
+                view="alerts:notifications",
+                permission="alerts.view_alertrule",
+            ),
+        ),
+        groups=(
+            TabGroup(
+                name=_("Alerts"),
+                tabs={
+                    "alerts.AlertRule": _("Rules"),
+                    "alerts.AlertChannel": _("Channels"),
+                    "alerts.SummarySchedule": _("Summaries"),
+                    "alerts.Delivery": _("Deliveries"),
+                    "alerts:notifications": _("Your notifications"),
+                },
+            ),
+            TabGroup(
+                name=_("Evaluation"),
+                tabs={
+                    "review.ExampleSet": _("Example sets"),
+                    "review.Example": _("Examples"),
+                    "experiments.Experiment": _("Experiments"),
+                },
             ),
         ),
     ),
@@ -256,16 +319,29 @@ def _raw_data_entry(tables: Iterable[Entry], here: str) -> Entry:
     return {"name": RAW_DATA, "admin_url": address, "object_name": "raw", "is_below": is_below}
 
 
+def current_page(parts: list[Entry]) -> dict[str, Any]:
+    """Return what the shell displays of the current page: description, group and its tabs."""
+    entries = [entry for part in parts for entry in part["models"] if entry.get("is_here")]
+    tabs = [tab for entry in entries for tab in entry.get("tabs", [])]
+    leaf: Entry = next((tab for tab in tabs or entries if tab.get("is_here")), {})
+    found = {"about": leaf.get("about", "")}
+    if leaf.get("is_page"):
+        found |= {"page_group": entries[0]["name"], "page_tabs": tabs}
+    return found
+
+
 def _mark_current(parts: list[Entry], here: str) -> None:
-    """Mark the current entry and its section: of nested URLs, the longest match."""
-    entries = [(part, entry) for part in parts for entry in part["models"]]
+    """Mark the current page, its entry and its section: of nested URLs, the longest match."""
     around = [
-        (part, entry)
-        for part, entry in entries
-        if entry.get("is_below") or here.startswith(entry["admin_url"] or here + "/")
+        (part, entry, page)
+        for part in parts
+        for entry in part["models"]
+        for page in entry.get("tabs") or [entry]
+        if page.get("is_below") or here.startswith(page["admin_url"] or here + "/")
     ]
-    for part, entry in sorted(around, key=lambda found: len(found[1]["admin_url"]))[-1:]:
-        part["is_here"] = entry["is_here"] = True
+    for part, entry, page in sorted(around, key=lambda found: len(found[2]["admin_url"]))[-1:]:
+        part["is_here"] = entry["is_here"] = page["is_here"] = True
+        page["is_page"] = page is not entry and page["admin_url"] == here
     if not around and parts:
         parts[0]["is_open"] = True
 
@@ -278,14 +354,29 @@ def _section_entries(
     part: MenuSection, models: dict[str, Entry], request: HttpRequest
 ) -> list[Entry]:
     rows, pages = list(_pop_entries(part, models)), _page_entries(part, request)
-    return [*pages, *rows] if part.has_pages_first else [*rows, *pages]
+    entries = [*pages, *rows] if part.has_pages_first else [*rows, *pages]
+    for group in part.groups:
+        entries = _grouped(entries, group)
+    return entries
+
+
+def _grouped(entries: list[Entry], group: TabGroup) -> list[Entry]:
+    """Replace the group's pages by one entry, where the first of its tabs was."""
+    known = {entry["key"]: entry for entry in entries if entry.get("key") in group.tabs}
+    if len(known) < 2:
+        return entries
+    tabs = [{**known[key], "tab": tab} for key, tab in group.tabs.items() if key in known]
+    first = tabs[0]["key"]
+    entry = {**tabs[0], "name": group.name, "tabs": tabs}
+    placed = [entry if found.get("key") == first else found for found in entries]
+    return [found for found in placed if found is entry or found.get("key") not in known]
 
 
 def _pop_entries(part: MenuSection, models: dict[str, Entry]) -> Iterator[Entry]:
     for label, about in part.rows.items():
         if entry := models.pop(label, None):
             name = OWN_NAMES.get(label) or capfirst(entry["name"])
-            yield {**entry, "name": name, "about": about}
+            yield {**entry, "name": name, "about": about, "key": label}
 
 
 def _page_entries(part: MenuSection, request: HttpRequest) -> list[Entry]:

@@ -6,6 +6,7 @@ const KEY = "ashiato-console-menu";
 rememberSections();
 document.addEventListener("click", dismiss);
 document.querySelectorAll("form[data-guard]").forEach(guard);
+document.querySelectorAll(".tabs [aria-current]").forEach(reveal);
 
 function rememberSections() {
   const kept = read();
@@ -30,6 +31,12 @@ function write(kept) {
   } catch {
     // Storage is disabled or full: the menu forgets.
   }
+}
+
+// On a phone, the current tab may be beyond the edge; the page itself must not move.
+function reveal(tab) {
+  const bar = tab.parentElement;
+  bar.scrollLeft = tab.offsetLeft - bar.offsetLeft - (bar.clientWidth - tab.offsetWidth) / 2;
 }
 
 function dismiss({ target }) {

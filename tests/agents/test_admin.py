@@ -5,6 +5,7 @@ from datetime import datetime
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib import admin
+from django.contrib.auth.models import Permission, User
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
@@ -266,7 +267,8 @@ def test_a_list_saves_only_the_switches_that_were_changed(root, colleague):
 
 def test_every_page_is_reached_from_the_menu(root):
     parts = root.get(reverse("admin:index")).context["app_list"]
-    addresses = [entry["admin_url"] for part in parts for entry in part["models"]]
+    entries = [entry for part in parts for entry in part["models"]]
+    addresses = [tab["admin_url"] for entry in entries for tab in entry.get("tabs", [entry])]
 
     raw = root.get(reverse("admin:raw_data")).context["tables"]
     addresses += [entry["admin_url"] for entry in raw]
@@ -284,6 +286,39 @@ def test_the_menu_marks_one_page_as_the_one_that_is_open(root):
     assert hits.count('aria-current="page"') == change.count('aria-current="page"') == 1
     assert f'href="{reverse("admin:agents_guardrail_hits")}" aria-current="page"' in hits
     assert f'href="{page(GuardrailPattern, "changelist")}" aria-current="page"' in change
+
+
+def test_pages_that_belong_together_are_tabs_of_one_entry(root):
+    shown = root.get("/admin/alerts/alertchannel/")
+    [activity] = [
+        part for part in shown.context["available_apps"] if part["app_label"] == "activity"
+    ]
+    [alerts] = [entry for entry in activity["models"] if entry.get("is_here")]
+
+    assert (str(alerts["name"]), len(activity["models"])) == ("Alerts", 8)
+    text = shown.content.decode()
+    assert '<a href="/admin/alerts/alertchannel/" aria-current="page">Channels</a>' in text
+    assert f'<a href="{alerts["admin_url"]}" aria-current="true">Alerts</a>' in text
+    assert "Alerts that were sent to you" not in text  # the description of another tab
+
+
+def test_every_tab_is_in_the_palette(root):
+    text = root.get("/admin/").content.decode()
+
+    for path in ("/admin/alerts/delivery/", "/admin/auth/group/", "/notifications/"):
+        assert f'data-href="{path}"' in text
+
+
+def test_a_group_with_one_page_that_the_user_can_open_is_that_page(root, client):
+    root.logout()
+    reader = User.objects.create_user("reader", is_staff=True)
+    reader.user_permissions.add(Permission.objects.get(codename="view_alertchannel"))
+    client.force_login(reader)
+
+    shown = client.get("/admin/alerts/alertchannel/")
+
+    assert "page_tabs" not in shown.context
+    assert 'aria-current="page">Alert channels</a>' in shown.content.decode()
 
 
 def test_empty_lists_and_empty_searches_have_an_empty_state(root):
