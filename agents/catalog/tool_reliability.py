@@ -1,20 +1,24 @@
 """How often calls of tools succeed, for agents that learn: in memory, counted in a thread.
 
 Of a tool and its fallback, which do the same, the clearly more reliable one is called first.
+That has to hold without the calls of any one person, too: a user who makes a
+tool fail on purpose doesn't change what others' agents call.
 """
 
 import logging
 import threading
 import time
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from django.db import connections
 from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from agents.engine.tool import ToolRegistry
-from agents.intervals import wilson
+from agents.intervals import Interval, wilson
 from agents.models import AgentStep, Run
 
 logger = logging.getLogger(__name__)
@@ -26,10 +30,30 @@ Status = AgentStep.Status
 
 
 class Reliability(NamedTuple):
-    """The calls of a tool in the last days."""
+    """The calls of a tool in the last days, and what its success rate can be.
+
+    `lowest` and `highest` are the ends of its interval, whichever one person is left out.
+    """
 
     calls: int
     failures: int
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, people: Sequence[tuple[int, int]], *, is_shared: bool = True) -> Self:
+        """Return it for the calls and failures of each person.
+
+        If only one person uses tools at all, there is no one to protect from them.
+        """
+        calls, failures = (sum(counts) for counts in zip(*people, strict=True))
+        rest = [(calls - n, failures - bad) for n, bad in people] if is_shared else []
+        # Without calls everything is possible.
+        found = [
+            wilson(n - bad, n) or Interval(0.0, 1.0) for n, bad in [(calls, failures), *rest]
+        ]
+        low, high = min(one.low for one in found), max(one.high for one in found)
+        return cls(calls, failures, low, high)
 
     @property
     def rate(self) -> float:
@@ -37,9 +61,7 @@ class Reliability(NamedTuple):
 
     def is_better_than(self, other: "Reliability") -> bool:
         """Whether it is clearly more reliable: the intervals of the rates don't overlap."""
-        own = wilson(self.calls - self.failures, self.calls)
-        theirs = wilson(other.calls - other.failures, other.calls)
-        return own is not None and theirs is not None and own.low > theirs.high
+        return self.lowest > other.highest
 
 
 _known: dict[str, Reliability] = {}
@@ -81,8 +103,16 @@ def count() -> dict[str, Reliability]:
         kind=AgentStep.Kind.TOOL, status__in=[Status.DONE, Status.FAILED], run__gte=first
     )
     failed = Count("pk", filter=Q(status=Status.FAILED))
-    rows = ended.order_by().values_list("action").annotate(Count("pk"), failures=failed)
-    return {name: Reliability(n, bad) for name, n, bad in rows if n >= MIN_CALLS}
+    rows = ended.order_by().values_list("action", "run__user")
+    tools: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    users = set()
+    for name, user, calls, failures in rows.annotate(Count("pk"), failures=failed):
+        tools[name].append((calls, failures))
+        users.add(user)
+    found = {
+        name: Reliability.of(people, is_shared=len(users) > 1) for name, people in tools.items()
+    }
+    return {name: one for name, one in found.items() if one.calls >= MIN_CALLS}
 
 
 def _count_in_thread() -> None:

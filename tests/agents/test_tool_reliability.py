@@ -12,9 +12,9 @@ from tests.conftest import run_question
 pytestmark = pytest.mark.django_db
 
 
-def make_calls(tool, count, failures):
+def make_calls(tool, count, failures, user=None):
     now = timezone.now()
-    run = Run.objects.create(query="?", topic="chat.9", status="completed")
+    run = Run.objects.create(query="?", topic="chat.9", status="completed", user=user)
     AgentStep.objects.bulk_create(
         AgentStep(
             run=run, number=AgentStep.objects.count() + number, kind="tool", action=tool,
@@ -28,13 +28,47 @@ def test_tools_with_enough_calls_are_counted():
     make_calls("database", 30, 12)
     make_calls("search", 19, 0)
 
-    assert tool_reliability.count() == {"database": (30, 12)}
+    found = tool_reliability.count()
+    assert {name: one[:2] for name, one in found.items()} == {"database": (30, 12)}
+
+
+def is_preferred():
+    found = tool_reliability.count()
+    return found["backup"].is_better_than(found["database"])
+
+
+def test_one_person_cannot_make_a_tool_look_unreliable(person, stranger, administrator):
+    for user in (stranger, administrator):
+        make_calls("database", 20, 0, user)
+        make_calls("backup", 50, 0, user)
+    make_calls("database", 500, 500, person)
+    assert not is_preferred()
+
+    make_calls("database", 30, 30, stranger)  # now it fails for two
+    assert is_preferred()
+
+
+def test_one_person_cannot_make_a_tool_look_reliable(person, stranger):
+    make_calls("database", 40, 30, stranger)
+    make_calls("database", 40, 30, person)
+    make_calls("backup", 500, 0, person)
+
+    assert not is_preferred()
+
+
+def test_with_a_single_user_their_calls_count(person):
+    make_calls("database", 40, 30, person)
+    make_calls("backup", 40, 0, person)
+
+    assert is_preferred()
 
 
 @pytest.fixture
 def known(monkeypatch):
     def use(**figures):
-        found = {name: tool_reliability.Reliability(*pair) for name, pair in figures.items()}
+        found = {
+            name: tool_reliability.Reliability.of([pair] * 2) for name, pair in figures.items()
+        }
         monkeypatch.setattr(tool_reliability, "known", lambda: found)
 
     return use
@@ -72,7 +106,7 @@ async def test_a_clearly_more_reliable_fallback_is_called_first(
     assert bool(noted) is learns
     if learns:
         assert noted[0]["is_preferred"] is True
-        assert noted[0]["message"] == "30 of 40 calls failed lately."
+        assert noted[0]["message"] == "60 of 80 calls failed lately."
         assert (step.action, "42" in step.observation) == ("calculator", True)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Protocol
 
 from agents.engine.events import Event, EventType
@@ -10,7 +11,7 @@ from agents.engine.tool import ToolInput, ToolResult, text_argument
 
 from .run_state import RunState, rebuild
 from .shared_context import shared_files
-from .termination import Progress, StopReason
+from .termination import StopReason
 
 MAX_HANDOFF_DEPTH = 3
 HANDOFF_PREFIX = "ask_"  # followed by the agent's name, this is the tool's name
@@ -150,8 +151,10 @@ class HandoffRun:
         run_state.budgets = self.caller.budgets
         run_state.material = self.caller.material
         # The other agent spends the same budget, and decisions about it are for both.
-        ours, calls = self.caller.progress, run_state.progress.calls
-        run_state.progress = Progress(calls, ours.used, ours.time, ours.limits)
+        ours = self.caller.progress
+        run_state.progress = replace(
+            run_state.progress, used=ours.used, time=ours.time, limits=ours.limits
+        )
         return sub_agent.events(run_state)
 
 

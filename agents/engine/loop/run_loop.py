@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agents.engine.concurrency.thread import run_in_thread_if_large
@@ -55,6 +56,7 @@ from .termination import (
     TerminateWithOutput,
     due_limit,
     stop_reason,
+    tool_limits,
 )
 from .tool_runner import ToolRunner
 from .tool_step import ToolStep
@@ -93,6 +95,7 @@ class RunLoop:
             guardrails=agent.guardrails,
             attachments=agent.attachments,
             spending=agent.spending,
+            claim_stand_in=partial(self.run_state.claim_stand_in, tool_limits(agent.policy)),
         )
         self.offered = OfferedTools(agent, self.run_state)
         agent.guardrails.model_checks.remember(self.run_state.recorded_events)

@@ -89,6 +89,16 @@ class RunState:
         self.state.replace_message("user", self.query, query)
         self.query = query
 
+    def claim_stand_in(self, limits: Mapping[str, int], tool: str) -> bool:
+        """Count a call of this tool in place of another; False if its limit is reached."""
+        calls = self.progress
+        waiting = [c for c in self.open if c.name == tool and c.id not in calls.recorded]
+        times = calls.per_tool()[tool] + calls.stand_ins[tool] + len(waiting)
+        if times >= limits.get(tool, times + 1):
+            return False
+        calls.stand_ins[tool] += 1
+        return True
+
     def say(self, message: Message) -> None:
         self.state.add_message(**message)
 
@@ -277,6 +287,7 @@ def _on_tool_call(run_state: RunState, data: Data) -> None:
 
 def _on_tool_response(run_state: RunState, data: Data) -> None:
     call = ToolCall(id=data["tool_call_id"], name=data["name"])
+    run_state.progress.record_response(data)
     untrusted = bool(data.get("is_untrusted"))
     run_state.close(call, data["content"], refs_of(data), is_untrusted=untrusted)
     run_state.is_degraded = run_state.is_degraded and data["is_error"]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 
 from agents.engine.errors import (
     AgentError,
@@ -113,12 +113,18 @@ class WorkTime:
 
 @dataclass(slots=True)
 class Progress:
-    """What a run has done so far: its tool calls and usage."""
+    """What a run has done so far: its tool calls and usage.
+
+    `calls` are those that were decided on, `recorded` their ids. `stand_ins` are calls of a
+    tool in place of another one.
+    """
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     used: RunUsage = field(default_factory=RunUsage)
     time: WorkTime = field(default_factory=WorkTime)
     limits: LimitDecisions = field(default_factory=LimitDecisions)
+    stand_ins: Counter[str] = field(default_factory=Counter)
+    recorded: set[str] = field(default_factory=set)
 
     @property
     def seconds(self) -> float:
@@ -126,6 +132,11 @@ class Progress:
 
     def record(self, call: ToolCall) -> None:
         self.calls[call.name, canonical_json(call.arguments)] += 1
+        self.recorded.add(call.id)
+
+    def record_response(self, data: Mapping[str, Any]) -> None:
+        """Count the calls in place of another tool that a `tool_response` reports."""
+        self.stand_ins.update(data[key] for key in ("stand_in", "tried") if data.get(key))
 
     def count_equal(self, call: ToolCall) -> int:
         return self.calls[call.name, canonical_json(call.arguments)]
@@ -201,7 +212,9 @@ class ToolCallLimitPolicy:
         totals = progress.per_tool() + Counter(call.name for call in decision.calls)
         for name, times in totals.items():
             most = self.limits.get(name, self.max_calls_per_tool)
-            if most is not None and times > most:
+            # The general limit ends loops of the model, which decides on no stand-ins.
+            others = progress.stand_ins[name] if name in self.limits else 0
+            if most is not None and times + others > most:
                 return TerminateImmediately(StopReason.TOOL_LIMIT, limit_message(name, most))
         return decision
 

@@ -45,6 +45,7 @@ class FallbackResult:
     `degraded` means the tool is unusable; its last error is in `result`. `is_outage`: a
     dependency is down. `failure` is the typed error, unless the input was at fault. `stand_in`
     is the fallback tool used, because of `reason`; with `is_preferred` it was called first.
+    `tried` is the fallback tool that was called first and failed.
     `findings` are the guardrails' findings in the result, and `attachments` those of its
     attachments that are saved. `is_untrusted`: it is text from outside, and `suspicion` what in
     it looks like instructions. `cached`: it was saved earlier, so nothing was called.
@@ -58,6 +59,7 @@ class FallbackResult:
     stand_in: str | None = None
     reason: str = ""
     is_preferred: bool = False
+    tried: str = ""
     findings: tuple[GuardrailResult, ...] = ()
     attachments: tuple[AttachmentRef, ...] = ()
     is_untrusted: bool = False

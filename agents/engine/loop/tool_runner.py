@@ -35,8 +35,9 @@ class ToolRunner:
     """Runs tools; one that failed for good is neither offered nor called again.
 
     Its fallback (`fallback_tool`, a name) is called instead, unless that needs approval or
-    could do something twice. `unsent` tools can be called, but the model may not have seen
-    their schema, so their arguments are checked first.
+    could do something twice, or `claim_stand_in` says that its limit is reached. `unsent` tools
+    can be called, but the model may not have seen their schema, so their arguments are checked
+    first.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class ToolRunner:
         guardrails: Guardrails | None = None,
         attachments: AttachmentStore | None = None,
         spending: SpendingGate = NO_LIMITS,
+        claim_stand_in: Callable[[str], bool] = lambda name: True,
     ) -> None:
         self.registry = registry
         self.fallback = fallback
@@ -57,6 +59,7 @@ class ToolRunner:
         self.guardrails = guardrails or Guardrails()
         self.attachments = attachments or MemoryAttachmentStore()
         self.spending = spending
+        self.claim_stand_in = claim_stand_in
         self.unavailable: set[str] = set()
         self.unsent: frozenset[str] = frozenset()
         self.is_degraded = False
@@ -109,6 +112,9 @@ class ToolRunner:
         was_out_of_order = call.name in self.unavailable
         with use_context(context):
             outcome = await self._run_preferred(call) or await self._run_call(call)
+            if outcome.is_preferred and (outcome.degraded or outcome.result.is_error):
+                tried = outcome.stand_in or ""
+                outcome = replace(await self._run_call(call), tried=tried)
             if (was_out_of_order or outcome.degraded) and outcome.stand_in is None:
                 outcome = await self._run_stand_in(call, outcome)
         if outcome.degraded:
@@ -215,27 +221,34 @@ class ToolRunner:
 
     async def _run_stand_in(self, call: ToolCall, outcome: FallbackResult) -> FallbackResult:
         """Run the fallback tool, if there is one that may be used."""
-        # A call that can't be right wasn't approved, so no other tool makes it either.
-        other = None if self.misfit(call) else self._find_stand_in(call.name)
-        # In a thread, because validating large arguments takes a while.
-        if other is None or not await asyncio.to_thread(_accepts, other, call):
+        other = await self._claim_stand_in(call)
+        if other is None:
             return outcome
         found = await self._run_call(replace(call, name=other.name))
         reason = outcome.error or ""
         result = _stand_in_result(call.name, other.name, found.result)
-        return replace(found, result=result, stand_in=other.name, reason=reason)
+        return replace(
+            found, result=result, stand_in=other.name, reason=reason, tried=outcome.tried
+        )
 
     async def _run_preferred(self, call: ToolCall) -> FallbackResult | None:
-        """Run the fallback tool first if it is more reliable; None if that fails, too."""
+        """Run the fallback tool first if it is more reliable."""
         tool = self.registry.get(call.name) if self.registry.has(call.name) else None
         why: str = getattr(tool, "prefers_fallback", "")
-        other = self._find_stand_in(call.name) if why and not self.misfit(call) else None
-        if other is None or not await asyncio.to_thread(_accepts, other, call):
+        other = await self._claim_stand_in(call) if why else None
+        if other is None:
             return None
         found = await self._run_call(replace(call, name=other.name))
-        if found.degraded or found.result.is_error:
-            return None
         return replace(found, stand_in=other.name, reason=why, is_preferred=True)
+
+    async def _claim_stand_in(self, call: ToolCall) -> Tool | None:
+        """Return the tool that makes this call instead, and count it; None if none may."""
+        # A call that can't be right wasn't approved, so no other tool makes it either.
+        other = None if self.misfit(call) else self._find_stand_in(call.name)
+        # In a thread, because validating large arguments takes a while.
+        if other is None or not await asyncio.to_thread(_accepts, other, call):
+            return None
+        return other if self.claim_stand_in(other.name) else None
 
     def _find_stand_in(self, name: str) -> Tool | None:
         tool = self.registry.get(name) if self.registry.has(name) else None

@@ -328,7 +328,8 @@ class ToolStep:
         failure = type(outcome.failure).__name__ if outcome.failure else ""
         used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
         details = {"note": result.note, "is_data": result.is_data and not is_error}
-        details |= {"error_type": failure, **used, "attachments": list(outcome.attachments)}
+        details |= {"error_type": failure, **used, "tried": outcome.tried}
+        details |= {"attachments": list(outcome.attachments)}
         details |= {"is_untrusted": outcome.is_untrusted, "suspicion": outcome.suspicion}
         details["cached"] = outcome.cached.to_dict() if outcome.cached else None
         more = {name: value for name, value in details.items() if value}

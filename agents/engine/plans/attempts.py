@@ -4,12 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from agents.engine.loop.approval import ELICITATION, AskPersonTool
 from agents.engine.loop.handoff import HANDOFF_PREFIX
 from agents.engine.loop.recovery import close_interrupted_calls, mark_uncertain_calls
 from agents.engine.loop.sampling import Sampler
+from agents.engine.loop.termination import tool_limits
 from agents.engine.loop.tool_runner import ToolRunner
 from agents.engine.loop.tool_step import ToolStep
 from agents.engine.turn.assembly import ToolCall
@@ -151,6 +153,7 @@ class StepAttempts:
             guardrails=rules,
             attachments=agent.attachments,
             spending=agent.spending,
+            claim_stand_in=partial(run_state.claim_stand_in, tool_limits(agent.policy)),
         )
         sampler = Sampler(agent, run_state)
         return ToolStep(run_state, runner, agent.approval_policy, rules, sampler)

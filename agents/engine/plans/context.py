@@ -31,6 +31,8 @@ def load_recorded_events(run_state: RunState) -> RecordedEvents:
         if event.agent != run_state.emit.agent or "messages" in event.data:
             continue
         run_state.progress.record(ToolCall(id=event.data["id"], **event.data["function"]))
+        if (response := recorded.response(event.data["id"])) is not None:
+            run_state.progress.record_response(response.data)
     return recorded
 
 
@@ -69,7 +71,8 @@ class PlanContext:
     def exceeded_tool_limit(self, tool: str) -> str:
         """Return why a tool can't be called again; the general limit only applies to models."""
         most = tool_limits(self.agent.policy).get(tool)
-        times = self.run_state.progress.per_tool()[tool]
+        progress = self.run_state.progress
+        times = progress.per_tool()[tool] + progress.stand_ins[tool]
         return limit_message(tool, most) if most is not None and times >= most else ""
 
     def event_factory(self, parent: int | None) -> EventFactory:
