@@ -7,8 +7,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
-from agents.engine.tool import Effect
-
 from .tool_fallback import FallbackResult
 
 CANCEL_GRACE_SECONDS = 1.0
@@ -41,7 +39,7 @@ def record_outcomes() -> Iterator[dict[int, CallOutcome]]:
         _outcomes.reset(token)
 
 
-async def cancel_call(call: asyncio.Task[FallbackResult], step: int, effect: Effect) -> None:
+async def cancel_call(call: asyncio.Task[FallbackResult], step: int, effect: str) -> None:
     """Cancel a call because its run is stopped, and record its outcome."""
     if call.cancelled():
         return
@@ -51,7 +49,7 @@ async def cancel_call(call: asyncio.Task[FallbackResult], step: int, effect: Eff
         outcomes[step] = _call_outcome(call, effect)
 
 
-def _call_outcome(call: asyncio.Task[FallbackResult], effect: Effect) -> CallOutcome:
+def _call_outcome(call: asyncio.Task[FallbackResult], effect: str) -> CallOutcome:
     if call.done() and not call.cancelled() and call.exception() is None:
         result = call.result().result
         return CallOutcome(status="failed" if result.is_error else "done", result=result.text)

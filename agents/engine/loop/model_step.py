@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from typing import Any
+from uuid import uuid4
 
 from agents.engine import fault_injection
 from agents.engine.concurrency.thread import run_in_thread_if_large
@@ -22,7 +24,6 @@ from .model_call import ModelCall
 from .offered_tools import ToolBridge
 from .run_state import RunState
 from .tool_fallback import effect
-from .tool_step import with_unique_ids
 from .usage import turn_usage
 
 Events = AsyncGenerator[Event, None]
@@ -134,7 +135,7 @@ class ModelStep:
         """Open the calls of this turn and save them, so that a paused run can resume."""
         if not plan.calls:
             return {}
-        calls = with_unique_ids(plan.calls, self.run_state.state.get_messages())
+        calls = _with_unique_ids(plan.calls, self.run_state.state.get_messages())
         message = self.call.planner.message(plan, calls)
         # The history has the model's own words; what it called through is unwrapped.
         calls = self.bridge.unwrap(calls) if self.bridge else calls
@@ -248,3 +249,18 @@ def _call_record(call: ToolCall, effects: Mapping[str, str]) -> dict[str, Any]:
 def _effect(tool: Tool) -> str:
     """A handoff has no effect itself; the calls of the other agent may."""
     return "" if isinstance(tool, Handoff) else effect(tool)
+
+
+def _with_unique_ids(
+    calls: Sequence[ToolCall], history: Sequence[Message]
+) -> tuple[ToolCall, ...]:
+    """Give calls unique ids, because a shared id would assign a result to the wrong call."""
+    used_ids = {tool_call["id"] for m in history for tool_call in m.get("tool_calls") or ()} | {
+        "react"
+    }
+    unique: list[ToolCall] = []
+    for call in calls:
+        is_taken = call.id in used_ids
+        unique.append(replace(call, id=f"call_{uuid4().hex[:12]}") if is_taken else call)
+        used_ids.add(unique[-1].id)
+    return tuple(unique)

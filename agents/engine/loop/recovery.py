@@ -6,11 +6,11 @@ from agents.engine.tool import ToolRegistry
 from agents.engine.turn.assembly import PlanResult, Turn
 
 from .approval import fingerprint
+from .call_events import PREVIEW_CHARS
 from .handoff import Handoff
 from .live_call import QUESTION_INTERRUPTED, answer_event
 from .run_state import Data, RunState
 from .tool_fallback import effect
-from .tool_step import PREVIEW_CHARS
 
 
 def close_interrupted_calls(run_state: RunState) -> list[Event]:

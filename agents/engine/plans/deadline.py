@@ -7,8 +7,8 @@ from time import monotonic
 from typing import Any
 
 from agents.engine.loop.approval import ELICITATION
+from agents.engine.loop.call_events import PREVIEW_CHARS
 from agents.engine.loop.run_limits import BUDGET
-from agents.engine.loop.tool_step import PREVIEW_CHARS
 
 from ..events import Event, EventFactory, EventType
 from ..tool import uncertain_message

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, Literal, Self
 
-from agents.engine.loop.tool_step import MAX_OBSERVATION_CHARS
+from agents.engine.loop.call_events import MAX_OBSERVATION_CHARS
 
 from ..tool import ToolResult
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.engine.loop.approval import ApprovalDecision, AskPersonTool, digest
+from agents.engine.loop.call_events import PREVIEW_CHARS
 from agents.engine.loop.handoff import Handoff, HandoffRun
 from agents.engine.loop.output_schema import OutputSchema
-from agents.engine.loop.tool_step import PREVIEW_CHARS
 from agents.engine.turn.assembly import ToolCall
 
 from ..errors import NoPlan

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agents.engine.concurrency.merge import EventMerger
-from agents.engine.loop.tool_step import PREVIEW_CHARS
+from agents.engine.loop.call_events import PREVIEW_CHARS
 
 from ..errors import BadExpression
 from ..events import Event, EventType

@@ -1,0 +1,194 @@
+"""The events of tool calls: the call, its result, and why it wasn't made."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from agents.engine.attachments import refs_of
+from agents.engine.events import Event, EventType, StatusKind
+from agents.engine.guardrails.checks import GuardrailResult, Inspection
+from agents.engine.state import AgentStep, Message
+from agents.engine.tool import ToolResult
+from agents.engine.turn.assembly import ToolCall
+
+from .approval import ApprovalDecision
+from .lifecycle_events import finding_events
+from .run_state import RunState
+from .tool_fallback import FallbackResult
+
+MAX_OBSERVATION_CHARS = 200_000
+PREVIEW_CHARS = 200
+
+
+class CallEvents:
+    """Reports the calls of one step; `about` has a call's step, turn and start."""
+
+    def __init__(self, run_state: RunState, opening: Message | None = None) -> None:
+        """`opening` is the message with the calls, if no model wrote it."""
+        self.run_state = run_state
+        self.opening = opening
+
+    def call(self, call: ToolCall, about: dict[str, Any], **more: Any) -> Event:
+        """Report the call itself, before it is made."""
+        function = {"name": call.name, "arguments": call.arguments}
+        opening = {"messages": [self.opening]} if self.opening else {}
+        return self.run_state.emit(
+            EventType.TOOL_CALL, id=call.id, function=function, **opening, **more, **about
+        )
+
+    def findings(
+        self, call: ToolCall, about: dict[str, Any], findings: Sequence[GuardrailResult]
+    ) -> list[Event]:
+        """Report what guardrails found in a call or its result."""
+        place = {"tool": call.name, "call": about["step"]}
+        found = (finding_events(self.run_state, finding, **place) for finding in findings)
+        return list(chain.from_iterable(found))
+
+    def result(
+        self, call: ToolCall, made: ToolCall, outcome: FallbackResult, about: dict[str, Any]
+    ) -> list[Event]:
+        """Report the outcome of a call; `made` is the call with a person's changes."""
+        result, is_error = outcome.result, outcome.result.is_error
+        verdict, text = self.run_state.decisions.get(call.id), _truncate(result.text)
+        observation = verdict.annotate(text) if verdict else text
+        failure = type(outcome.failure).__name__ if outcome.failure else ""
+        used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
+        details = {"note": result.note, "is_data": result.is_data and not is_error}
+        details |= {"error_type": failure, **used, "tried": outcome.tried}
+        details |= {"attachments": list(outcome.attachments)}
+        details |= {"is_untrusted": outcome.is_untrusted, "suspicion": outcome.suspicion}
+        details["cached"] = outcome.cached.to_dict() if outcome.cached else None
+        more = {name: value for name, value in details.items() if value}
+        if result.sources is not None and not is_error:
+            more["sources"] = [source.to_dict() for source in result.sources]
+        status = "failed" if is_error else "done"
+        ended = self.run_state.emit.clock.at(outcome.ended).isoformat()
+        return [
+            self._response(made, observation, is_error, outcome.attempts, about, **more),
+            *self.findings(made, about, outcome.findings),
+            *self._statuses(made, outcome, about["step"]),
+            self._step(made, status, observation, about, ended=ended, **used),
+        ]
+
+    def _statuses(self, call: ToolCall, outcome: FallbackResult, step: int) -> list[Event]:
+        """Report a fallback tool, a suspicious result, or that the tool is degraded."""
+        emit, events = self.run_state.emit, list[Event]()
+        if outcome.stand_in is not None:
+            fallback = emit(
+                EventType.STATUS,
+                kind=StatusKind.TOOL_FALLBACK,
+                tool=call.name,
+                stand_in=outcome.stand_in,
+                message=outcome.reason,
+                step=step,
+                **({"is_preferred": True} if outcome.is_preferred else {}),
+            )
+            events.append(fallback)
+        if outcome.suspicion:
+            found = emit(
+                EventType.STATUS,
+                kind=StatusKind.EMBEDDED_INSTRUCTIONS,
+                tool=call.name,
+                message=outcome.suspicion,
+                step=step,
+            )
+            events.append(found)
+        if outcome.degraded:
+            events.append(
+                emit(EventType.STATUS, kind=StatusKind.DEGRADED, tool=call.name, step=step)
+            )
+        return events
+
+    def blocked(
+        self, call: ToolCall, findings: Sequence[GuardrailResult], about: dict[str, Any]
+    ) -> list[Event]:
+        """Report a call that a guardrail blocked; the model learns why and continues."""
+        events = list[Event]()
+        if call.id not in self.run_state.started_calls:
+            events.append(self.call(call, about, effect="", is_barred=True))
+            events += self.findings(call, about, findings)
+        reason = Inspection(findings=tuple(findings)).result.reason
+        observation = (
+            f"Error: the tool wasn't called. {reason} "
+            "Don't repeat the call. Continue without it or with other arguments."
+        )
+        return [
+            *events,
+            self._response(call, observation, True, 0, about),
+            self._step(call, "blocked", observation, about),
+        ]
+
+    def answer(self, call: ToolCall, result: ToolResult, about: dict[str, Any]) -> list[Event]:
+        """Report a person's answer."""
+        status = "rejected" if result.is_error else "done"
+        return [
+            self._response(call, result.text, result.is_error, 1, about),
+            self._step(call, status, result.text, about),
+        ]
+
+    def declined(
+        self, call: ToolCall, verdict: ApprovalDecision, about: dict[str, Any]
+    ) -> list[Event]:
+        """Report a call that a person rejected, or confirmed as made before an interruption."""
+        was_made = call.id in self.run_state.unsure
+        observation = verdict.outcome if was_made else verdict.refusal
+        return [
+            self._response(call, observation, not was_made, 0, about),
+            self._step(call, "done" if was_made else "rejected", observation, about),
+        ]
+
+    def _response(
+        self,
+        call: ToolCall,
+        observation: str,
+        is_error: bool,
+        attempts: int,
+        about: dict[str, Any],
+        **more: Any,
+    ) -> Event:
+        untrusted = bool(more.get("is_untrusted"))
+        self.run_state.close(call, observation, refs_of(more), is_untrusted=untrusted)
+        self.run_state.material.record({**more, **about})
+        self.run_state.state.add_step(
+            AgentStep(
+                thought=self.run_state.thought,
+                action=call.name,
+                action_input=call.readable,
+                observation=observation,
+            )
+        )
+        return self.run_state.emit(
+            EventType.TOOL_RESPONSE,
+            tool_call_id=call.id,
+            name=call.name,
+            content_preview=observation[:PREVIEW_CHARS],
+            content=observation,
+            is_error=is_error,
+            attempts=attempts,
+            **more,
+            **about,
+        )
+
+    def _step(
+        self, call: ToolCall, status: str, observation: str, about: dict[str, Any], **more: Any
+    ) -> Event:
+        return self.run_state.emit(
+            EventType.STEP,
+            kind="tool",
+            status=status,
+            thought=self.run_state.thought,
+            # The result is the work of the tool that was actually used.
+            action=more.get("stand_in") or call.name,
+            action_input=call.arguments,
+            observation=observation[:PREVIEW_CHARS],
+            **({"called": call.name} if more.pop("stand_in", None) else {}),
+            **more,
+            **about,
+        )
+
+
+def _truncate(text: str) -> str:
+    if len(text) <= MAX_OBSERVATION_CHARS:
+        return text
+    cut = len(text) - MAX_OBSERVATION_CHARS
+    return f"{text[:MAX_OBSERVATION_CHARS]}\n[… {cut:,} more characters cut]"
