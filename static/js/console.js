@@ -6,7 +6,7 @@ const KEY = "ashiato-console-menu";
 rememberSections();
 document.addEventListener("click", dismiss);
 document.querySelectorAll("form[data-guard]").forEach(guard);
-document.querySelectorAll(".tabs [aria-current]").forEach(reveal);
+document.querySelectorAll(":is(.tabs, .segmented) > [aria-current]").forEach(reveal);
 
 function rememberSections() {
   const kept = read();
