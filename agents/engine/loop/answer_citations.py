@@ -1,6 +1,7 @@
 """Checks the citations of an answer: only what was in the prompt can be cited."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from agents.engine.material.output_citations import (
     output_numbers,
 )
 
+from .output_schema import OutputSchema, to_markdown
 from .run_state import RunState
 
 MAX_EARLIER, MAX_EARLIER_CHARS = 20, 2_000
@@ -58,6 +60,20 @@ def check_output(
         if not checked.removed or is_valid(checked.value):
             return checked
     return OutputCheck(value)
+
+
+def check_final(
+    run_state: RunState, text: str, output: Any, schema: OutputSchema | None
+) -> tuple[CitationCheck, Any]:
+    """Return the answer and the structured answer with the citations that are valid."""
+    if output is None:
+        return check_answer(run_state, text), None
+    is_valid = schema.accepts if schema is not None else lambda _value: True
+    found = check_output(run_state, output, is_valid)
+    if text == to_markdown(output):
+        return CitationCheck(to_markdown(found.value), found.removed), found.value
+    checked = check_answer(run_state, text)
+    return replace(checked, removed=found.removed or checked.removed), found.value
 
 
 def citation_events(

@@ -5,16 +5,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentError
+from agents.engine.events import StatusKind
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.history_summary import ACKNOWLEDGEMENT, OPENING, is_summary
 from agents.engine.planner.context_window import count_message_tokens
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.resilience.circuit_breaker import Circuits
-from agents.engine.state import Message, question_indexes
+from agents.engine.state import Message, message_chars, question_indexes
 from agents.engine.tool import Tool
 
 from .plain_request import PlainReply, ask_once
+from .run_state import RunState, compact
 
 SUMMARY_TOKENS = 700
 SUMMARY_SECONDS = 60.0
@@ -117,6 +120,30 @@ class HistoryCompactor:
     def _prompt_chars(self) -> int:
         window = self.planners[0].window
         return min(MAX_PROMPT_CHARS, window) if window else MAX_PROMPT_CHARS
+
+
+async def compact_history(
+    run_state: RunState, compactor: HistoryCompactor, tools: Sequence[Tool]
+) -> None:
+    """Replace the oldest turns by a summary if they are too long; without one, drop them."""
+    history = run_state.state.get_messages()[:-1]
+    chars = message_chars(history)
+    found = await run_in_thread_if_large(chars, compactor.choose, history, tools)
+    if found is None:
+        return
+    about = {"kind": StatusKind.COMPACTION, "replaced": found.replaced, "kept": found.kept}
+    note: dict[str, Any] = {**about, "dropped": found.turns, "shortened": 0}
+    if compactor.limits.summarizes:
+        try:
+            reply = await compactor.summarize(history[: found.replaced])
+        except AgentError as error:
+            note["message"] = str(error)
+        else:
+            run_state.progress.used.add(dict(reply.usage))
+            more = {"summary": reply.text, "turns": found.turns, "usage": reply.usage}
+            note = {**note, "dropped": 0, **more}
+    compact(run_state, note)
+    run_state.notes.append(note)
 
 
 def _exceeds(history: Sequence[Message], most: float, count: Callable[[str], int]) -> bool:

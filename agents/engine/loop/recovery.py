@@ -5,12 +5,30 @@ from agents.engine.events import Event, EventType
 from agents.engine.tool import ToolRegistry
 from agents.engine.turn.assembly import PlanResult, Turn
 
-from .approval import fingerprint
+from .approval import ELICITATION, fingerprint
 from .call_events import PREVIEW_CHARS
 from .handoff import Handoff
+from .lifecycle_events import resume_event
+from .limit_step import row_end_events
 from .live_call import QUESTION_INTERRUPTED, answer_event
 from .run_state import Data, RunState
 from .tool_fallback import effect
+
+
+def resume_events(run_state: RunState, registry: ToolRegistry) -> list[Event]:
+    """Close what was started before an interruption; nothing for a new run."""
+    events = list[Event]()
+    if not run_state.recorded_events:
+        return events
+    last = run_state.recorded_events[-1]
+    is_decided = last.type is EventType.APPROVAL_RESOLVED
+    if run_state.emit.parent is None:
+        if not is_decided or last.data.get("why") == ELICITATION:
+            events.append(resume_event(run_state))
+        events += row_end_events(run_state)
+    events += close_interrupted_calls(run_state)
+    mark_uncertain_calls(run_state, registry)
+    return events
 
 
 def close_interrupted_calls(run_state: RunState) -> list[Event]:

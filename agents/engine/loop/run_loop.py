@@ -3,11 +3,10 @@
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import (
     AgentError,
     LimitReached,
@@ -15,35 +14,34 @@ from agents.engine.errors import (
     QuotaExceeded,
     error_class,
 )
-from agents.engine.events import Event, EventFactory, EventType, StatusKind
-from agents.engine.guardrails.checks import GuardrailResult, Guardrails, by_severity
+from agents.engine.events import Event, EventFactory
+from agents.engine.guardrails.checks import GuardrailResult, Guardrails
 from agents.engine.material import CitationCheck
 from agents.engine.planner.react_planner import ReActPlanner
-from agents.engine.state import AgentState, AgentStep, Message, message_chars
+from agents.engine.state import AgentState, AgentStep, Message
 from agents.engine.tool import ToolRegistry
 from agents.engine.turn.assembly import PlanResult, ToolCall, Turn
 
-from .answer_citations import check_answer, check_output, citation_events
-from .approval import ELICITATION
-from .compaction import Compaction, HistoryCompactor
+from .answer_citations import check_final, citation_events
+from .compaction import HistoryCompactor, compact_history
 from .file_screening import screen_run_files
 from .first_retrieval import retrieval_call
 from .lifecycle_events import (
     error_event,
     finding_events,
     finish_event,
-    resume_event,
     start_event,
 )
-from .limit_step import LimitRequest, LimitStop, WrapUp, row_end_events
+from .limit_step import LimitRequest, LimitStop, WrapUp
+from .message_screening import check_question, screen_answer
 from .model_call import ModelCall
 from .model_step import ModelStep
 from .offered_tools import OfferedTools
-from .output_schema import OutputSchema, to_markdown
+from .output_schema import OutputSchema
 from .output_step import OutputStep, ThoughtModelCall
-from .recovery import close_interrupted_calls, last_plan, mark_uncertain_calls
+from .recovery import last_plan, resume_events
 from .run_limits import RunLimit
-from .run_state import Data, RunState, compact
+from .run_state import Data, RunState
 from .sampling import Sampler
 from .termination import (
     ERRORS,
@@ -124,7 +122,7 @@ class RunLoop:
         if not self.run_state.recorded_events:
             yield self.start_event()
         try:
-            for event in self._resume_events() if self.run_state.recorded_events else ():
+            for event in resume_events(self.run_state, self.agent.tools):
                 yield event
             for event in await self._first_events():
                 yield event
@@ -152,29 +150,14 @@ class RunLoop:
         if self.agent.tool_selector is not None:
             await self.offered.select(self.agent.tool_selector, self.tool_runner)
 
-    def _resume_events(self) -> list[Event]:
-        """Close what was started before the interruption."""
-        run_state, events = self.run_state, list[Event]()
-        last = run_state.recorded_events[-1]
-        is_decided = last.type is EventType.APPROVAL_RESOLVED
-        if run_state.emit.parent is None and (
-            not is_decided or last.data.get("why") == ELICITATION
-        ):
-            events.append(resume_event(run_state))
-        if run_state.emit.parent is None:
-            events += row_end_events(run_state)
-        events += close_interrupted_calls(run_state)
-        mark_uncertain_calls(run_state, self.agent.tools)
-        return events
-
     async def _first_events(self) -> list[Event]:
         """Check the query, or continue with the decision made before an interruption."""
         run_state, cut = self.run_state, self.run_state.cut
         if not run_state.recorded_events:
             self.state.add_question(run_state.query)
-        events = [] if cut.is_checked else await self._check_input()
+        rules = self.agent.guardrails
+        events = [] if cut.is_checked else await check_question(run_state, rules)
         if not run_state.is_over:
-            rules = self.agent.guardrails
             events += await screen_run_files(run_state, rules, is_new=not cut.is_checked)
         if not cut.is_checked or run_state.is_over:
             return events if run_state.is_over else [*events, *self._retrieve_first()]
@@ -205,30 +188,6 @@ class RunLoop:
             self.next_step = self._tool_step(message)
         return []
 
-    async def _check_input(self) -> list[Event]:
-        rules, is_nested = self.agent.guardrails, self.emit.parent is not None
-        inspect = rules.without_length_limits().inspect if is_nested else rules.inspect
-        query = self.run_state.query
-        inspected = await run_in_thread_if_large(len(query), inspect, query, "input")
-        findings = list(inspected.findings)
-        if not inspected.is_blocked:
-            findings += await rules.model_checks.judge(inspected.text, "input")
-        blocked = next((finding for finding in findings if finding.blocks), None)
-        # The first event has everything needed to continue, should the run be interrupted after
-        # it: the worst finding, and the masked text.
-        is_masked = inspected.text != query and blocked is None
-        masked = {"text": inspected.text} if is_masked else {}
-        events = list[Event]()
-        for finding in by_severity(findings):
-            events += finding_events(self.run_state, finding, **masked)
-            masked = {}
-        if blocked is not None:
-            detail = blocked.reason
-            events.append(finish_event(self.run_state, StopReason.BLOCKED, detail=detail))
-        elif is_masked:
-            self.run_state.replace_query(inspected.text)
-        return events
-
     async def _prepare_history(self) -> None:
         """Before the first turn, note what the request contains and shorten the history."""
         run_state, limits = self.run_state, self.agent.history_limits
@@ -238,34 +197,12 @@ class RunLoop:
             run_state.notes += self.agent.notes
             for used in (note["usage"] for note in self.agent.notes if note.get("usage")):
                 run_state.progress.used.add(dict(used))
-        if limits is None or len(history := self.state.get_messages()[:-1]) < 2:
+        if limits is None or len(self.state.get_messages()) < 3:
             return
         compactor = HistoryCompactor(
             limits, self._planners(), self.agent.guardrails, self.agent.circuits
         )
-        tools = self.offered.tools(self.tool_runner)
-        chars = message_chars(history)
-        found = await run_in_thread_if_large(chars, compactor.choose, history, tools)
-        if found is not None:
-            await self._compact(compactor, history, found)
-
-    async def _compact(
-        self, compactor: HistoryCompactor, history: list[Message], found: Compaction
-    ) -> None:
-        """Replace the oldest turns by a summary; if there is none, leave them out."""
-        about = {"kind": StatusKind.COMPACTION, "replaced": found.replaced, "kept": found.kept}
-        note: dict[str, Any] = {**about, "dropped": found.turns, "shortened": 0}
-        if compactor.limits.summarizes:
-            try:
-                reply = await compactor.summarize(history[: found.replaced])
-            except AgentError as error:
-                note["message"] = str(error)
-            else:
-                self.run_state.progress.used.add(dict(reply.usage))
-                more = {"summary": reply.text, "turns": found.turns, "usage": reply.usage}
-                note = {**note, "dropped": 0, **more}
-        compact(self.run_state, note)
-        self.run_state.notes.append(note)
+        await compact_history(run_state, compactor, self.offered.tools(self.tool_runner))
 
     def _resume_error(self, error: Data) -> Event:
         return finish_event(
@@ -427,26 +364,23 @@ class RunLoop:
         output: Any = None,
         guardrails: Guardrails | None = None,
     ) -> list[Event]:
-        rules = guardrails or self.agent.guardrails
-        inspected = await run_in_thread_if_large(len(text), rules.inspect, text, "output")
-        known_rules = (
-            {f.details["rule"] for f in self.model_call.findings} if self.model_call else set()
+        """Check the answer and finish the run with it, or without it if it is blocked."""
+        run_state, agent = self.run_state, self.agent
+        found = self.model_call.findings if self.model_call else ()
+        screened = await screen_answer(
+            run_state, guardrails or agent.guardrails, text, {f.details["rule"] for f in found}
         )
-        findings = [f for f in inspected.findings if f.details.get("rule") not in known_rules]
-        if not inspected.is_blocked:
-            findings += await self._judge_answer(rules, text, inspected.text)
-        events = [
-            event for found in findings for event in finding_events(self.run_state, found)
-        ]
-        blocked = next((f for f in findings if f.blocks), None)
-        if blocked is None and inspected.is_blocked:
-            blocked = inspected.result
-        if blocked is not None:
-            detail = blocked.reason
-            return [*events, finish_event(self.run_state, StopReason.BLOCKED, detail=detail)]
-        checked, output = self._check_citations(inspected.text, output)
+        events = list[Event]()
+        for finding in screened.findings:
+            events += finding_events(run_state, finding)
+        if screened.blocked is not None:
+            detail = screened.blocked.reason
+            return [*events, finish_event(run_state, StopReason.BLOCKED, detail=detail)]
+        checked = CitationCheck(screened.text)
+        if agent.cites:
+            checked, output = check_final(run_state, screened.text, output, agent.output)
+        events += citation_events(run_state, checked, output)
         text = checked.text
-        events += citation_events(self.run_state, checked, output)
         self.state.add_message("assistant", text)
         self.state.add_step(AgentStep(thought=plan.thought))
         reason = StopReason.DEGRADED if self.tool_runner.is_degraded else StopReason.COMPLETED
@@ -456,28 +390,6 @@ class RunLoop:
             *events,
             finish_event(self.run_state, reason, answer=text, detail=detail, output=output),
         ]
-
-    async def _judge_answer(
-        self, rules: Guardrails, text: str, visible: str
-    ) -> list[GuardrailResult]:
-        """Have the answer judged by the checks that haven't done so before it was released."""
-        holding = False if text == self.run_state.judged_answer else None
-        checks, known = rules.model_checks, self.run_state.judged_rules
-        return await checks.judge(visible, "output", holding=holding, skip=known)
-
-    def _check_citations(self, text: str, output: Any) -> tuple[CitationCheck, Any]:
-        """Return the answer and the structured answer with the citations that are valid."""
-        schema = self.agent.output
-        if not self.agent.cites:
-            return CitationCheck(text), output
-        if output is None:
-            return check_answer(self.run_state, text), None
-        is_valid = schema.accepts if schema is not None else lambda _value: True
-        found = check_output(self.run_state, output, is_valid)
-        if text == to_markdown(output):
-            return CitationCheck(to_markdown(found.value), found.removed), found.value
-        checked = check_answer(self.run_state, text)
-        return replace(checked, removed=found.removed or checked.removed), found.value
 
 
 def _is_limit_error(data: Data) -> bool:

@@ -1,0 +1,68 @@
+"""Guardrails over the question of a run and over its answer."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from agents.engine.concurrency.thread import run_in_thread_if_large
+from agents.engine.events import Event
+from agents.engine.guardrails.checks import GuardrailResult, Guardrails, by_severity
+
+from .lifecycle_events import finding_events, finish_event
+from .run_state import RunState
+from .termination import StopReason
+
+
+async def check_question(run_state: RunState, guardrails: Guardrails) -> list[Event]:
+    """Mask the question, or end the run if a guardrail blocks it."""
+    is_nested, query = run_state.emit.parent is not None, run_state.query
+    rules = guardrails.without_length_limits() if is_nested else guardrails
+    inspected = await run_in_thread_if_large(len(query), rules.inspect, query, "input")
+    findings = list(inspected.findings)
+    if not inspected.is_blocked:
+        findings += await guardrails.model_checks.judge(inspected.text, "input")
+    blocked = next((finding for finding in findings if finding.blocks), None)
+    # The first event has everything needed to continue, should the run be interrupted after
+    # it: the worst finding, and the masked text.
+    is_masked = inspected.text != query and blocked is None
+    masked = {"text": inspected.text} if is_masked else {}
+    events = list[Event]()
+    for finding in by_severity(findings):
+        events += finding_events(run_state, finding, **masked)
+        masked = {}
+    if blocked is not None:
+        events.append(finish_event(run_state, StopReason.BLOCKED, detail=blocked.reason))
+    elif is_masked:
+        run_state.replace_query(inspected.text)
+    return events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenedAnswer:
+    """An answer as it can be displayed, unless it is `blocked`."""
+
+    text: str
+    findings: tuple[GuardrailResult, ...]
+    blocked: GuardrailResult | None
+
+
+async def screen_answer(
+    run_state: RunState, guardrails: Guardrails, text: str, known_rules: Collection[str]
+) -> ScreenedAnswer:
+    """Check the answer; `known_rules` have reported what they found while it was streamed."""
+    inspected = await run_in_thread_if_large(len(text), guardrails.inspect, text, "output")
+    findings = [f for f in inspected.findings if f.details.get("rule") not in known_rules]
+    if not inspected.is_blocked:
+        findings += await _judge_answer(run_state, guardrails, text, inspected.text)
+    blocked = next((f for f in findings if f.blocks), None)
+    if blocked is None and inspected.is_blocked:
+        blocked = inspected.result
+    return ScreenedAnswer(text=inspected.text, findings=tuple(findings), blocked=blocked)
+
+
+async def _judge_answer(
+    run_state: RunState, guardrails: Guardrails, text: str, visible: str
+) -> list[GuardrailResult]:
+    """Have the answer judged by the checks that haven't done so before it was released."""
+    holding = False if text == run_state.judged_answer else None
+    checks, known = guardrails.model_checks, run_state.judged_rules
+    return await checks.judge(visible, "output", holding=holding, skip=known)
