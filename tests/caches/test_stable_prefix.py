@@ -12,6 +12,7 @@ from agents.accounts.models import Profile
 from agents.engine.testing import Says, ScriptedModel
 from agents.memory import MemoryScope, store
 from agents.models import Agent, AgentTool, ToolRegistration
+from agents.models.agent_tools import replace_tools
 from tests.conftest import run_question
 
 pytestmark = [
@@ -90,7 +91,7 @@ async def test_tools_are_in_the_order_of_their_names(model, person, agent):
     await ask("Hello", person)
     await Agent.objects.aupdate(description="Another")
     links = await sync_to_async(list)(agent.links.select_related("tool").order_by("-pk"))
-    await sync_to_async(agent.set_tools)(links)
+    await sync_to_async(replace_tools)(agent, links)
     await ask("Hello", person, topic="chat.2")
 
     assert rendered(model.requests[0]) == rendered(model.requests[1])

@@ -1,21 +1,17 @@
 """One model request: streams the reply as events, filtered by guardrails."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from contextlib import aclosing
 from dataclasses import replace
-from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from agents.engine import fault_injection
 from agents.engine.attachments import AttachmentStore
-from agents.engine.concurrency.joined_calls import Flight
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import (
     AgentConnectionError,
     AgentError,
-    ModelBusy,
     ModelError,
     PlanParseError,
     QuotaExceeded,
@@ -31,17 +27,18 @@ from agents.engine.planner.model_request import ModelRequest
 from agents.engine.planner.react_planner import ReActPlanner, SlowNotice
 from agents.engine.planner.reply_readers import TextDelta
 from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
-from agents.engine.resilience.rate_limiter import QueuePlace, SlotRequest
+from agents.engine.resilience.rate_limiter import SlotRequest
 from agents.engine.resilience.retry import RetryPolicy
-from agents.engine.result_cache import CachedReply, CacheMark, ReplyCache
+from agents.engine.result_cache import CacheMark
 from agents.engine.turn.assembly import PlanResult, Turn
 
-from .cached_replies import IN_FLIGHT, Pieces, is_complete, replay, request_facts, to_value
+from .queue_wait import request_slot, wait_in_line
 from .termination import WorkTime
 from .usage import turn_usage
 
 Events = AsyncGenerator[Event, None]
 RequestBuilder = Callable[[ReActPlanner], ModelRequest]
+Pieces = AsyncGenerator[TextDelta | SlowNotice | PlanResult, None]
 
 
 def circuit_keys(planner: ReActPlanner) -> tuple[str, str]:
@@ -54,7 +51,7 @@ def circuit_keys(planner: ReActPlanner) -> tuple[str, str]:
 class ModelCall:
     """One model request; ends with a `plan`, or a `finding` that blocks it.
 
-    `said` is the visible text. The plan is masked like the text; `unmasked` is the original.
+    `text_parts` are the visible text. The plan is masked like it; `unmasked` is the original.
     `findings` are all findings of guardrails. `planner` is the one that answered and `request`
     its request; `fallbacks` are the unused ones, for later turns. `cached`: the reply was saved
     earlier.
@@ -92,63 +89,9 @@ class ModelCall:
         self.findings: list[GuardrailResult] = []
         self.text_parts: list[str] = []
         self.cached: CacheMark | None = None
-        self._deltas: list[TextDelta] | None = None  # as received, if they are to be saved
+        self.deltas: list[TextDelta] | None = None  # as received, if they are to be saved
         self._has_spoken = False
         self._tries: dict[str, int] = {}
-
-    def cached_events(self, request: ModelRequest, ask: RequestBuilder | None = None) -> Events:
-        """Stream a saved reply if the planner has a cache and the request is in it."""
-        cache = self.planner.reply_cache
-        # Aliases of personal data stand for other values in another run.
-        if cache is None or self.planner.pseudonymizer is not None:
-            return self.events(request, ask)
-        return self._find_or_ask(cache, request, ask)
-
-    async def _find_or_ask(
-        self, cache: ReplyCache, request: ModelRequest, ask: RequestBuilder | None
-    ) -> Events:
-        planner = self.planner
-        key = await cache.key(request_facts(planner, request))
-        joined = await IN_FLIGHT.wait(key) if key else None
-        if joined is not None and joined.result is not None:
-            source = self._replay(request, joined.result, is_joined=True)
-            async with aclosing(source) as events:
-                async for event in events:
-                    yield event
-            return
-        async with IN_FLIGHT.lead(key) if key else nullcontext(Flight[CachedReply]()) as flight:
-            found = await cache.find(key) if key else None
-            flight.result, began = found, time.monotonic()
-            self._deltas = []
-            source = self._replay(request, found) if found else self.events(request, ask)
-            async with aclosing(source) as events:
-                async for event in events:
-                    yield event
-            is_whole = self.finding is None and is_complete(self.unmasked)
-            if found or not key or not is_whole or self.planner is not planner:
-                return
-            seconds = time.monotonic() - began
-            flight.result = await self._save_reply(cache, key, request, seconds)
-
-    async def _replay(
-        self, request: ModelRequest, found: CachedReply, *, is_joined: bool = False
-    ) -> Events:
-        self.request = request
-        self.cached = found.mark.joined() if is_joined else found.mark
-        async with aclosing(self.stream_screened(request, replay(found.reply))) as events:
-            async for event in events:
-                yield event
-
-    async def _save_reply(
-        self, cache: ReplyCache, key: str, request: ModelRequest, seconds: float
-    ) -> CachedReply | None:
-        if self.unmasked is None:
-            return None
-        used = turn_usage(self.unmasked, request.messages, self.planner.count_tokens)
-        value = to_value(self._deltas or (), self.unmasked)
-        await cache.save(key, value, used, seconds)
-        mark = CacheMark(at=datetime.now(UTC), key=key, seconds=seconds, usage=used)
-        return CachedReply(reply=value, mark=mark)
 
     async def events(self, request: ModelRequest, ask: RequestBuilder | None = None) -> Events:
         """Stream the reply; before the first token, retry or fall back to the next model.
@@ -159,9 +102,12 @@ class ModelCall:
         self._tries[self.planner.model] = 0
         while True:
             try:
-                async with self._request_slot() as slot:
+                async with request_slot(self.planner) as slot:
                     if slot is not None:
-                        async with aclosing(self._wait_in_line(slot)) as notices:
+                        waiting = wait_in_line(
+                            slot, self.planner, self.emit, self.step, self.work_time
+                        )
+                        async with aclosing(waiting) as notices:
                             async for notice in notices:
                                 yield notice
                     with self.circuits.guard(*circuit_keys(self.planner)):
@@ -202,27 +148,6 @@ class ModelCall:
             self._add_attempts(error)
         return bool(self.fallbacks)
 
-    def _request_slot(self) -> AbstractAsyncContextManager[SlotRequest | None]:
-        rate_limiter = self.planner.rate_limiter
-        return rate_limiter.request(self.planner.model) if rate_limiter else nullcontext()
-
-    async def _wait_in_line(self, slot: SlotRequest) -> Events:
-        """Report each new place in line, and how long the call has waited."""
-        began: datetime | None = None
-        place: QueuePlace | None = None
-        try:
-            with self.work_time.pause():
-                async with aclosing(slot.places()) as places:
-                    async for place in places:
-                        began = began or self.emit.clock.now()
-                        yield self._queue_event(place, began)
-        except ModelBusy:
-            if place is not None and began is not None:
-                yield self._queue_event(place, began)
-            raise
-        if place is not None and began is not None:
-            yield self._queue_event(QueuePlace(0, place.limit), began)
-
     def _record_tokens(self, request: ModelRequest, slot: SlotRequest | None) -> None:
         if slot is not None and self.plan:
             used = turn_usage(self.plan, request.messages, self.planner.count_tokens)
@@ -257,8 +182,8 @@ class ModelCall:
                     if isinstance(piece, SlowNotice):
                         yield self._slow_event(piece)
                         continue
-                    if self._deltas is not None:
-                        self._deltas.append(piece)
+                    if self.deltas is not None:
+                        self.deltas.append(piece)
                     screen = screens[piece.kind]
                     if text := screen.feed(piece.text):
                         for event in self._delta_events(piece.kind, text):
@@ -346,22 +271,6 @@ class ModelCall:
     def _slow_event(self, slow: SlowNotice) -> Event:
         return self.emit(
             EventType.STATUS, kind=StatusKind.SLOW, seconds=slow.seconds, step=self.step
-        )
-
-    def _queue_event(self, place: QueuePlace, began: datetime) -> Event:
-        """Return the call's place in the queue; at 0 it is its turn."""
-        limiter = self.planner.rate_limiter
-        waited = (self.emit.clock.now() - began).total_seconds()
-        return self.emit(
-            EventType.STATUS,
-            kind=StatusKind.LIMITED,
-            limit=place.limit,
-            most=limiter.limits.most(place.limit) if limiter else 0,
-            model=self.planner.model,
-            place=place.place,
-            since=began.isoformat(),
-            waited=round(waited, 2),
-            step=self.step,
         )
 
     def _retry_event(self, error: AgentError, wait: float, attempt: int) -> Event:

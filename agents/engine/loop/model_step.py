@@ -18,6 +18,7 @@ from agents.engine.state import OBSERVATION_PREFIX, Message, message_chars
 from agents.engine.tool import Tool
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
+from .cached_replies import cached_events
 from .handoff import Handoff
 from .lifecycle_events import finding_events
 from .model_call import ModelCall
@@ -68,7 +69,7 @@ class ModelStep:
         for event in started:
             yield event
         try:
-            async with aclosing(self.call.cached_events(request, self._request)) as events:
+            async with aclosing(cached_events(self.call, request, self._request)) as events:
                 async for event in events:
                     yield event
         except PlanParseError as error:
