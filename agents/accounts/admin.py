@@ -19,9 +19,7 @@ from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
 from django.utils.encoding import force_bytes
 from django.utils.formats import date_format
-from django.utils.html import format_html
 from django.utils.http import urlsafe_base64_encode
-from django.utils.text import capfirst
 from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
@@ -33,6 +31,7 @@ from agents.console import health_checks
 from agents.console.model_admin import ConsoleAdmin
 from agents.models.rights import Role
 from agents.models.types import LazyText
+from agents.web.presentation.badges import badge
 
 from . import (
     access_view,
@@ -128,9 +127,7 @@ class PersonAdmin(ConsoleAdmin):
     @admin.display(description=_("state"), ordering="is_active")
     def state(self, person: Any) -> Any:
         label, tone = people_list.STATE_LABELS[people_list.state_of(person)]
-        return format_html(
-            '<span class="badge" data-tone="{}">{}</span>', tone, capfirst(label)
-        )
+        return badge(label, tone)
 
     @admin.display(description=_("two-factor"), ordering="has_mfa", boolean=True)
     def mfa(self, person: Any) -> bool:

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST
 from agents.access.requests import signed_in_user
 from agents.console.model_admin import ConsoleAdmin
 from agents.models.types import LazyText
+from agents.web.presentation.badges import badge
 
 from . import invitations
 from .invitation_form import InviteForm
@@ -90,7 +91,7 @@ class InvitationAdmin(ConsoleAdmin):
     def recipient(self, row: Invitation) -> Any:
         tone, label = TONES[row.state], row.state.label
         name = row.email or (_("Link") if row.max_uses > 1 else _("One person"))
-        return format_html('{} <span class="badge" data-tone="{}">{}</span>', name, tone, label)
+        return format_html("{} {}", name, badge(label, tone))
 
     @admin.display(description=_("role"), ordering="role")
     def role_label(self, row: Invitation) -> LazyText:

@@ -14,6 +14,7 @@ from agents.catalog import planner_factory
 from agents.models import Agent
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
+from agents.web.presentation.badges import badge
 from agents.web.presentation.icons import icon
 
 from . import figures
@@ -26,7 +27,6 @@ from .draft_runs import DraftRunAdmin
 from .json_field import JsonObjectField
 from .recent_usage import ListedAgent, UsageChangeList
 
-BADGE = '<span class="badge" data-tone="{}">{}</span>'
 AVATAR = '<span class="avatar" data-icon="{0}">{1}</span>{2}'
 
 
@@ -67,10 +67,10 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
     @admin.display(description=_("state"), ordering="enabled")
     def state(self, agent: ListedAgent) -> SafeString:
         """Return badges: live or off, the default agent, unpublished changes."""
-        badges = [("green", _("Live")) if agent.enabled else ("", _("Off"))]
-        badges += [("blue", _("Default"))] if agent.is_default else []
-        badges += [("amber", _("Draft"))] if agent.has_draft else []
-        return format_html_join(" ", BADGE, badges)
+        badges = [badge(_("Live"), "green") if agent.enabled else badge(_("Off"))]
+        badges += [badge(_("Default"), "blue")] if agent.is_default else []
+        badges += [badge(_("Draft"), "amber")] if agent.has_draft else []
+        return format_html_join(" ", "{}", ((found,) for found in badges))
 
     @admin.display(description=_("model"), ordering="model")
     def thinks_with(self, agent: Agent) -> LazyText:
@@ -80,9 +80,7 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
     def tool_count(self, agent: ListedAgent) -> SafeString | int:
         if agent.auto_execute_tools or not agent.has_tools:
             return agent.has_tools
-        return format_html(
-            "{} {}", agent.has_tools, format_html(BADGE, "", _("Approval required"))
-        )
+        return format_html("{} {}", agent.has_tools, badge(_("Approval required")))
 
     @admin.display(description=_("version"), ordering="version")
     def last_change(self, agent: ListedAgent) -> SafeString | str:

@@ -16,7 +16,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -27,6 +26,7 @@ from agents.models.secret import UnreadableSecret
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
 from agents.tools.database.query_tool import QueryTool
+from agents.web.presentation.badges import badge
 
 from . import circuit_breakers, figures
 from .database_form import DatabaseForm, TablesField
@@ -72,12 +72,10 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def condition(self, row: DatabaseConnection) -> SafeString:
         state, error = _current_state(row)
-        badge = format_html(
-            '<span class="badge" data-tone="{}">{}</span>', TONES[state], capfirst(state.label)
-        )
+        shown = badge(state.label, TONES[state])
         if not error:
-            return badge
-        return format_html('{}<div class="help">{}</div>', badge, translate(error))
+            return shown
+        return format_html('{}<div class="help">{}</div>', shown, translate(error))
 
     @admin.display(description=gettext_lazy("tables"))
     def table_count(self, row: DatabaseConnection) -> str:

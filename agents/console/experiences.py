@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from agents.access.requests import signed_in_user
 from agents.learning import ExperienceRejected, store
 from agents.models import Agent, Experience, ExperienceRun, ReviewScope, Run
+from agents.web.presentation.badges import badge
 
 from .agent_filter import ReviewedAgentFilter
 from .model_admin import ConsoleAdmin
@@ -96,12 +97,7 @@ class ExperienceAdmin(ConsoleAdmin):
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def state(self, row: Experience) -> SafeString:
         reason = f" · {row.get_off_reason_display()}" if row.off_reason else ""
-        return format_html(
-            '<span class="badge" data-tone="{}">{}</span>{}',
-            TONES[row.status],
-            row.get_status_display(),
-            reason,
-        )
+        return format_html("{}{}", badge(row.get_status_display(), TONES[row.status]), reason)
 
     @admin.display(description=gettext_lazy("outcome"), ordering="helpful")
     def outcome(self, row: Experience) -> str:

@@ -14,11 +14,18 @@ from agents.access import audit, masking
 from agents.models import AgentStep, Approval, HiddenTopic, Run, RunEvent
 from agents.models.runs import RunQuerySet
 from agents.models.types import AnyUser
+from agents.web.presentation.badges import badge_column
 
 from .deletion import CascadeDeleteAdmin, DeletionContents
 from .read_only import ReadOnlyAdmin
 
 MAX_TEXT_CHARS = 80
+TONES = {
+    **dict.fromkeys(("completed", "done", "approved", "edited"), "green"),
+    **dict.fromkeys(("failed", "blocked", "rejected"), "red"),
+    **dict.fromkeys(("running", "waiting", "interrupted", "unknown"), "amber"),
+}
+STATUS = badge_column("status", _("status"), TONES)
 
 
 def visible_row(row: Any, user: AnyUser) -> Any:
@@ -125,7 +132,7 @@ class RecordAdmin(ReadOnlyAdmin):
 @admin.register(Run)
 class RunAdmin(RecordAdmin, CascadeDeleteAdmin):
     list_display = [
-        *("id", "query", "user", "agent_name", "model", "status", "stopped_reason"),
+        *("id", "query", "user", "agent_name", "model", STATUS, "stopped_reason"),
         *("steps_taken", "tool_calls", "started_at"),
     ]
     list_filter = ["status", "stopped_reason", "agent_name"]
@@ -155,7 +162,7 @@ class RunAdmin(RecordAdmin, CascadeDeleteAdmin):
 
 @admin.register(AgentStep)
 class AgentStepAdmin(RecordAdmin):
-    list_display = ["__str__", "run", "kind", "status", "action", "started_at", "ended_at"]
+    list_display = ["__str__", "run", "kind", STATUS, "action", "started_at", "ended_at"]
     list_filter = ["kind", "status", "action"]
     search_fields = ["action"]
     personal_search_fields = ("thought", "observation")
@@ -175,7 +182,8 @@ class RunEventAdmin(RecordAdmin):
 @admin.register(Approval)
 class ApprovalAdmin(RecordAdmin):
     list_display = [
-        *("__str__", "called_with", "question", "agent_name", "verdict", "decided_by"),
+        *("__str__", "called_with", "question", "agent_name"),
+        *(badge_column("verdict", _("verdict"), TONES), "decided_by"),
         *("asked_at", "decided_at"),
     ]
     list_filter = ["verdict", "tool"]

@@ -11,7 +11,6 @@ from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -27,7 +26,9 @@ from agents.console.audited import SET
 from agents.console.model_admin import without_models
 from agents.runs.engine_messages import translate
 from agents.tools.egress import EgressRefused
+from agents.web.presentation.badges import badge
 
+from .delivery_admin import TONES
 from .scoped_admin import ScopedAdmin
 
 Kind = AlertChannel.Kind
@@ -188,11 +189,8 @@ class AlertChannelAdmin(ScopedAdmin):
         last = channel.deliveries.first()
         if last is None:
             return "—"
-        tone = {"sent": "green", "failed": "red"}.get(last.status, "amber")
-        return format_html(
-            '<span class="badge" data-tone="{}" title="{}">{}</span>',
-            *(tone, last.last_error, last.get_status_display()),
-        )
+        tone = TONES[last.status]
+        return badge(last.get_status_display(), tone, last.last_error)
 
     # Test
 

@@ -11,13 +11,16 @@ from django.utils.translation import ngettext
 
 from agents.alerts.models import Delivery
 from agents.console.read_only import ReadOnlyAdmin
+from agents.web.presentation.badges import badge_column
 
+TONES = {"pending": "amber", "sent": "green", "failed": "red"}
 RETRY_PERMISSION = "alerts.change_alertchannel"
 
 
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
-    list_display = ["created_at", "channel", "event", "subject", "status", "attempts", "error"]
+    list_display = ["created_at", "channel", "event", "subject"]
+    list_display += [badge_column("status", _("status"), TONES), "attempts", "error"]
     list_display_links = ["subject"]
     list_filter = ["status", "event", "channel", "created_at"]
     list_select_related = ["channel"]

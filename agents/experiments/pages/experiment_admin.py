@@ -18,6 +18,7 @@ from agents.experiments.errors import ExperimentRejected
 from agents.experiments.models import Experiment
 from agents.experiments.presentation import ExperimentView
 from agents.models import Agent
+from agents.web.presentation.badges import badge_column
 
 from .forms import BacktestForm
 from .set_admin import ADD_PERMISSION, ExperimentStarted, run_admin_view
@@ -25,11 +26,13 @@ from .set_admin import ADD_PERMISSION, ExperimentStarted, run_admin_view
 BACKTEST_PERMISSION = "agents.change_agent"
 DIR = "admin/experiments"
 MAX_LISTED = 10
+TONES = {"running": "blue", "finished": "green", "failed": "red"}
 
 
 @admin.register(Experiment)
 class ExperimentAdmin(ReadOnlyAdmin):
-    list_display = ["started_at", "kind", "agent", "example_set", "state", "score", "cost"]
+    list_display = ["started_at", "kind", "agent", "example_set"]
+    list_display += [badge_column("state", _("state"), TONES), "score", "cost"]
     list_filter = ["kind", "state", "agent", "example_set"]
     list_select_related = ["agent", "example_set"]
     search_fields = ["agent__name", "example_set__name"]

@@ -23,6 +23,7 @@ from agents.console.read_only import ReadOnlyAdmin
 from agents.problems import presentation, status
 from agents.problems.models import CHANGE_PERMISSION, VIEW_PERMISSION, Problem
 from agents.web.presentation import dates
+from agents.web.presentation.badges import badge
 from agents.web.presentation.icons import icon
 
 from . import details, listing
@@ -117,13 +118,11 @@ class ProblemAdmin(ReadOnlyAdmin):
     @admin.display(description=_("status"))
     def state(self, problem: Problem) -> SafeString:
         tone = presentation.TONES[Problem.Status(problem.status)]
-        badge = format_html(
-            '<span class="badge" data-tone="{}">{}</span>', tone, problem.get_status_display()
-        )
+        status = badge(problem.get_status_display(), tone)
         if problem.assignee is None:
-            return badge
+            return status
         name = display_name(problem.assignee)
-        return format_html('{} <small class="assignee">{}</small>', badge, name)
+        return format_html('{} <small class="assignee">{}</small>', status, name)
 
     # Bulk actions
 

@@ -20,6 +20,7 @@ from agents.suggestions.errors import SuggestionRejected
 from agents.suggestions.models import VIEW_PERMISSION, Suggestion
 from agents.suggestions.presentation import SuggestionView
 from agents.web.presentation import dates
+from agents.web.presentation.badges import badge
 from agents.web.presentation.icons import icon
 
 Status = Suggestion.Status
@@ -121,8 +122,7 @@ class SuggestionAdmin(ReadOnlyAdmin):
     @admin.display(description=_("status"))
     def state(self, suggestion: Suggestion) -> SafeString:
         tone = presentation.TONES[Status(suggestion.status)]
-        label = suggestion.get_status_display()
-        return format_html('<span class="badge" data-tone="{}">{}</span>', tone, label)
+        return badge(suggestion.get_status_display(), tone)
 
     # Page
 
