@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.models import Group, User
+from django.db.models import Count, F, Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -50,6 +51,42 @@ def rows(user: User) -> list[QuotaRow]:
 def applying(user: User) -> list[QuotaRow]:
     """Return all limits that a user's messages and runs count against, also shared ones."""
     return [_row(state) for state in budgets.read(user.pk)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRow:
+    """What a user's own runs used of one measure."""
+
+    label: str
+    today: str
+    month: str
+
+
+def usage(user: User) -> list[UsageRow]:
+    """Return runs, tokens and cost of today and of this month."""
+    today, month = _used_since(user, Window.DAY), _used_since(user, Window.MONTH)
+    return [
+        UsageRow(
+            label=str(measure.label),
+            today=budgets.format_amount(measure, today[measure]),
+            month=budgets.format_amount(measure, month[measure]),
+        )
+        for measure in (Measure.RUNS, Measure.TOKENS, Measure.COST)
+    ]
+
+
+def _used_since(user: User, window: Quota.Window) -> dict[Quota.Measure, int]:
+    runs = Run.objects.filter(user=user, started_at__gte=window_start(window))
+    used = runs.exclude(road=Run.IMPORTED).aggregate(
+        runs=Count("pk"),
+        tokens=Sum(F("prompt_tokens") + F("completion_tokens"), default=0),
+        cost=Sum("cost", default=0.0),
+    )
+    return {
+        Measure.RUNS: used["runs"],
+        Measure.TOKENS: used["tokens"],
+        Measure.COST: round(used["cost"] * MICROS),
+    }
 
 
 def unpriced_runs(user: User) -> int:

@@ -5,7 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from .views import account, invitation, learning, memory, profile, sign_in
+from .views import account, invitation, learning, memory, profile, sign_in, usage
 
 app_name = "people"
 
@@ -65,6 +65,7 @@ urlpatterns = [
     path("account/learning/<int:pk>/suggest/", learning.suggest, name="suggest_experience"),
     path("account/learning/<int:pk>/delete/", learning.delete, name="delete_experience"),
     path("account/learning/<int:pk>/restore/", learning.restore, name="restore_experience"),
+    path("account/usage/", usage.usage_page, name="usage"),
     path("account/", account.account_page, name="account"),
     path("account/confirm/", account.confirm, name="confirm"),
     path("account/confirm/passkey/", account.confirm_options, name="confirm_options"),

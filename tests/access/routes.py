@@ -115,6 +115,7 @@ ROUTES = {
     "admin/dashboard/<slug:name>.csv": read(ROOT, ACCOUNTS - ROOT),
     "account/profile/": read(ACCOUNTS),
     "account/setup-guide/": change(ACCOUNTS),
+    "account/usage/": read(ACCOUNTS),
     "account/memory/": read(ACCOUNTS),
     "account/memory/switch/": change(ACCOUNTS),
     "account/memory/clear/": change(ACCOUNTS),

@@ -154,10 +154,12 @@ def test_the_roles_are_explained(console, client, person):
 
 def test_users_see_what_is_left(client, person, configure):
     client.force_login(person)
-    assert "Usage and limits" not in client.get("/account/").content.decode()
+    assert "No limits apply to you." in client.get("/account/usage/").content.decode()
     configure(person_tokens=1000)
     Run.objects.create(user=person, query="q", status="completed", prompt_tokens=400)
+    Run.objects.create(query="of another", status="completed", prompt_tokens=4000)
 
-    page = client.get("/account/").content.decode()
+    page = client.get("/account/usage/").content.decode()
     assert "600 tokens" in page
+    assert page.count("<td>400 tokens</td>") == 2  # today and this month
     assert "resets " in page

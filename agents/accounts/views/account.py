@@ -26,7 +26,6 @@ from agents.access.requests import UserRequest
 from agents.accounts import (
     factors,
     passkeys,
-    quota_view,
     sessions,
     sign_in,
     throttle,
@@ -82,7 +81,6 @@ def _render_account(request: UserRequest, status: int = 200, **context: Any) -> 
         "visits": [(visit, sessions.device_name(visit.device), visit.pk) for visit in seen],
         "here": next((visit.pk for visit in seen if visit.session_id == here), None),
         "form": _password_form(user),
-        "quotas": quota_view.applying(user),
         **context,
     }
     return render(request, "people/account.html", about, status=status)
