@@ -41,7 +41,7 @@ class AgentsConfig(AppConfig):
         runs.on_finished(caches.prune_if_due)
         caches.connect()
         runs.on_finished(deletion.erase_if_due)
-        runs.on_finished(background.run_if_due)
+        runs.on_finished(background.thread.start_if_due)
         signals.connect_receivers(self)
         store.release_on_delete()
         pre_delete.connect(starts.keep_usage_of_run, sender=Run)

@@ -12,4 +12,4 @@ class AlertsConfig(AppConfig):
 
         from . import background
 
-        runs.on_finished(background.work_if_due)
+        runs.on_finished(background.thread.start_if_due)

@@ -18,7 +18,7 @@ class DashboardConfig(AppConfig):
         from . import deletion, filters, periodic
 
         filters.register()
-        runs.on_finished(periodic.run_if_due)
+        runs.on_finished(periodic.thread.start_if_due)
         pre_delete.connect(deletion.keep_figures_of_run, sender=Run)
         post_delete.connect(deletion.on_topic_shown, sender=HiddenTopic)
         for model in (Rating, Review):

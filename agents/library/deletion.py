@@ -7,7 +7,6 @@ due, also after a crash.
 
 import logging
 import threading
-import time
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -18,6 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.db import database
+from agents.db.periodic import Interval
 from agents.knowledge import ingestion
 from agents.models import Collection, Document, Run
 
@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 UNDO_LIMIT = timedelta(minutes=10)
 ERASE_AFTER = timedelta(minutes=11)  # later, so that nothing half erased comes back
 POLL_SECONDS = 60.0
+
+_checks = Interval(POLL_SECONDS)
 
 
 def delete_collection(collection: Collection) -> None:
@@ -130,15 +132,8 @@ def erase(collection: Collection) -> None:
 
 async def erase_if_due(run: Run | None) -> None:
     """Erase once a minute, in whichever process is first, in its own thread."""
-    global _next_look
-    if run is not None or time.monotonic() < _next_look:
-        return
-    _next_look = time.monotonic() + POLL_SECONDS
-    if await database.run(due().exists):
+    if run is None and _checks.is_due() and await database.run(due().exists):
         threading.Thread(target=_erase_in_thread, name="erase-library", daemon=True).start()
-
-
-_next_look = 0.0
 
 
 def _erase_in_thread() -> None:

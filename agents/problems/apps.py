@@ -13,5 +13,5 @@ class ProblemsConfig(AppConfig):
 
         from . import background, home
 
-        runs.on_finished(background.collect_if_due)
+        runs.on_finished(background.thread.start_if_due)
         home_card.use_groups(home.load_lines)

@@ -12,4 +12,4 @@ class SuggestionsConfig(AppConfig):
 
         from . import background
 
-        runs.on_finished(background.look_if_due)
+        runs.on_finished(background.thread.start_if_due)

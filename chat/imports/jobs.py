@@ -21,6 +21,7 @@ from agents import budgets
 from agents.access import audit
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
+from agents.db.periodic import Interval
 from agents.db.sanitize import sanitize_text
 from agents.installation import configured
 from agents.models import Run
@@ -43,6 +44,8 @@ MAX_NAME_CHARS = 200
 
 Status = ChatImport.Status
 Outcome = ImportResult.Outcome
+
+_checks = Interval(HEARTBEAT_SECONDS)
 
 
 class ImportRejected(Exception):
@@ -123,15 +126,10 @@ def start(job: ChatImport) -> None:
 
 async def resume_abandoned(run: Run | None) -> None:
     """Continue imports whose process has died, at every periodic check."""
-    global _next_look
-    if run is not None or time.monotonic() < _next_look:
+    if run is not None or not _checks.is_due():
         return
-    _next_look = time.monotonic() + HEARTBEAT_SECONDS
     for job in await database.run(find_abandoned, timezone.now()):
         start(job)
-
-
-_next_look = 0.0
 
 
 def find_abandoned(now: datetime) -> list[ChatImport]:

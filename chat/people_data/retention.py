@@ -17,6 +17,7 @@ from agents.accounts import invitations
 from agents.budgets import counters
 from agents.catalog import file_tables
 from agents.db import database
+from agents.db.periodic import Interval
 from agents.experiments import service as experiments
 from agents.files import store as file_store
 from agents.installation import configured
@@ -52,6 +53,8 @@ PAUSE_SECONDS = 0.02
 UNPAID_DAYS = 30
 # Of what is deleted, longer than any month of a quota.
 USAGE_DAYS = 32
+
+_checks = Interval(POLL_SECONDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,16 +107,11 @@ def prune(*, dry_run: bool = False) -> PruneResult:
 
 async def run_if_due(run: Run | None) -> None:
     """Prune once a day, in whichever process is first, in its own thread."""
-    global _next_look
-    if run is not None or time.monotonic() < _next_look:
+    if run is not None or not _checks.is_due():
         return
-    _next_look = time.monotonic() + POLL_SECONDS
     is_due, left = await database.run(_claim_turn, timezone.now())
     if is_due or left:
         threading.Thread(target=_run_upkeep, args=[is_due], name="upkeep", daemon=True).start()
-
-
-_next_look = 0.0
 
 
 def protected_runs(before: datetime) -> set[int]:

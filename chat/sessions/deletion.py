@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from agents import runs
 from agents.db import database
+from agents.db.periodic import Interval
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
 from chat.attachments import binding
@@ -33,6 +34,8 @@ UNDO_LIMIT = timedelta(seconds=60)  # a slow network must not make it too late
 ERASE_AFTER = timedelta(seconds=90)  # later than that, so that nothing half erased comes back
 POLL_SECONDS = 15.0
 PAUSE_SECONDS = 0.02
+
+_checks = Interval(POLL_SECONDS)
 
 
 async def delete(session: ChatSession) -> None:
@@ -163,15 +166,8 @@ def erase_due() -> int:
 
 async def erase_if_due(run: Run | None) -> None:
     """Erase every few seconds, in whichever process is first, in its own thread."""
-    global _next_look
-    if run is not None or time.monotonic() < _next_look:
-        return
-    _next_look = time.monotonic() + POLL_SECONDS
-    if await database.run(due().exists):
+    if run is None and _checks.is_due() and await database.run(due().exists):
         threading.Thread(target=_erase_in_thread, name="erase", daemon=True).start()
-
-
-_next_look = 0.0
 
 
 def _erase_in_thread() -> None:

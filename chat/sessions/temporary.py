@@ -1,7 +1,6 @@
 """Temporary chats: in no list, and deleted soon after their last page was closed."""
 
 import asyncio
-import time
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.db import database
+from agents.db.periodic import Interval
 from agents.models import HiddenTopic, Run
 from chat.models import ChatSession
 
@@ -21,6 +21,8 @@ HEARTBEAT_SECONDS = 60.0
 CLOSED_AFTER = timedelta(minutes=5)  # without an open page
 LONGEST = timedelta(hours=24)
 POLL_SECONDS = 30.0
+
+_checks = Interval(POLL_SECONDS)
 
 
 def create(user: User, options: dict[str, Any]) -> ChatSession:
@@ -72,12 +74,7 @@ def due() -> list[ChatSession]:
 
 async def delete_if_due(run: Run | None) -> None:
     """Delete temporary chats that are over; any process does it, also after a crash."""
-    global _next_look
-    if run is not None or time.monotonic() < _next_look:
+    if run is not None or not _checks.is_due():
         return
-    _next_look = time.monotonic() + POLL_SECONDS
     for chat in await database.run(due):
         await deletion.delete(chat)
-
-
-_next_look = 0.0

@@ -10,6 +10,7 @@ from django.test import AsyncClient
 from django.utils import timezone
 
 from agents import runs
+from agents.db.periodic import Interval
 from agents.models import HiddenTopic, Run, RunEvent
 from agents.review.models import Rating
 from chat import messages
@@ -125,7 +126,7 @@ async def erase_everything_due():
 async def test_it_is_deleted_once_closed_and_at_the_latest_after_a_day(
     person, monkeypatch, column, ago
 ):
-    monkeypatch.setattr(temporary, "_next_look", 0.0)
+    monkeypatch.setattr(temporary, "_checks", Interval(0))
     chat, _run = await start(person)
     await ChatSession.objects.aupdate(**{column: timezone.now() - ago})
 
@@ -138,7 +139,7 @@ async def test_it_is_deleted_once_closed_and_at_the_latest_after_a_day(
 
 
 async def test_it_stays_while_a_page_is_open(person, monkeypatch):
-    monkeypatch.setattr(temporary, "_next_look", 0.0)
+    monkeypatch.setattr(temporary, "_checks", Interval(0))
     chat, _run = await start(person)
     await ChatSession.objects.aupdate(last_open_at=timezone.now() - timedelta(minutes=6))
 

@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from agents.budgets import paying
 from agents.db import database
+from agents.db.periodic import Interval
 from agents.db.sanitize import visible_name
 from agents.engine.errors import ToolError
 from agents.files import FileRefused
@@ -44,7 +45,7 @@ FILE_GONE = "The uploaded file is missing on the server. Upload it again."
 
 Status = Document.Status
 
-_next_check = 0.0
+_checks = Interval(CHECK_SECONDS)
 
 
 class Lane:
@@ -102,10 +103,8 @@ LANES = {
 
 async def work_if_due(run: Run | None) -> None:
     """Start reading if something is queued, at every periodic check of a server."""
-    global _next_check
-    if run is not None or time.monotonic() < _next_check:
+    if run is not None or not _checks.is_due():
         return
-    _next_check = time.monotonic() + CHECK_SECONDS
     progress.bind(asyncio.get_running_loop())
     for is_slow in await database.run(leases.lanes_with_work):
         LANES[is_slow].start()

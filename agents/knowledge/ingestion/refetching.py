@@ -6,7 +6,6 @@ again (`web_pages`, `queue`). The one who set a schedule needs edit access when 
 
 import logging
 import threading
-import time
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +15,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agents.db import database
+from agents.db.periodic import Interval
 from agents.engine.errors import ToolError
 from agents.models import Collection, Document, Run, Sitemap
 from agents.models.refetching import SCHEDULE_FIELDS, Refetched, next_fetch
@@ -33,7 +33,7 @@ NO_RIGHTS = "Fetching stopped: the user who scheduled it can no longer edit this
 SITEMAP_FAILED = "The sitemap couldn't be fetched. {reason}"
 
 _fetching = threading.Lock()
-_next_look = 0.0
+_checks = Interval(POLL_SECONDS)
 
 
 def set_schedule(target: Document | Sitemap, interval: str, user: User) -> None:
@@ -46,10 +46,8 @@ def set_schedule(target: Document | Sitemap, interval: str, user: User) -> None:
 
 async def fetch_if_due(run: Run | None) -> None:
     """Look once a minute, and fetch in a thread of its own."""
-    global _next_look
-    if run is not None or time.monotonic() < _next_look:
+    if run is not None or not _checks.is_due():
         return
-    _next_look = time.monotonic() + POLL_SECONDS
     if not _fetching.locked() and await database.run(_has_due):
         threading.Thread(target=_fetch_in_thread, name="fetch-again", daemon=True).start()
 
