@@ -153,19 +153,22 @@ ROWS = RowCache(Quota, _load, SavedLimits)
 
 def is_any_set() -> bool:
     """Whether there is any limit, by what is in memory."""
-    return not ROWS.get().is_empty or bool(_set_defaults())
+    return not ROWS.get().is_empty or any(each.value for each in DEFAULTS.values())
 
 
 def has_limits(measures: Collection[str]) -> bool:
     """Whether there is any limit of one of these measures."""
     saved = ROWS.get()
+    if any(each.value for (measure, _), each in DEFAULTS.items() if measure in measures):
+        return True
+    if saved.is_empty:
+        return False
     owners = (saved.groups, saved.shared, saved.agents, saved.models, saved.tools)
     rows: Iterable[Iterable[Key]] = [
         *saved.users.values(),
         *(owner.limits for part in owners for owner in part.values()),
         saved.everyone,
         saved.defaults,
-        _set_defaults(),
     ]
     return any(measure in measures for row in rows for measure, _window in row)
 
@@ -174,11 +177,6 @@ def needs_groups() -> bool:
     """Whether a user's groups decide about their limits."""
     saved = ROWS.get()
     return bool(saved.groups or saved.shared)
-
-
-def _set_defaults() -> dict[Key, int]:
-    values = {key: setting.value for key, setting in DEFAULTS.items()}
-    return {key: value for key, value in values.items() if value}
 
 
 def resolve(user: int, groups: Collection[int]) -> list[Limit]:

@@ -10,7 +10,12 @@ from django.utils import timezone, translation
 
 from agents.models import AgentStep, Approval, Run
 from agents.web.presentation import RunView, StepView
-from agents.web.presentation.template_cache import cached_part, run_header, step_row
+from agents.web.presentation.template_cache import (
+    cached_part,
+    run_header,
+    run_section,
+    step_row,
+)
 
 LANGUAGES = ("en", "ja")
 BEGAN = timezone.now()
@@ -156,3 +161,58 @@ def test_a_header_shows_the_path_of_the_active_sub_agent():
 
     assert run_header(view) == render_to_string("run/_run_head.html", {"view": view})
     assert "helper → critic" in run_header(view)
+
+
+ANSWERS = ("It is 42.", "**50 %(run)s** of \ue002 and \ue003 <b>", "At [1:05] and 100 %.")
+
+
+def a_run_view(answer="It is 42.", *, about=None, **settings):
+    finished = {"status": "completed", "stopped_reason": "completed", "answer": answer}
+    times = {"started_at": BEGAN, "ended_at": NOW, "seconds": 83.21}
+    run = Run(pk=7, **finished | times | (about or {}))
+    view = RunView(run, **{"is_judged": False, "has_asked": False} | settings)
+    steps = [a_step(kind=kind, status="done", ended_at=NOW) for kind in ("thought", "answer")]
+    vars(view)["steps"] = [replace(step, run=run) for step in steps]
+    return view
+
+
+def render_run(view):
+    return render_to_string("run/_run.html", {"view": view})
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("viewer", [None, 5])
+@pytest.mark.parametrize("may_decide", [True, False])
+def test_a_plain_run_equals_its_template(language, viewer, may_decide):
+    with translation.override(language):
+        for answer in ANSWERS:
+            view = a_run_view(answer, viewer=viewer, may_decide=may_decide)
+            assert view.is_plain
+            assert run_section(view) == render_run(view)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("about", "settings"),
+    [
+        ({"status": "stopped", "stopped_reason": "cancelled"}, {}),
+        ({"detail": "The answer was cut off.", "advice": "Ask again."}, {}),
+        ({"output": {"total": 3}}, {}),
+        ({"answer": ""}, {}),
+        ({"answer": "long " * 20_000}, {}),
+        ({}, {"place": "trace"}),
+        ({}, {"is_discussed": True}),
+        ({}, {"shows_results": False}),
+    ],
+)
+def test_a_run_with_details_is_rendered_by_its_template(about, settings):
+    assert not a_run_view(about=about, **settings).is_plain
+
+
+@pytest.mark.django_db
+def test_a_run_with_a_call_is_rendered_by_its_template():
+    view = a_run_view()
+    view.steps.append(a_step(kind="tool", action="calculator", observation="42"))
+
+    assert not view.is_plain

@@ -18,6 +18,7 @@ from django.utils.translation import get_language
 from agents.models import AgentStep, Approval, Run
 
 from . import BARE, BRIEF, FULL, RunView, StepView
+from .evidence import Evidence
 from .formatting import cost, count, duration, integer
 
 RUN_PLACEHOLDER = 987_654_321_987_654_321
@@ -28,6 +29,7 @@ DURATION_PLACEHOLDER = timedelta(milliseconds=135_792_468)
 WAIT_PLACEHOLDER = timedelta(milliseconds=246_813_580)
 BAR_PLACEHOLDER = 'x="0.0" width="99.0"'
 REQUEST_PLACEHOLDER, WORDS_PLACEHOLDER = "\ue000", "\ue001"
+ANSWER_PLACEHOLDER, SOURCE_PLACEHOLDER = "\ue002", "\ue003"
 MAX_CACHED = 512
 Tuning = tuple[str, float | None]  # effort and temperature, as in `Run.tuning`
 MAX_RUN_BYTES = 200_000  # bytes of HTML
@@ -52,6 +54,8 @@ def _part_format(language: str, template: str) -> str:
 
 def run_section(view: RunView) -> SafeString:
     """Render the whole run as far as it fits: pages and frames have limits."""
+    if view.is_plain and fits(html := _plain_run(view)):
+        return html
     for size in (FULL, BRIEF, BARE):
         html = render_to_string(
             view.template, {"view": view if size == FULL else view.of(size)}
@@ -59,6 +63,44 @@ def run_section(view: RunView) -> SafeString:
         if fits(html):
             break
     return html
+
+
+def _plain_run(view: RunView) -> SafeString:
+    parts: dict[str, object] = {
+        "run": view.pk,
+        "header": run_header(view),
+        "rows": "".join(map(_plain_row, view.first_steps)),
+        "answer": view.frozen_html,
+        "source": escape(view.answer),
+        "actions": answer_actions(view),
+        "rating": rating(view),
+    }
+    return mark_safe(_run_format(get_language(), view.is_own) % parts)
+
+
+@cache
+def _run_format(language: str, is_own: bool) -> str:
+    now, status = timezone.now(), Run.Status.COMPLETED
+    times = {"started_at": now, "ended_at": now}
+    run = Run(pk=RUN_PLACEHOLDER, status=status, answer=SOURCE_PLACEHOLDER, **times)
+    viewer = None if is_own else RUN_PLACEHOLDER
+    view = RunView(run, viewer=viewer, has_asked=False, is_judged=False, now=now)
+    kind, done = AgentStep.Kind.ANSWER, AgentStep.Status.DONE
+    step = AgentStep(number=STEP_PLACEHOLDER, kind=kind, status=done, **times)
+    row = StepView(step, run, now=now)
+    vars(view).update(steps=[row], evidence=Evidence(mark_safe(ANSWER_PLACEHOLDER)))
+    html = render_to_string(view.template, {"view": view})
+    parts = {
+        "header": run_header(view),
+        "rows": _plain_row(row),
+        "answer": ANSWER_PLACEHOLDER,
+        "source": SOURCE_PLACEHOLDER,
+        "actions": answer_actions(view),
+        "rating": rating(view),
+    }
+    return to_format_string(
+        html, **{name: _escape_percent(part) for name, part in parts.items()}
+    )
 
 
 def run_header(view: RunView) -> SafeString:
@@ -224,10 +266,14 @@ def to_format_string(html: str, **places: str) -> str:
         "milliseconds": integer(took),
         "duration": duration(took),
     }
-    html = html.replace("%", "%%")
+    html = _escape_percent(html)
     for name, drawn in places.items():
         html = html.replace(drawn, f"%({name})s")
     return html
+
+
+def _escape_percent(html: str) -> str:
+    return html.replace("%", "%%")
 
 
 def unstarted_run(view: RunView) -> SafeString:

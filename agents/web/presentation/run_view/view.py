@@ -40,6 +40,21 @@ class RunView(RunFeedback):
         return "trace/_run.html" if self.place == "trace" else "run/_run.html"
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is just an answer after thoughts, in the chat that streamed it."""
+        run, about = self.run, (self.is_judged, self.is_discussed, self.is_brief, self.masker)
+        return (
+            self.place == "chat"
+            and run.status == Run.Status.COMPLETED
+            and not (any(about) or run.detail or run.advice or self.can_continue)
+            and bool(run.answer)
+            and run.output is None
+            and self.shows_results
+            and not (self.answer_left_out or self.folded_count)
+            and all(step.is_plain for step in self.steps)
+        )
+
+    @property
     def pk(self) -> str:
         """The id for elements, not localized like a number."""
         return str(self.run.pk)
