@@ -123,12 +123,12 @@ def samples(db):
 @pytest.fixture
 def scripted(monkeypatch):
     """Let the test's runs use a script instead of the demo model."""
-    from agents.catalog import planner_factory
+    from agents.catalog import model_clients
     from agents.engine.testing import ScriptedModel
 
     def use(*script, model=None):
         model = model or ScriptedModel(*script)
-        monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
+        monkeypatch.setattr(model_clients, "llm_by_name", lambda name: model)
         return model
 
     return use

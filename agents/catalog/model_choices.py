@@ -10,7 +10,7 @@ from agents.budgets.pricing import MILLION
 from agents.llm import model_info, parameters, tuning
 from agents.models import LanguageModel
 
-from . import planner_factory
+from . import model_setups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +38,10 @@ def list_models(
     user: User | None, among: Sequence[LanguageModel] | None = None
 ) -> list[ModelChoice]:
     """Return the default model and the configured ones that this user can use."""
-    among = planner_factory.model_rows() if among is None else among
-    default = planner_factory.default_model(among).model
-    rows = [_from_row(row) for row in planner_factory.usable_rows(user, among)]
-    first = [] if default == planner_factory.DEMO else [describe(default, among)]
+    among = model_setups.model_rows() if among is None else among
+    default = model_setups.default_model(among).model
+    rows = [_from_row(row) for row in model_setups.usable_rows(user, among)]
+    first = [] if default == model_setups.DEMO else [describe(default, among)]
     return [*first, *(choice for choice in rows if choice.name != default)]
 
 
@@ -52,10 +52,10 @@ def find_model(name: str, user: User | None) -> ModelChoice | None:
 
 def describe(name: str, among: Sequence[LanguageModel] | None = None) -> ModelChoice:
     """Return what is known about a model, no matter who can choose it."""
-    row = planner_factory.model_row(name, among)
+    row = model_setups.model_row(name, among)
     if row is not None:
         return _from_row(row)
-    return ModelChoice(name=name) if name == planner_factory.DEMO else _from_name(name, name)
+    return ModelChoice(name=name) if name == model_setups.DEMO else _from_name(name, name)
 
 
 def _from_row(row: LanguageModel) -> ModelChoice:

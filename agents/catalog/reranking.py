@@ -17,8 +17,8 @@ from agents.llm.litellm_model import RerankClient
 from agents.models import ToolRegistration
 from agents.tools.search import Passage, Reranked, Reranker
 
-from . import planner_factory
-from .planner_factory import ModelSetup
+from . import model_clients, model_setups
+from .model_setups import ModelSetup
 
 MAX_PASSAGE_CHARS = 1_200
 MAX_TOKENS = 1_000  # models that reason need more than the list has
@@ -78,7 +78,7 @@ def from_row(row: ToolRegistration) -> Reranker | None:
     name = row.rerank_model.strip()
     if not name:
         return None
-    setup = planner_factory.find_setup(name)
+    setup = model_setups.find_setup(name)
     if setup.why:
         return NoReranker(why=str(setup.why))
     return ModelReranker(
@@ -90,14 +90,14 @@ def _order_by(setup: ModelSetup) -> Order:
     name, row = setup.name, setup.row
     model = row.model if row else name
     if "rerank" in model.lower():
-        settings = planner_factory.model_settings(row) if row else None
+        settings = model_setups.model_settings(row) if row else None
         client = RerankClient(
             model=model,
             base_url=(settings.base_url or None) if settings else None,
             api_key=settings.api_key if settings else None,
         )
         return MeteredReranker(client, name).order
-    llm = planner_factory.build_llm(setup)
+    llm = model_clients.build_llm(setup)
     own = row.parameters if row else {}
     parameters = tuning.tune(model, {**own, "max_tokens": MAX_TOKENS}, "", 0.0)
 

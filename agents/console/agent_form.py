@@ -6,7 +6,7 @@ from typing import Any, cast
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from agents.catalog import planner_factory
+from agents.catalog import model_setups
 from agents.llm import model_info
 from agents.models import Agent, AgentVersion, LanguageModel
 from agents.models.agent_tools import replace_tools
@@ -87,11 +87,7 @@ class AgentForm(forms.ModelForm):
         name: str = self.cleaned_data["model"]
         labels = LanguageModel.objects.filter(label=name)
         is_named = "/" in name or model_info.is_listed(name)
-        if (
-            is_named
-            and not labels.exists()
-            and (sentence := planner_factory.name_problem(name))
-        ):
+        if is_named and not labels.exists() and (sentence := model_setups.name_problem(name)):
             raise forms.ValidationError(translate(sentence))
         return name
 
@@ -110,7 +106,7 @@ class AgentForm(forms.ModelForm):
                 ]
             )
         mistaken = {
-            line: planner_factory.name_problem(name) for line, name in unlabelled if "/" in name
+            line: model_setups.name_problem(name) for line, name in unlabelled if "/" in name
         }
         if any(mistaken.values()):
             raise forms.ValidationError(

@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from agents.catalog import planner_factory
+from agents.catalog import model_setups
 from agents.models import Agent
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
@@ -56,8 +56,8 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        for name in planner_factory.model_names(obj):
-            if error := planner_factory.configuration_error(name):
+        for name in model_setups.model_names(obj):
+            if error := model_setups.configuration_error(name):
                 messages.warning(request, translate(str(error)))
 
     @admin.display(description=_("name"), ordering="name")

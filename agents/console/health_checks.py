@@ -18,7 +18,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.catalog import planner_factory
+from agents.catalog import model_setups
 from agents.catalog.agent_factory import CIRCUITS
 from agents.db import data_folder
 from agents.media import ffmpeg
@@ -289,16 +289,12 @@ def check_models() -> HealthCheck:
     """Check the models that agents use: their setup and circuits."""
     what, page = _("Models"), reverse("admin:agents_languagemodel_changelist")
     agents = Agent.objects.filter(enabled=True)
-    rows = planner_factory.model_rows()
-    names = sorted(
-        {name for agent in agents for name in planner_factory.model_names(agent, rows)}
-    )
+    rows = model_setups.model_rows()
+    names = sorted({name for agent in agents for name in model_setups.model_names(agent, rows)})
     if not names:
         return HealthCheck(what=what, now=_("No agent is enabled."))
     if wrong := [
-        str(error)
-        for name in names
-        if (error := planner_factory.configuration_error(name, rows))
+        str(error) for name in names if (error := model_setups.configuration_error(name, rows))
     ]:
         now = " ".join(map(translate, wrong))
         advice = _("Fix their settings, or choose other models for the agents.")

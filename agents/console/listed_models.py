@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.access import audit
-from agents.catalog import planner_factory
+from agents.catalog import model_setups
 from agents.engine.errors import AgentError
 from agents.llm import model_info
 from agents.llm.model_list import ListedModel, ModelList, ModelsNotListed, list_models
@@ -34,7 +34,7 @@ def respond(user: AnyUser, row: LanguageModel, *, is_table: bool = False) -> Jso
 
     Where it can't be asked, the price list has the provider's models.
     """
-    settings = planner_factory.model_settings(row)
+    settings = model_setups.model_settings(row)
     if is_table:
         return reply(settings.model, *_from_table(settings), is_good=True)
     if (listed := _find_cached(settings)) is None:

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from agents.catalog import planner_factory
+from agents.catalog import model_setups
 from agents.models import LanguageModel
 
 
@@ -25,4 +25,4 @@ class ModelInput(forms.TextInput):
 
 def suggestions() -> Iterable[tuple[str, str]]:
     rows = LanguageModel.objects.filter(enabled=True).values_list("label", "model")
-    return [*rows, (planner_factory.DEMO, "")]
+    return [*rows, (model_setups.DEMO, "")]

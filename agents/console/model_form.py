@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from agents.catalog import planner_factory
+from agents.catalog import model_setups
 from agents.llm import parameters
 from agents.llm.parameters.addresses import ADDRESS_HAS_PASSWORD, INVALID_ADDRESS
 from agents.llm.providers import PROVIDERS_BY_PREFIX
@@ -264,12 +264,12 @@ class LanguageModelForm(forms.ModelForm):
         names = list(dict.fromkeys(self.cleaned_data["fallbacks"].split()))
         if self.cleaned_data.get("label", self.instance.label) in names:
             raise ValidationError(_("A model can't be its own fallback."))
-        known = {planner_factory.DEMO, *LanguageModel.objects.values_list("label", flat=True)}
+        known = {model_setups.DEMO, *LanguageModel.objects.values_list("label", flat=True)}
         others = [name for name in names if name not in known]
         if wrong := [
-            planner_factory.name_problem(name)
+            model_setups.name_problem(name)
             for name in others
-            if planner_factory.name_problem(name)
+            if model_setups.name_problem(name)
         ]:
             raise ValidationError([translate(sentence) for sentence in wrong])
         return "\n".join(names)
@@ -304,7 +304,7 @@ class LanguageModelForm(forms.ModelForm):
     def _check_settings(self, cleaned: dict[str, Any]) -> None:
         """Run the checks made before each request, and report problems by field."""
         try:
-            settings = planner_factory.model_settings(self._pending_row(cleaned))
+            settings = model_setups.model_settings(self._pending_row(cleaned))
         except UnreadableSecret:
             return  # already an error of the field
         for problem in parameters.find_problems(settings):
@@ -343,9 +343,7 @@ class LanguageModelForm(forms.ModelForm):
 
 def _destination(row: LanguageModel) -> tuple[Any, ...]:
     """Return the row's destination; a form trusts its own hidden fields."""
-    return parameters.destination(
-        planner_factory.model_settings(row, secrets=False), row.provider
-    )
+    return parameters.destination(model_setups.model_settings(row, secrets=False), row.provider)
 
 
 def _reject_names(names: set[str], sentence: LazyText) -> None:

@@ -11,7 +11,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from agents.access import audit
-from agents.catalog import agent_versions, planner_factory
+from agents.catalog import agent_versions, model_setups
 from agents.model_limits import QueueLength, queue_lengths
 from agents.models import Agent, LanguageModel, ToolRegistration
 from agents.models.types import AnyUser, LazyText
@@ -25,7 +25,7 @@ def attach_figures(user: AnyUser, rows: Sequence[LanguageModel]) -> None:
     runs = model_usage.visible_runs(user)
     totals = {} if runs is None else model_usage.load_totals(runs)
     agents = list(Agent.objects.filter(enabled=True))
-    among = planner_factory.model_rows()
+    among = model_setups.model_rows()
     queues = _load_queues(rows)
     for row in rows:
         used = model_usage.totals_of(row, totals)

@@ -12,7 +12,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from agents.catalog import planner_factory
+from agents.catalog import model_setups
 from agents.catalog.agent_factory import CIRCUITS
 from agents.llm.model_probe import ProbeResult
 from agents.models import Agent, LanguageModel
@@ -55,7 +55,7 @@ def state_of(
     """Return the model's state, and why it is failing; `among` are all models, if known."""
     if not row.enabled:
         return ModelState(name="disabled")
-    if error := planner_factory.configuration_error(row.label, among):
+    if error := model_setups.configuration_error(row.label, among):
         return ModelState(name="failing", reason=translate(str(error)))
     if paused := circuit_of(row):
         return ModelState(name="failing", reason=paused)

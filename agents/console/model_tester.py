@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 
 from agents.access import audit
 from agents.budgets import Payer
-from agents.catalog import planner_factory
+from agents.catalog import model_clients, model_setups
 from agents.engine.errors import AgentConnectionError, AgentError
 from agents.llm import error_causes
 from agents.llm.model_list import ModelsNotListed, list_models
@@ -128,7 +128,7 @@ class KeyCheck:
 async def check_key(row: LanguageModel) -> KeyCheck:
     """Check the key and the URL by the server's list of models, free of charge."""
     try:
-        listed = await list_models(planner_factory.model_settings(row))
+        listed = await list_models(model_setups.model_settings(row))
     except ModelsNotListed:
         return KeyCheck(kind="impossible")
     except AgentError as error:
@@ -147,7 +147,7 @@ async def run_probe(
     """
     results: list[ProbeResult] = []
     tried = probe(
-        planner_factory.llm_from_row(row, Payer(user=user.pk)),
+        model_clients.llm_from_row(row, Payer(user=user.pk)),
         row.label or row.model,
         row.parameters,
     )

@@ -18,7 +18,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from agents.access import audit
-from agents.catalog import planner_factory
+from agents.catalog import model_setups
 from agents.catalog.agent_factory import CIRCUITS
 from agents.llm import model_list
 from agents.models import Agent, LanguageModel
@@ -107,7 +107,7 @@ class LanguageModelAdmin(ConsoleAdmin):
         return ModelChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        own = planner_factory.default_model()
+        own = model_setups.default_model()
         default = {"model": translate(own.label), "source": translate(own.source)}
         others = model_page.other_models()
         about = {"default": default, "others": others, **(extra_context or {})}
@@ -204,7 +204,7 @@ class LanguageModelAdmin(ConsoleAdmin):
             obj.last_test = record
         super().save_model(request, obj, form, change)
         CIRCUITS.close(f"model:{obj.label}")  # earlier failures no longer apply
-        if obj.enabled and (error := planner_factory.configuration_error(obj.label)):
+        if obj.enabled and (error := model_setups.configuration_error(obj.label)):
             messages.warning(request, translate(str(error)))
 
     def response_add(

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.forms.models import construct_instance
 from django.utils.translation import gettext_lazy as _
 
-from agents.catalog import planner_factory, tool_factory
+from agents.catalog import model_setups, tool_factory
 from agents.installation import configured
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
@@ -145,7 +145,7 @@ class ToolForm(forms.ModelForm):
     def clean_rerank_model(self) -> str:
         """Reject a model that can't be used."""
         name = str(self.cleaned_data["rerank_model"]).strip()
-        if name and (error := planner_factory.configuration_error(name)):
+        if name and (error := model_setups.configuration_error(name)):
             raise ValidationError(translate(str(error)))
         return name
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import Avg
 
-from agents.catalog import planner_factory
+from agents.catalog import model_clients, model_setups
 from agents.models import Agent, Run
 
 from .sources import Question
@@ -36,8 +36,8 @@ def estimate(questions: Sequence[Question], agent: Agent, tested: Agent) -> Esti
     without = len(questions) - len(known)
     used = [*known, *([_average(agent)] * without if without else [])]
     prompt, completion = sum(u.prompt for u in used), sum(u.completion for u in used)
-    model = planner_factory.model_name(tested)
-    price = planner_factory.model_price(model)
+    model = model_setups.model_name(tested)
+    price = model_clients.model_price(model)
     usage = {"prompt_tokens": int(prompt), "completion_tokens": int(completion)}
     free = 0.0 if model == "demo" else None
     return Estimate(

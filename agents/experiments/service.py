@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from agents import runs
 from agents.access import audit
-from agents.catalog import agent_spec, planner_factory, tool_factory
+from agents.catalog import agent_spec, model_setups, tool_factory
 from agents.catalog.agent_spec import AgentSpec
 from agents.db import database
 from agents.engine.errors import AgentError, QuotaExceeded
@@ -138,7 +138,7 @@ def _check_possible(
         )
     tested = resolve(agent, spec)
     try:
-        planner_factory.ensure_usable(tested, planner_factory.model_name(tested), user)
+        model_setups.ensure_usable(tested, model_setups.model_name(tested), user)
     except AgentError as error:
         raise ExperimentRejected(f"{error} {error.advice}") from error
 

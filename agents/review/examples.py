@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.access import audit, masking
-from agents.catalog import agent_factory, planner_factory
+from agents.catalog import agent_factory, model_setups
 from agents.catalog.recorded_tools import observations, registry_of
 from agents.db import database
 from agents.engine.errors import AgentError
@@ -94,7 +94,7 @@ class ExampleResult:
 
 async def evaluate(example: Example, agent: Agent, model: str = "") -> ExampleResult:
     """Run the example with the current agent, and compare."""
-    model = model or await database.run(planner_factory.model_name, agent)
+    model = model or await database.run(model_setups.model_name, agent)
     result = partial(ExampleResult, name=example.name, agent=agent.name, model=model)
     recorded_calls = RecordedCalls(map(RecordedCall.from_dict, example.observations))
     run = Run(agent=agent, model=model, query=example.question, history=example.history)

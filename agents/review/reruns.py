@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from agents import runs
 from agents.access import audit, masking, permissions
-from agents.catalog import agent_factory, custom_instructions, planner_factory
+from agents.catalog import agent_factory, custom_instructions, model_setups, planner_factory
 from agents.engine.errors import QuotaExceeded
 from agents.engine.events import EventType
 from agents.engine.tool_selection import CONSTANT_TOOLS
@@ -71,9 +71,9 @@ class RerunSetup:
         """The models this installation uses, because they cost money."""
         closed = permissions.restrictions_for(self.user).agents
         agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed)
-        used = [planner_factory.model_names(agent) for agent in agents]
+        used = [model_setups.model_names(agent) for agent in agents]
         names = {name for names in used for name in names}
-        return sorted({self.run.model, *names, *planner_factory.model_labels()})
+        return sorted({self.run.model, *names, *model_setups.model_labels()})
 
     @property
     def before(self) -> RerunOptions:
@@ -95,7 +95,7 @@ class RerunSetup:
         """The options of the current agent."""
         return RerunOptions(
             instructions=planner_factory.agent_instructions(self.agent),
-            model=planner_factory.model_name(self.agent),
+            model=model_setups.model_name(self.agent),
             fallback=AGENT_DEFAULT,
             tools=self.tools,
             guardrails=self.guardrails,
@@ -115,7 +115,7 @@ class RerunSetup:
             agent
         ):
             chosen["instructions"] = options.instructions
-        if options.model != planner_factory.model_name(agent):
+        if options.model != model_setups.model_name(agent):
             chosen["model"] = options.model
         if options.fallback != AGENT_DEFAULT:
             chosen["fallback_models"] = options.fallback
@@ -188,7 +188,7 @@ def prepare(run: Run, step: int, options: RerunOptions, user: User, topic: str =
             user=user,
             agent=setup.agent,
         )
-    except (planner_factory.ModelNotConfigured, QuotaExceeded) as error:
+    except (model_setups.ModelNotConfigured, QuotaExceeded) as error:
         raise RerunRejected(f"{translate(str(error))} {translate(error.advice)}") from error
     if masking.asker_id(run) != user.pk:
         audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)

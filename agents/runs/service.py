@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from agents import budgets
 from agents.access import masking, permissions
-from agents.catalog import agent_factory, mcp_servers, planner_factory
+from agents.catalog import agent_factory, mcp_servers, model_setups
 from agents.catalog.agent_spec import AgentSpec
 from agents.db import database
 from agents.db.fast_writes import insert
@@ -83,8 +83,8 @@ def prepare(
     """
     agent = agent or agent_factory.default_agent(None if user is None else user.pk)
     overrides = overrides or {}
-    model = overrides.get("model") or planner_factory.model_name(agent)
-    planner_factory.ensure_usable(agent, model, user)
+    model = overrides.get("model") or model_setups.model_name(agent)
+    model_setups.ensure_usable(agent, model, user)
     try:
         with transaction.atomic(savepoint=False):
             budgets.start_run(user, agent)
@@ -116,8 +116,8 @@ def prepare_rerun(
 
     `resume` replays the events and continues from there.
     """
-    model = overrides.get("model") or planner_factory.model_name(agent)
-    planner_factory.ensure_usable(agent, model, user)
+    model = overrides.get("model") or model_setups.model_name(agent)
+    model_setups.ensure_usable(agent, model, user)
     with transaction.atomic():
         budgets.start_run(user, agent)
         run = _create_run(
@@ -181,7 +181,7 @@ def prepare_draft_run(
         "history": history or [],
         "parameters": {},
     }
-    model = planner_factory.model_name(draft)
+    model = model_setups.model_name(draft)
     with transaction.atomic():
         budgets.start_run(user, draft)
         run = _create_run(draft, query=query, topic=topic, user=user, model=model, **columns)
@@ -203,8 +203,8 @@ def prepare_experiment_run(
 
     With `origin`, the question is that run's, and so are the rights to read it.
     """
-    model = planner_factory.model_name(tested)
-    planner_factory.ensure_usable(tested, model, user)
+    model = model_setups.model_name(tested)
+    model_setups.ensure_usable(tested, model, user)
     with transaction.atomic():
         budgets.start_run(user, tested)
         run = _create_run(

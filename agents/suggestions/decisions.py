@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.access import audit
-from agents.catalog import agent_spec, agent_versions, planner_factory
+from agents.catalog import agent_spec, agent_versions, model_setups
 from agents.catalog.agent_spec import AgentSpec
 from agents.experiments import service
 from agents.experiments.errors import ExperimentRejected
@@ -77,8 +77,8 @@ def _options(suggestion: Suggestion, agent: Agent) -> service.Options:
 
     The demo model can't judge; then only answers with a correction are compared.
     """
-    model = planner_factory.model_name(agent)
-    if suggestion.kind != Kind.INSTRUCTION or model == planner_factory.DEMO:
+    model = model_setups.model_name(agent)
+    if suggestion.kind != Kind.INSTRUCTION or model == model_setups.DEMO:
         return service.Options()
     return service.Options(judge_model=model, rubric=RUBRIC.format(text=suggestion.text))
 

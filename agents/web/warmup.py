@@ -13,7 +13,7 @@ from threading import Thread
 
 from django.db import connections
 
-from agents.catalog import planner_factory
+from agents.catalog import model_clients, model_setups
 from agents.llm import http, litellm_model, model_info, parameters, tokens
 from agents.models import Agent, McpServer
 from agents.tools import egress
@@ -87,10 +87,10 @@ def _litellm_providers() -> list[str]:
     setups = [
         s
         for agent in agents
-        for s in planner_factory.model_chain(agent, planner_factory.model_name(agent))
+        for s in model_setups.model_chain(agent, model_setups.model_name(agent))
     ]
     litellm_setups = [
-        s for s in setups if getattr(planner_factory.build_llm(s), "route", "") == "litellm"
+        s for s in setups if getattr(model_clients.build_llm(s), "route", "") == "litellm"
     ]
     names = [setup.row.model if setup.row else setup.name for setup in litellm_setups]
     return sorted({parameters.provider_prefix(name) for name in names})

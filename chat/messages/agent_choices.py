@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from agents.catalog import model_choices, planner_factory, sample_questions
+from agents.catalog import model_choices, model_setups, sample_questions
 from agents.catalog.model_choices import ModelChoice
 from agents.console import tool_settings
 from agents.models import Agent, AgentTool, LanguageModel, ToolRegistration
@@ -79,7 +79,7 @@ def list_agents(user: User, models: Sequence[LanguageModel] | None = None) -> li
     """
     usable = Agent.objects.usable_by(user).filter(enabled=True).order_by("-is_default", "pk")
     agents = list(usable)
-    models = planner_factory.model_rows() if models is None else models
+    models = model_setups.model_rows() if models is None else models
     used, relations = _last_used(user), _Relations(user, agents)
     in_order = sorted(agents, key=lambda agent: used.get(agent.pk, len(used)))
     return [_choice(agent, relations, models, agent is agents[0]) for agent in in_order]
@@ -140,7 +140,7 @@ class _Relations:
 def _choice(
     agent: Agent, relations: _Relations, models: Sequence[LanguageModel], is_default: bool
 ) -> AgentChoice:
-    found = planner_factory.default_model(models)
+    found = model_setups.default_model(models)
     name = agent.model or found.model
     tools = relations.tools(agent.pk)
     others = [name for _pk, name in relations.others[agent.pk]]
@@ -156,7 +156,7 @@ def _choice(
         model=model_choices.describe(name, models),
         label=model_label(_label(name, models) if agent.model else name),
         source=_("set for this agent") if agent.model else translate(found.source),
-        is_demo=name == planner_factory.DEMO,
+        is_demo=name == model_setups.DEMO,
         promise=PRIVACY_NOTES.get(agent.personal_data, ""),
         allows_model=agent.allows_model_choice,
         allows_parameters=agent.allows_parameter_choice,
@@ -165,7 +165,7 @@ def _choice(
 
 
 def _label(name: str, models: Sequence[LanguageModel]) -> str:
-    row = planner_factory.model_row(name, models)
+    row = model_setups.model_row(name, models)
     return row.label if row else name
 
 

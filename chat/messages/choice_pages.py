@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from agents.access.requests import UserRequest
-from agents.catalog import model_choices, planner_factory
+from agents.catalog import model_choices, model_setups
 from agents.catalog.model_choices import ModelChoice
 from agents.models import Project
 from agents.models.types import LazyText
@@ -33,7 +33,7 @@ def picker_context(
     request: UserRequest, chat: ChatSession | None, project: Project | None = None
 ) -> dict[str, Any]:
     """Return what the templates of the composer and of a new chat need."""
-    rows = planner_factory.model_rows()
+    rows = model_setups.model_rows()
     agents = agent_choices.list_agents(request.user, rows)
     may_choose = any(agent.allows_model for agent in agents)
     models = model_choices.list_models(request.user, rows) if may_choose else []
@@ -87,7 +87,7 @@ def _requested(request: HttpRequest, agents: Iterable[AgentChoice]) -> str:
 @require_GET
 def choices(request: UserRequest) -> JsonResponse:
     """Return the agents and models this user can choose."""
-    rows = planner_factory.model_rows()
+    rows = model_setups.model_rows()
     agents = agent_choices.list_agents(request.user, rows)
     models = model_choices.list_models(request.user, rows)
     return JsonResponse(

@@ -12,7 +12,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from agents import budgets, runs
-from agents.catalog import agent_factory, planner_factory
+from agents.catalog import agent_factory, model_setups
 from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
@@ -260,8 +260,8 @@ def blocked_reason(message: Message) -> str:
         options = RunOptions.load(message.options)
         chosen = run_options.overrides(agent, options, message.author).get("model")
         with reject_agent_errors():
-            planner_factory.ensure_usable(
-                agent, chosen or planner_factory.model_name(agent), message.author
+            model_setups.ensure_usable(
+                agent, chosen or model_setups.model_name(agent), message.author
             )
             budgets.check_run(message.author, agent)
     except MessageRejected as reason:

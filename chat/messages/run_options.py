@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
-from agents.catalog import model_choices, planner_factory
+from agents.catalog import model_choices, model_setups
 from agents.db.sanitize import sanitize_text
 from agents.llm import tuning
 from agents.models import Agent
@@ -57,7 +57,7 @@ def overrides(agent: Agent, options: RunOptions, user: User) -> dict[str, Any]:
     Raises MessageRejected if the user can't choose the model any more.
     """
     chosen: dict[str, Any] = {}
-    model = planner_factory.model_name(agent)
+    model = model_setups.model_name(agent)
     if options.model and agent.allows_model_choice and options.model != model:
         if model_choices.find_model(options.model, user) is None:
             raise MessageRejected(

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.access.requests import UserRequest
-from agents.catalog import planner_factory
+from agents.catalog import model_setups, planner_factory
 from agents.catalog.file_context import most_whole_tokens
 from agents.files import FileRefused, images, serving
 from agents.models import Agent, Document
@@ -116,7 +116,7 @@ def _too_long(request: UserRequest, view: FileView) -> str:
     about = {
         "name": view.row.name,
         "tokens": f"{view.tokens:,}",
-        "model": model or planner_factory.model_name(agent),
+        "model": model or model_setups.model_name(agent),
         "most": f"{most:,}",
     }
     return (

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 
 from agents.access import masking
 from agents.budgets import Payer, check_calls, recorded, starts
-from agents.catalog import agent_factory, planner_factory
+from agents.catalog import agent_factory, model_setups
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import update
@@ -176,7 +176,7 @@ def _with_model(
     message: Message, run: Run, loaded: agent_factory.PlainModel | None
 ) -> Unnamed | None:
     """Return the chat with what a model is asked, or nothing if none can be."""
-    if not configured.GENERATED_TITLES.value or run.model == planner_factory.DEMO:
+    if not configured.GENERATED_TITLES.value or run.model == model_setups.DEMO:
         return None
     try:
         check_calls(message.author)

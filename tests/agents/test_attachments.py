@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents import runs
-from agents.catalog import attachment_store, planner_factory, tool_factory
+from agents.catalog import attachment_store, model_setups, planner_factory, tool_factory
 from agents.catalog.attachment_store import RunAttachmentStore
 from agents.engine import ToolResult, attachments
 from agents.engine.attachments import AttachmentRefused
@@ -167,7 +167,7 @@ async def test_it_is_deleted_with_its_run(drawing, scripted, person):
 def test_vision_support_comes_from_the_setting_or_the_model_info(model, choice, sees):
     row = LanguageModel(label="mine", model=model, image_input=choice)
 
-    senses = planner_factory._senses(planner_factory.ModelSetup(name="mine", row=row))
+    senses = planner_factory._senses(model_setups.ModelSetup(name="mine", row=row))
 
     assert ("image" in senses) is sees
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from agents.catalog import planner_factory
+from agents.catalog import model_setups, planner_factory
 from agents.console import model_facts, model_state, model_usage
 from agents.console.model_providers import CARDS, card_of, short_name
 from agents.models import Agent, AgentStep, AuditEntry, LanguageModel, Run
@@ -145,7 +145,7 @@ def test_abilities_can_be_overridden(root):
     row = LanguageModel.objects.get()
 
     assert row.abilities == {"tools": False, "audio": True}
-    setup = planner_factory.find_setup(row.label)
+    setup = model_setups.find_setup(row.label)
     assert "audio" in planner_factory._senses(setup)
     found = model_facts.abilities_of(row)
     assert (found["tools"], found["images"]) == (False, True)
@@ -199,10 +199,10 @@ def test_one_model_is_the_default_of_agents_without_one(root, row, agent):
     other.refresh_from_db()
 
     assert not other.is_default
-    assert planner_factory.model_name(agent) == "fast"
-    assert planner_factory.model_names(agent) == ["fast"]
+    assert model_setups.model_name(agent) == "fast"
+    assert model_setups.model_names(agent) == ["fast"]
     LanguageModel.objects.filter(pk=row.pk).update(enabled=False)
-    assert planner_factory.model_name(agent) == "demo"
+    assert model_setups.model_name(agent) == "demo"
 
 
 def test_only_who_can_change_agents_switches_them(person, row, agent):

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from agents import runs
-from agents.catalog import planner_factory
+from agents.catalog import model_clients, model_setups, planner_factory
 from agents.engine.errors import ModelError
 from agents.models import Agent, AgentStep, LanguageModel, Run
 from agents.web.presentation import status_text
@@ -76,7 +76,7 @@ async def test_azure_requests_have_deployment_and_version():
         row = await sync_to_async(create_model)(
             base_url=server.url.removesuffix("/v1"), **about
         )
-        [_ async for _ in planner_factory.llm_from_row(row).stream(**HELLO)]
+        [_ async for _ in model_clients.llm_from_row(row).stream(**HELLO)]
 
     request = server.requests[0]
     path = "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
@@ -90,7 +90,7 @@ async def test_bedrock_requests_use_the_rows_keys_and_region():
         about = {"model": "bedrock/anthropic.claude-x", "region": "eu-central-1", "api_key": ""}
         row = await sync_to_async(create_model)(**about, secrets=keys, options=place)
         with pytest.raises(ModelError) as refused:
-            [_ async for _ in planner_factory.llm_from_row(row).stream(**HELLO)]
+            [_ async for _ in model_clients.llm_from_row(row).stream(**HELLO)]
 
     signed = server.requests[0].headers["authorization"]
     assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIAOFTHISROW/")
@@ -185,9 +185,9 @@ def test_an_environment_key_is_used_only_for_its_provider(monkeypatch):
     )
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-from-outside")
 
-    assert planner_factory.configuration_error("fast") is None
-    assert planner_factory.configuration_error("other") is None  # whose server may want none
-    metered = planner_factory.llm_from_row(LanguageModel.objects.get(label="other"))
+    assert model_setups.configuration_error("fast") is None
+    assert model_setups.configuration_error("other") is None  # whose server may want none
+    metered = model_clients.llm_from_row(LanguageModel.objects.get(label="other"))
     assert metered.llm.llm._api_key is None
 
 
@@ -195,7 +195,7 @@ def test_a_rows_key_goes_to_its_provider_despite_the_environment(monkeypatch):
     row = create_model(model="openai/gpt-4.1", base_url="")
     monkeypatch.setenv("OPENAI_API_BASE", "http://elsewhere.example/v1")
 
-    assert planner_factory.llm_from_row(row).base_url == "https://api.openai.com/v1"
+    assert model_clients.llm_from_row(row).base_url == "https://api.openai.com/v1"
 
 
 async def test_a_model_disabled_during_a_run_ends_it_with_a_message(agent):
@@ -217,25 +217,25 @@ def test_a_model_without_permission_is_an_error(agent, person, stranger):
     person.groups.add(group)
     thinking_with(agent, "fast")
 
-    assert planner_factory.ensure_usable(agent, "fast", person) is None
+    assert model_setups.ensure_usable(agent, "fast", person) is None
     with pytest.raises(MessageRejected, match="t have access to the model fast"):
         messages.save(None, stranger, "Hello?", "a")
 
 
 def test_a_row_does_not_replace_the_default_model():
-    found = planner_factory.default_model()
+    found = model_setups.default_model()
     create_model(model=found.model)
 
-    assert planner_factory.model_chain(Agent(), found.model)[0].row is None
+    assert model_setups.model_chain(Agent(), found.model)[0].row is None
 
 
 def test_a_name_that_is_neither_label_nor_model_is_an_error():
     create_model()
 
-    assert str(planner_factory.configuration_error("slow")) == "The model slow doesn't exist."
+    assert str(model_setups.configuration_error("slow")) == "The model slow doesn't exist."
     known = ["fast", "gpt-4.1", "mistral/y", "demo"]
-    assert [planner_factory.configuration_error(name) for name in known] == [None] * 4
-    assert "Unknown provider: x." in str(planner_factory.configuration_error("x/y"))
+    assert [model_setups.configuration_error(name) for name in known] == [None] * 4
+    assert "Unknown provider: x." in str(model_setups.configuration_error("x/y"))
 
 
 @pytest.mark.parametrize("limit", ["concurrency", "requests_per_minute", "tokens_per_minute"])

@@ -9,7 +9,7 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.access.masking import Masker, mask_row
-from agents.catalog import planner_factory
+from agents.catalog import model_clients
 from agents.engine.testing import Says
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
@@ -95,7 +95,7 @@ async def test_a_panel_adds_up_numbers_and_the_trace_shows_the_working(
     await sync_to_async(panel.handoffs.set)(members)
     async with WireServer(lambda request: say("It is 1,200 km.")) as server:
         monkeypatch.setattr(
-            planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
+            model_clients, "llm_by_name", lambda name: DirectModel("key", server.url)
         )
         run = await verify_run(await run_question("How far?", agent=panel, user=administrator))
     client = AsyncClient()
@@ -144,7 +144,7 @@ async def test_a_panel_works_over_real_http(agent, monkeypatch, dialect):
     await sync_to_async(panel.handoffs.set)(members)
     async with WireServer(reply) as server:
         monkeypatch.setattr(
-            planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
+            model_clients, "llm_by_name", lambda name: DirectModel("key", server.url)
         )
         run = await verify_run(await run_question("What is 6 * 7?", agent=panel))
 

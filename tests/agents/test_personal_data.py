@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from agents import runs
 from agents.access import masking
-from agents.catalog import agent_factory, planner_factory
+from agents.catalog import agent_factory, model_clients
 from agents.engine.loop.cancellation import CallOutcome
 from agents.engine.loop.termination import StopReason
 from agents.engine.testing import Says, delta, finish
@@ -75,7 +75,7 @@ async def test_the_provider_gets_no_personal_data_and_the_user_reads_all(
 
     async with WireServer(lambda request: reply(request, dialect)) as server:
         monkeypatch.setattr(
-            planner_factory,
+            model_clients,
             "llm_by_name",
             lambda name: MODELS_BY_ROUTE[route]("key", server.url),
         )
@@ -99,7 +99,7 @@ async def test_plans_are_written_and_checked_without_personal_data(dialect, monk
         lambda request: test_plans_over_the_wire.reply(request, dialect)
     ) as server:
         monkeypatch.setattr(
-            planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
+            model_clients, "llm_by_name", lambda name: DirectModel("key", server.url)
         )
         run = await verify_run(await run_question(question))
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.catalog import planner_factory
+from agents.catalog import model_clients
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Run
@@ -58,7 +58,7 @@ async def test_a_plan_that_fails_its_check_is_rewritten_and_succeeds(
 ):
     async with WireServer(lambda request: reply(request, planner.dialect)) as server:
         monkeypatch.setattr(
-            planner_factory,
+            model_clients,
             "llm_by_name",
             lambda name: MODELS_BY_ROUTE[route]("key", server.url),
         )
@@ -77,7 +77,7 @@ async def test_an_impossible_plan_is_cancelled_with_the_models_reason(planner, m
     said = why if planner.dialect == "native" else f"Final Answer: {why}"
     async with WireServer(lambda request: say(said)) as server:
         monkeypatch.setattr(
-            planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
+            model_clients, "llm_by_name", lambda name: DirectModel("key", server.url)
         )
         run = await verify_run(await run_question("Send an e-mail."))
 

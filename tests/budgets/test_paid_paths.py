@@ -11,9 +11,9 @@ ROOTS = ("agents", "chat", "project")
 # What reaches a provider, and the only modules that may name it: those that meter it, and what
 # it is made of.
 CLIENTS = {
-    "DirectModel": {"agents/catalog/planner_factory.py"},
-    "LiteLLMModel": {"agents/catalog/planner_factory.py"},
-    "ConfiguredModel": {"agents/catalog/planner_factory.py"},
+    "DirectModel": {"agents/catalog/model_clients.py"},
+    "LiteLLMModel": {"agents/catalog/model_clients.py"},
+    "ConfiguredModel": {"agents/catalog/model_clients.py"},
     "EmbeddingClient": {
         "agents/budgets/metered_clients.py",
         "agents/knowledge/embeddings/__init__.py",
@@ -70,7 +70,7 @@ def test_a_client_of_a_provider_is_only_used_behind_the_gate(client):
 
 
 def test_chat_models_are_only_built_metered():
-    tree = ast.parse(Path("agents/catalog/planner_factory.py").read_text())
+    tree = ast.parse(Path("agents/catalog/model_clients.py").read_text())
     makers = {
         node.name: ast.unparse(node)
         for node in ast.walk(tree)
@@ -90,7 +90,7 @@ def test_clients_that_are_not_metered_have_one_caller():
         if isinstance(node, ast.Attribute | ast.Name)
         and (getattr(node, "attr", "") or getattr(node, "id", "")) == "llm_by_name"
     }
-    assert callers == {"agents/catalog/planner_factory.py"}
+    assert callers == {"agents/catalog/model_clients.py"}
 
 
 def test_media_requests_are_only_made_by_the_metered_functions():

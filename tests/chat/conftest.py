@@ -29,8 +29,8 @@ class Held:
 @pytest.fixture
 async def model(monkeypatch):
     """A model that waits in the middle of its answer until the test releases it."""
-    from agents.catalog import planner_factory
+    from agents.catalog import model_clients
 
     model = Held()
-    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
+    monkeypatch.setattr(model_clients, "llm_by_name", lambda name: model)
     return model

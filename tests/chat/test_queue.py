@@ -8,7 +8,7 @@ from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
 from agents import runs
-from agents.catalog import planner_factory
+from agents.catalog import model_clients
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, Run
 from agents.runs import executor, pubsub
@@ -158,7 +158,7 @@ async def test_the_next_message_starts_after_a_failed_run(chat, monkeypatch):
                     raise ZeroDivisionError
                 yield chunk
 
-    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
+    monkeypatch.setattr(model_clients, "llm_by_name", lambda name: model)
     model = Broken()
     await send_messages(chat, "one", "two")
     model.let_go.set()
@@ -171,7 +171,7 @@ async def test_the_next_message_starts_after_a_failed_run(chat, monkeypatch):
 async def test_the_queue_waits_while_a_run_awaits_approval(chat, monkeypatch, client):
     await Agent.objects.aupdate(auto_execute_tools=False)
     model = ScriptedModel(Says.call("calculator", input="6 * 7"), Says(answer="Next."))
-    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
+    monkeypatch.setattr(model_clients, "llm_by_name", lambda name: model)
     await send_messages(chat, "one")
     run = await Run.objects.aget()
     await runs.wait(run)

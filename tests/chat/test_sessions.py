@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import runs
-from agents.catalog import planner_factory
+from agents.catalog import model_clients
 from agents.engine.state import repair_history
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, HiddenTopic, Run, RunEvent
@@ -107,7 +107,7 @@ async def test_the_next_question_gets_the_conversation(person, monkeypatch):
     model = ScriptedModel(
         Says.call("calculator", input="6 * 7"), Says(answer="42."), Says(answer="As I said.")
     )
-    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
+    monkeypatch.setattr(model_clients, "llm_by_name", lambda name: model)
     first = await sync_to_async(messages.save)(None, person, "What is it?", "a")
     await run_message(first)
     chat = await ChatSession.objects.aget()
@@ -122,7 +122,7 @@ async def test_the_next_question_gets_the_conversation(person, monkeypatch):
 
 async def test_a_blocked_question_is_never_sent_to_a_model(person, monkeypatch):
     model = ScriptedModel(Says(answer="Hello."))
-    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
+    monkeypatch.setattr(model_clients, "llm_by_name", lambda name: model)
     secret = "-----BEGIN PRIVATE KEY-----"
     first = await sync_to_async(messages.save)(None, person, secret, "a")
     assert (await run_message(first)).status == "blocked"

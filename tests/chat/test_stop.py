@@ -11,7 +11,7 @@ from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
 from agents import runs
-from agents.catalog import planner_factory, tool_factory
+from agents.catalog import model_clients, tool_factory
 from agents.engine.loop.function_tool import FunctionTool
 from agents.engine.testing import Says, ScriptedModel, delta
 from agents.engine.tool import ToolResult
@@ -65,7 +65,7 @@ class Stubborn(Slow):
 
 
 def think_with(monkeypatch, model):
-    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
+    monkeypatch.setattr(model_clients, "llm_by_name", lambda name: model)
 
 
 def act_with(monkeypatch, tool):

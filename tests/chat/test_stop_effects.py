@@ -8,7 +8,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from agents import runs
-from agents.catalog import planner_factory, tool_factory
+from agents.catalog import model_clients, tool_factory
 from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.termination import StopReason
 from agents.engine.state import NOT_STARTED, repair_history
@@ -50,7 +50,7 @@ def letter(monkeypatch):
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     calls = tuple(Call("calculator", {"to": to}) for to in "abc")
     model = ScriptedModel(Says("", calls), Says(answer="Never said."))
-    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
+    monkeypatch.setattr(model_clients, "llm_by_name", lambda name: model)
     return tool
 
 

@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents import budgets, runs
-from agents.catalog import planner_factory
+from agents.catalog import model_clients
 from agents.engine.errors import QuotaExceeded
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, GuardrailPattern, Run
@@ -52,7 +52,7 @@ def named(person, agent, monkeypatch):
     def make(*script, text="Which tea sold best?", model=None, **about):
         Agent.objects.filter(pk=agent.pk).update(model="openai/tea")
         scripted = model or ScriptedModel(*script)
-        monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: scripted)
+        monkeypatch.setattr(model_clients, "llm_by_name", lambda name: scripted)
         chat = ChatSession.objects.create(user=person, title=titles.make_title(text))
         row = {"user": person, "agent": agent, "agent_name": "helper", "model": "openai/tea"}
         row |= {"topic": chat.topic, "query": text, "answer": "Sencha.", "status": "completed"}

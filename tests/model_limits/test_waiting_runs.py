@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.utils import translation
 
 from agents import runs
-from agents.catalog import planner_factory
+from agents.catalog import model_clients
 from agents.db import database
 from agents.engine.resilience import Limits
 from agents.engine.testing import Says
@@ -27,7 +27,7 @@ pytestmark = [
 def limited(agent, monkeypatch, scripted):
     """An agent whose model takes one call at a time."""
     model = scripted(Says(answer="Yes."))
-    monkeypatch.setattr(planner_factory, "build_llm", lambda setup, *more: model)
+    monkeypatch.setattr(model_clients, "build_llm", lambda setup, *more: model)
     LanguageModel.objects.create(label="fast", model="openai/x", api_key="k", concurrency=1)
     agent.model = "fast"
     agent.save()

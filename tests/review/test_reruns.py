@@ -8,7 +8,7 @@ from django.contrib.auth.models import Permission
 from django.test import AsyncClient
 
 from agents import runs
-from agents.catalog import agent_factory, planner_factory, tool_factory
+from agents.catalog import agent_factory, model_clients, tool_factory
 from agents.engine.testing import Call, Says
 from agents.engine.tool import ToolResult
 from agents.models import (
@@ -169,9 +169,7 @@ async def test_a_rerun_has_its_own_topic_and_settings(origin, scripted, person):
 async def test_a_rerun_can_use_another_model(origin, scripted, person, monkeypatch):
     names = []
     model = scripted(END)
-    monkeypatch.setattr(
-        planner_factory, "llm_by_name", lambda name: names.append(name) or model
-    )
+    monkeypatch.setattr(model_clients, "llm_by_name", lambda name: names.append(name) or model)
 
     run = await again(origin, 3, person, model="mistral/other", fallback="mistral/third")
 

@@ -23,6 +23,7 @@ from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 from .. import (
     agent_versions,
     custom_instructions,
+    model_setups,
     planner_factory,
     project_instructions,
     tool_factory,
@@ -159,7 +160,7 @@ def _load_config(
         person.asker_approves = agent.asker_approves_questions
     hidden = pseudonymizer_for(run, agent, pseudonymizer)
     planners = planner_factory.build_planners(
-        agent, run.model if is_first else planner_factory.model_name(agent), run, hidden
+        agent, run.model if is_first else model_setups.model_name(agent), run, hidden
     )
     patterns = active_patterns(run, agent)
     rules = cache(partial(guardrails_from, agent, patterns))  # built only if needed

@@ -8,7 +8,7 @@ from typing import Any, cast
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
-from agents.catalog import custom_instructions, planner_factory, search_library
+from agents.catalog import custom_instructions, model_setups, planner_factory, search_library
 from agents.catalog.agent_factory import tool_selection
 from agents.engine.loop import Handoff, OutputSchema
 from agents.engine.privacy import Pseudonymizer
@@ -148,7 +148,7 @@ def _added_by_planner(agent: Agent, tools: list[Tool]) -> list[PromptPart]:
     is_hidden = agent.personal_data == Agent.PersonalData.HIDDEN
     planner, *_fallbacks = planner_factory.build_planners(
         agent,
-        planner_factory.model_name(agent),
+        model_setups.model_name(agent),
         pseudonymizer=Pseudonymizer() if is_hidden else None,
     )
     request = planner.with_instructions("").request("?", AgentState(), tools)

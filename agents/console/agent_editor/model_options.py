@@ -4,7 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from agents.catalog import model_choices, planner_factory
+from agents.catalog import model_choices, model_setups
 from agents.catalog.model_choices import ModelChoice
 from agents.llm import model_info
 from agents.models import LanguageModel
@@ -13,18 +13,18 @@ from agents.runs.engine_messages import translate
 
 def list_options() -> list[dict[str, Any]]:
     """Return the configured models and the demo model, as the page's combobox reads them."""
-    rows = planner_factory.model_rows()
+    rows = model_setups.model_rows()
     options = [_from_row(row) for row in rows if row.enabled]
-    default = planner_factory.default_model()
-    if default.model != planner_factory.DEMO and default.model not in {
+    default = model_setups.default_model()
+    if default.model != model_setups.DEMO and default.model not in {
         option["name"] for option in options
     }:
         options.insert(0, _describe(model_choices.describe(default.model, rows)))
-    return [*options, {"name": planner_factory.DEMO, "about": _("Rule-based, needs no key")}]
+    return [*options, {"name": model_setups.DEMO, "about": _("Rule-based, needs no key")}]
 
 
 def _from_row(row: LanguageModel) -> dict[str, Any]:
-    error = planner_factory.configuration_error(row.label)
+    error = model_setups.configuration_error(row.label)
     problem = {"problem": translate(str(error))} if error else {}
     about = _describe(model_choices.describe(row.label, [row]), row.model)
     return about | {"model": row.model, **problem}

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 
 from agents.access import audit, masking
 from agents.budgets import NO_PAYER, Payer, check_calls
-from agents.catalog import agent_factory, planner_factory
+from agents.catalog import agent_factory, model_clients
 from agents.engine.guardrails import GuardrailResult, ModelCheck, ModelChecks, Pattern, Stage
 from agents.llm import model_info, tokens
 from agents.models import GuardrailPattern, Run
@@ -102,7 +102,7 @@ def _request_tokens(check: ModelCheck, text: str) -> int:
 
 
 def _price(name: str) -> model_info.Price | None:
-    return planner_factory.model_price(name)
+    return model_clients.model_price(name)
 
 
 def judge_sample(user: User, row: GuardrailPattern, text: str) -> JudgedText:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.catalog import planner_factory
+from agents.catalog import model_setups
 from agents.models import Agent, AgentVersion, Document, LanguageModel
 from agents.runs.engine_messages import translate
 
@@ -85,7 +85,7 @@ def _steps(counts: dict[str, Any]) -> Iterator[SetupStep]:
 
 
 def _model_step(counts: dict[str, Any]) -> SetupStep:
-    default, count = planner_factory.default_model(), counts["models"]
+    default, count = model_setups.default_model(), counts["models"]
     is_done = bool(count) or not default.is_demo
     configured = ngettext("%(count)d is set up.", "%(count)d are set up.", count)
     state = configured % {"count": count} if count else f"{translate(default.label)}."

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from agents.catalog import planner_factory
+from agents.catalog import model_setups
 from agents.catalog.agent_spec import AgentSpec
 from agents.experiments import service, targets
 from agents.experiments.errors import ExperimentRejected
@@ -104,8 +104,8 @@ class RunSetForm(TargetForm):
         cast(forms.ModelChoiceField, self.fields["agent_name"]).queryset = agents
         self._offer_targets(chosen)
         if has_judge:
-            names = planner_factory.model_labels()
-            default = planner_factory.model_name(chosen) if chosen else ""
+            names = model_setups.model_labels()
+            default = model_setups.model_name(chosen) if chosen else ""
             choices = [(name, name) for name in dict.fromkeys([default, *names]) if name]
             field = cast(forms.ChoiceField, self.fields["judge_model"])
             field.choices, field.initial = choices, default

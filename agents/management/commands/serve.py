@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents.catalog import mcp_servers, planner_factory
+from agents.catalog import mcp_servers, model_setups
 from agents.runs import leases
 from agents.web import warmup
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         if not settings.WORKERS and (left := len(leases.find_abandoned())) > 0:
             what = "interrupted run" if left == 1 else "interrupted runs"
             self.stdout.write(f"Resuming  {left} {what}")
-        choice = planner_factory.default_model()
+        choice = model_setups.default_model()
         self.stdout.write(f"Model     {choice.label} ({choice.source})")
         self.stdout.write(f"Open      http://{_display_host(host)}:{port}/")
         self.stdout.write("Stop      Ctrl-C\n")
@@ -66,11 +66,7 @@ def check_egress() -> None:
 def check_model() -> None:
     """Report at once if the environment's model is invalid."""
     name = settings.ENVIRONMENT.model
-    if (
-        name
-        and name != planner_factory.DEMO
-        and (sentence := planner_factory.name_problem(name))
-    ):
+    if name and name != model_setups.DEMO and (sentence := model_setups.name_problem(name)):
         raise CommandError(f"ASHIATO_MODEL: {sentence}")
 
 

@@ -1,0 +1,218 @@
+"""Which models an agent asks, by their rows, and what is wrong with their setup."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from agents.db.compiled_queries import compiled_query
+from agents.engine.errors import ModelError
+from agents.llm import discovery, model_info, parameters
+from agents.llm.providers import find_provider, first_env
+from agents.models import Agent, LanguageModel
+from agents.models.secret import UnreadableSecret
+
+from .discovered_model import discovered_model
+
+DEMO = "demo"
+CHOSEN = "set in the console"  # the source of a default model  # the source of a default model
+
+
+class ModelNotConfigured(ModelError):
+    """The model can't be used with its current settings."""
+
+    advice = "Contact your administrator, or choose another agent."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSetup:
+    """A model by the agent's name for it; `why` is what is wrong with it."""
+
+    name: str
+    row: LanguageModel | None = None
+    why: ModelNotConfigured | None = None
+
+
+def model_names(agent: Agent, among: Sequence[LanguageModel] | None = None) -> list[str]:
+    """Return the agent's model and its fallbacks."""
+    chain = model_chain(agent, model_name(agent, among), among=among)
+    return [setup.name for setup in chain]
+
+
+def model_chain(
+    agent: Agent,
+    model: str,
+    asker: Callable[[], User | None] = lambda: None,
+    among: Sequence[LanguageModel] | None = None,
+) -> list[ModelSetup]:
+    """Return this model, the agent's fallbacks, then the model's.
+
+    `asker` returns the user, and is called only if needed; `among` are all models, for those
+    who look up several.
+    """
+    rows = _model_rows() if among is None else among
+    first = _find_row(model, rows)
+    others = f"{agent.fallback_models} {first.fallbacks if first else ''}"
+    found = {name: _find_row(name, rows) for name in [model, *others.split()]}
+    named = [row for row in found.values() if row]
+    closed = _forbidden_pks(asker(), named) if named else set()
+    return [
+        ModelSetup(name=name, row=row, why=_setup_error(name, row, closed))
+        for name, row in found.items()
+    ]
+
+
+def ensure_usable(agent: Agent, model: str, user: User | None) -> None:
+    """Raise ModelNotConfigured if neither the model nor a fallback can be used."""
+    setups = model_chain(agent, model, lambda: user)
+    if setups[0].why and all(setup.why for setup in setups):
+        raise setups[0].why
+
+
+def configuration_error(
+    name: str, among: Sequence[LanguageModel] | None = None
+) -> ModelNotConfigured | None:
+    """Return what is wrong with a model's setup, regardless of the user."""
+    row = _find_row(name, _model_rows() if among is None else among)
+    if row is None and "/" not in name and name != DEMO and not model_info.is_listed(name):
+        return ModelNotConfigured(name_problem(name))
+    return _setup_error(name, row, set())
+
+
+def usable_rows(
+    user: User | None, among: Sequence[LanguageModel] | None = None
+) -> list[LanguageModel]:
+    """Return the models that are set up and that this user can use."""
+    rows = [row for row in (_model_rows() if among is None else among) if row.enabled]
+    closed = _forbidden_pks(user, rows)
+    return [row for row in rows if _setup_error(row.label, row, closed) is None]
+
+
+def model_rows() -> list[LanguageModel]:
+    """Return all models, for those who look up several of them."""
+    return _model_rows()
+
+
+def model_row(name: str, among: Sequence[LanguageModel] | None = None) -> LanguageModel | None:
+    """Return the row of a model; the default model needs none."""
+    return _find_row(name, _model_rows() if among is None else among)
+
+
+def model_labels() -> list[str]:
+    """Return the labels of all enabled models."""
+    return [row.label for row in _model_rows() if row.enabled]
+
+
+def find_setup(name: str) -> ModelSetup:
+    """Return a model by its label or LiteLLM name, regardless of the user."""
+    row = _find_row(name, _model_rows())
+    return ModelSetup(name=name, row=row, why=_setup_error(name, row, set()))
+
+
+@compiled_query
+def _model_rows() -> QuerySet[LanguageModel]:
+    return LanguageModel.objects.order_by("-enabled", "pk")
+
+
+def model_name(agent: Agent, among: Sequence[LanguageModel] | None = None) -> str:
+    return agent.model or default_model(among).model
+
+
+def default_model(among: Sequence[LanguageModel] | None = None) -> discovery.ModelChoice:
+    """Return the model of agents without one: an administrator's choice, or what was found."""
+    rows = _model_rows() if among is None else among
+    chosen = next((row for row in rows if row.is_default and row.enabled), None)
+    if chosen is None:
+        return discovered_model()
+    return discovery.ModelChoice(model=chosen.label, source=CHOSEN, label=chosen.label)
+
+
+def _find_row(name: str, rows: Sequence[LanguageModel]) -> LanguageModel | None:
+    """Return the row with this label or LiteLLM name; the default model needs none."""
+    by_label = (row for row in rows if row.label == name)
+    if found := next(by_label, None):
+        return found
+    by_model = next((row for row in rows if row.model == name), None)
+    return None if by_model is None or name == discovered_model().model else by_model
+
+
+def _forbidden_pks(user: User | None, rows: Sequence[LanguageModel]) -> set[int]:
+    """Return the rows this user can't use."""
+    if user is None:
+        return set()
+    keys = {row.pk for row in rows}
+    usable = LanguageModel.objects.usable_by(user).filter(pk__in=keys)
+    return keys - set(usable.values_list("pk", flat=True))
+
+
+def _setup_error(
+    name: str, row: LanguageModel | None, closed: set[int]
+) -> ModelNotConfigured | None:
+    if row is None:
+        return _name_error(name)
+    if row.pk in closed:
+        return ModelNotConfigured(f"You don't have access to the model {row.label}.")
+    if not row.enabled:
+        return ModelNotConfigured(f"The model {row.label} is disabled.")
+    return _connection_error(row)
+
+
+def name_problem(name: str) -> str:
+    """Return why a name isn't a model, or an empty string."""
+    if "/" not in name and not model_info.is_listed(name):
+        return f"The model {name} doesn't exist."
+    sentence = parameters.name_problem(name)
+    return f"The model {name} can't be used: {sentence}" if sentence else ""
+
+
+def _name_error(name: str) -> ModelNotConfigured | None:
+    """Return what is wrong with a provider's name; a bare one is only checked when called."""
+    if "/" not in name or not (sentence := name_problem(name)):
+        return None
+    return None if name == discovered_model().model else ModelNotConfigured(sentence)
+
+
+def _connection_error(row: LanguageModel) -> ModelNotConfigured | None:
+    """Return what is missing to call it, as far as can be seen from here."""
+    try:
+        has_key = bool(row.api_key.reveal() or row.secrets.reveal())
+        problem = next(parameters.find_problems(model_settings(row)), None)
+    except UnreadableSecret:
+        return ModelNotConfigured(f"The API key of the model {row.label} can't be decrypted.")
+    if problem:
+        return ModelNotConfigured(f"The model {row.label} can't be used: {problem.sentence}")
+    provider = find_provider(parameters.full_name(row.model))
+    if provider is None:
+        return None
+    # A key of the environment is only sent to an address from there.
+    has_key |= not row.base_url and bool(first_env(provider.keys, os.environ)[1])
+    is_elsewhere = bool(provider.addresses) and not provider.base_url
+    if is_elsewhere and not (row.base_url or first_env(provider.addresses, os.environ)[1]):
+        return ModelNotConfigured(f"The model {row.label} has no URL.")
+    if provider.needs_key and not has_key and (is_elsewhere or not row.base_url):
+        return ModelNotConfigured(f"The model {row.label} has no API key.")
+    return None
+
+
+def model_settings(row: LanguageModel, *, secrets: bool = True) -> parameters.ModelSettings:
+    """Return the row's settings; raise UnreadableSecret if no key fits."""
+    return parameters.ModelSettings(
+        model=row.model,
+        base_url=row.base_url,
+        api_key=(row.api_key.reveal() or None) if secrets else None,
+        api_version=row.api_version,
+        region=row.region,
+        options=_filled_values(row.options),
+        secrets=_filled_values(row.secrets.reveal()) if secrets else {},
+        parameters=_filled_values(row.parameters),
+    )
+
+
+def _filled_values(values: Any) -> dict[str, Any]:
+    """Return the values that are set; anything but an object is passed on to be rejected."""
+    if not isinstance(values, Mapping):
+        return {"": values} if values else {}
+    return {name: value for name, value in values.items() if value not in ("", None)}
