@@ -8,7 +8,6 @@ from agents.caches import GROUPS
 from agents.catalog.agent_factory import result_caches
 from agents.engine.testing import Says
 from agents.models import AgentTool, CacheEntry, CacheUsage
-from agents.tools import http
 from agents.tools.egress import Response
 from agents.web.presentation import status_text
 from tests.conftest import run_question
@@ -33,7 +32,7 @@ def fetched(monkeypatch):
         calls.append((method, url))
         return Response(status=200, headers={"content-type": "text/plain"}, content=b"rain")
 
-    monkeypatch.setattr(http, "fetch", fetch)
+    monkeypatch.setattr("agents.tools.http.tool.fetch", fetch)
     return calls
 
 

@@ -7,7 +7,8 @@ from agents.engine.loop.approval import fingerprint
 from agents.engine.tool import Tool, specification, timeout_message, uncertain_message
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
-from agents.tools.http import MAX_OUTPUT_CHARS, HttpTool
+from agents.tools.http import HttpTool
+from agents.tools.http.response_text import MAX_OUTPUT_CHARS
 from tests.wire import HANG, Reply, WireServer, closed_port
 
 LOCAL = Egress(allow=AllowList.read(["127.0.0.1"]))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..http_binding import HEADER_NAME, RESERVED_HEADERS
+from ..http.binding import HEADER_NAME, RESERVED_HEADERS
 from .errors import Unsupported
 from .schema import References, SchemaConverter, shorten
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..http import METHODS
+from ..http.definition import METHODS
 from .arguments import PATH_PARAMETER, ArgumentBuilder
 from .errors import BadDocument, Unsupported
 from .schema import References, SchemaConverter, UnresolvedReference, shorten

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..http_binding import HEADER_NAME
+from ..http.binding import HEADER_NAME
 from .schema import References, UnresolvedReference, shorten
 
 SchemeKind = Literal["header", "query", "cookie", "bearer", "basic", "token"]

@@ -1,0 +1,100 @@
+"""Reads responses of HTTP tools: their type, charset, freshness, errors and text."""
+
+import codecs
+import json
+from email.message import Message
+from http import HTTPStatus
+
+from agents.engine.tool import ToolResult
+
+from ..egress import Response
+
+MAX_OUTPUT_CHARS = 100_000
+MAX_ERROR_CHARS = 500
+TEXT_SUBTYPES = {
+    "json",
+    "xml",
+    "yaml",
+    "x-yaml",
+    "javascript",
+    "x-ndjson",
+    "x-www-form-urlencoded",
+}
+CHARSETS = {
+    *("utf-8", "ascii", "utf-16", "iso8859-1", "cp1252", "shift_jis", "cp932", "euc_jp"),
+    *("iso2022_jp", "gb18030", "gbk", "big5", "euc_kr", "iso8859-15", "koi8-r"),
+}
+
+
+def read_content_type(response: Response) -> tuple[str, str]:
+    """Return the content type and charset; text if unspecified."""
+    message = Message()
+    message["content-type"] = response.headers.get("content-type", "text/plain")
+    return message.get_content_type(), message.get_content_charset() or "utf-8"
+
+
+def freshness(control: str) -> tuple[float | None, bool]:
+    """Return how many seconds a response is fresh (None: not said), and if it is private."""
+    parts = {part.strip().lower() for part in control.split(",")}
+    seconds = [part.partition("=")[2].strip('"') for part in parts if "max-age=" in part]
+    ages = [float(text) for text in seconds if text.isascii() and text.isdigit()]
+    if parts & {"no-store", "no-cache"}:
+        ages.append(0.0)
+    return min(ages, default=None), any(part.startswith("private") for part in parts)
+
+
+def is_text(kind: str) -> bool:
+    main, _, sub = kind.partition("/")
+    return main == "text" or sub in TEXT_SUBTYPES or sub.endswith(("+json", "+xml"))
+
+
+def decode(content: bytes, charset: str) -> str:
+    # Only charsets that are plain tables, because some of Python's codecs take forever.
+    try:
+        name = codecs.lookup(charset).name
+    except LookupError:
+        name = "utf-8"
+    known = name if name in CHARSETS else "utf-8"
+    return content.decode(known, errors="replace").replace("\0", "\ufffd")
+
+
+def status_error(host: str, status: int, text: str) -> ToolResult:
+    detail = " ".join(text.split())
+    short = detail if len(detail) <= MAX_ERROR_CHARS else f"{detail[:MAX_ERROR_CHARS]}…"
+    answer = format_status(status)
+    error = (
+        f"{host} returned HTTP {answer}: {short}"
+        if short
+        else f"{host} returned HTTP {answer}."
+    )
+    return ToolResult(error=error, mendable=400 <= status < 500 and status not in {408, 429})
+
+
+def format_status(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def pretty_json(text: str) -> str:
+    """Format JSON over several lines, if it doesn't get too long."""
+    if len(text) > MAX_OUTPUT_CHARS:
+        return text
+    encoder, pieces, length = json.JSONEncoder(indent=2, ensure_ascii=False), [], 0
+    try:
+        for piece in encoder.iterencode(json.loads(text)):
+            pieces.append(piece)
+            length += len(piece)
+            if length > MAX_OUTPUT_CHARS:
+                return text
+    except (ValueError, RecursionError):
+        return text
+    return "".join(pieces).encode(errors="replace").decode()  # replaces lone surrogates
+
+
+def truncate(text: str) -> str:
+    if len(text) <= MAX_OUTPUT_CHARS:
+        return text
+    cut = len(text) - MAX_OUTPUT_CHARS
+    return f"{text[:MAX_OUTPUT_CHARS]}\n[… {cut:,} more characters cut]"
