@@ -1,9 +1,11 @@
 """What a call may cost: prices are known, free or unknown, and unknown is not free."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import ceil
 from typing import Any
+
+from django.db.models import Q
 
 from agents.installation.setting import MICROS
 from agents.llm import model_info, tokens
@@ -41,6 +43,22 @@ def find_price(model: str, own: Price | None = None, prompt_tokens: int = 0) -> 
         return listed
     provider = find_provider(model)
     return FREE if provider is not None and provider.prefix in OWN_SERVERS else None
+
+
+def free_models(names: Collection[str]) -> set[str]:
+    """Return those of these models, by our name or the provider's, that cost nothing."""
+    if not {*names} - {DEMO}:
+        return {*names}
+    rows = LanguageModel.objects.filter(Q(label__in=names) | Q(model__in=names))
+    prices = {name: find_price(name) for name in names}
+    for row in rows:
+        price = find_price(row.model, row_price(row))
+        prices |= {row.label: price, row.model: price}
+    return {name for name in names if (price := prices[name]) and _is_free(price)}
+
+
+def _is_free(price: Price) -> bool:
+    return not (price.input or price.output or price.read or price.written)
 
 
 def configured_price(model: str) -> Price | None:

@@ -16,7 +16,15 @@ from agents.models import Run, RunEvent
 from agents.models.runs import RunQuerySet
 
 from . import summaries
-from .models import Progress, RunSummary, StaleRun, SummarizedDay, ToolSummary
+from .models import (
+    ModelSummary,
+    Progress,
+    RunSummary,
+    StaleRun,
+    SummarizedDay,
+    TitleUsage,
+    ToolSummary,
+)
 
 BATCH = 100
 PAGE = 5_000
@@ -31,10 +39,12 @@ def catch_up(most: int | None = None) -> int:
     With `most`, it stops soon after as many.
     """
     _mark_resumed()
-    done = _refresh_marked()
-    while (most is None or done < most) and (found := _look_further(most or PAGE)) is not None:
+    _mark_titled()
+    done, has_more = 0, True
+    while has_more and (most is None or done < most):
+        found, has_more = _look_further(most or PAGE)
         done += found
-    return done
+    return done + _refresh_marked(most)
 
 
 def count_behind(limit: int) -> int:
@@ -59,15 +69,20 @@ def mark_stale(pks: Iterable[int]) -> None:
 def mark_days(days: Iterable[date]) -> None:
     """Have the figures of these days added up again."""
     for day in sorted(set(days)):
-        row, is_new = SummarizedDay.objects.get_or_create(day=day)
-        if not is_new:
-            SummarizedDay.objects.filter(pk=row.pk).update(changes=F("changes") + 1)
+        same = SummarizedDay.objects.filter(pk=day)
+        if not same.update(changes=F("changes") + 1):
+            _row, is_new = SummarizedDay.objects.get_or_create(day=day)
+            if not is_new:  # another process was faster
+                same.update(changes=F("changes") + 1)
 
 
 def lock() -> Progress:
     """Let one process write at a time, until its transaction ends."""
+    rows = Progress.objects.select_for_update().filter(pk=1)
+    for row in rows:
+        return row
     Progress.objects.get_or_create(pk=1)
-    return Progress.objects.select_for_update().get(pk=1)
+    return rows.get()
 
 
 def _last_run() -> int:
@@ -80,8 +95,8 @@ def _countable() -> RunQuerySet:
     return ended.without_experiments()
 
 
-def _look_further(most: int) -> int | None:
-    """Summarize the next runs, and mark live ones; return None if there is no more."""
+def _look_further(most: int) -> tuple[int, bool]:
+    """Summarize the next runs, and mark live ones; return how many, and if there are more."""
     last = _last_run()
     newer = Run.objects.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)
     page = list(newer[:most])
@@ -95,23 +110,25 @@ def _look_further(most: int) -> int | None:
     done = 0
     for at in range(0, len(wanted), BATCH):
         done += _summarize(wanted[at : at + BATCH])
-        if page:
+        if page and at + BATCH < len(wanted):
             _advance(wanted[at : at + BATCH][-1])
     if page:
         _advance(page[-1])
-    return done if page else None
+    return done, len(page) == most
 
 
 def _advance(pk: int) -> None:
     """Remember how far runs were looked at, so that an interrupted count doesn't start over."""
-    Progress.objects.get_or_create(pk=1)
-    Progress.objects.filter(pk=1, last_run__lt=pk).update(last_run=pk)
+    further = Progress.objects.filter(pk=1, last_run__lt=pk)
+    if not further.update(last_run=pk):
+        Progress.objects.get_or_create(pk=1)
+        further.update(last_run=pk)
 
 
 def _summarize(pks: Sequence[int]) -> int:
     built = summaries.build(pks)
-    older = {one for one, _again in summaries.regenerated_pairs(pks)} - set(pks)
-    unaware = RunSummary.objects.filter(run__in=older, regenerated=0)
+    regenerated = (older for one in built for older in one.regenerated)
+    unaware = RunSummary.objects.filter(run__in={*regenerated} - {*pks}, regenerated=0)
     with transaction.atomic():
         lock()
         _write(built)
@@ -120,20 +137,25 @@ def _summarize(pks: Sequence[int]) -> int:
 
 
 def _write(built: Sequence[summaries.Built]) -> None:
-    pks = [row.run_id for row, _tools in built]
+    pks = [one.run.run_id for one in built]
     old = RunSummary.objects.filter(run__in=pks)
-    mark_days([*old.values_list("day", flat=True), *(row.day for row, _tools in built)])
+    old_days = list(old.values_list("day", flat=True))
+    mark_days([*old_days, *(one.run.day for one in built)])
     there = Run.objects.filter(pk__in=pks).values_list("pk", flat=True)
     present = set(there.select_for_update())  # none of them is deleted meanwhile
-    old.delete()
-    insert_many(RunSummary, [row for row, _tools in built if row.run_id in present])
-    tools = [tool for row, tools in built if row.run_id in present for tool in tools]
-    insert_many(ToolSummary, tools)
+    if old_days:
+        old.delete()
+    kept = [one for one in built if one.run.run_id in present]
+    insert_many(RunSummary, [one.run for one in kept])
+    insert_many(ToolSummary, [tool for one in kept for tool in one.tools])
+    insert_many(ModelSummary, [model for one in kept for model in one.models])
+    if titled := [one.run.run_id for one in kept if one.has_title]:
+        TitleUsage.objects.filter(run__in=titled).update(is_counted=True)
 
 
-def _refresh_marked() -> int:
+def _refresh_marked(most: int | None) -> int:
     done = 0
-    while marks := _ended_marks():
+    while (most is None or done < most) and (marks := _ended_marks()):
         done += _summarize(sorted({run for _pk, run in marks}))
         StaleRun.objects.filter(pk__in=[pk for pk, _run in marks]).delete()
     return done
@@ -142,7 +164,8 @@ def _refresh_marked() -> int:
 def _ended_marks() -> list[tuple[int, int]]:
     """Return marks of runs that aren't live, also of deleted ones."""
     live = Run.objects.live().order_by().values("pk")
-    marks = StaleRun.objects.exclude(run__in=live).order_by("pk")
+    # The newest first: after an upgrade there can be one for each run.
+    marks = StaleRun.objects.exclude(run__in=live).order_by("-pk")
     return list(marks.values_list("pk", "run")[:BATCH])
 
 
@@ -157,3 +180,12 @@ def _mark_resumed() -> None:
         mark_days(rows.values_list("day", flat=True))
         rows.delete()
         mark_stale(pks)
+
+
+def _mark_titled() -> None:
+    """Have titles counted whose runs were summarized before them."""
+    late = TitleUsage.objects.filter(is_counted=False, run__figures__isnull=False)
+    if pks := list(late.values_list("run_id", flat=True)):
+        with transaction.atomic():
+            TitleUsage.objects.filter(run__in=pks).update(is_counted=True)
+            mark_stale(pks)

@@ -20,6 +20,8 @@ from .tables import DIMENSIONS
 RECENT = timedelta(days=180)
 MAX_CHOICES = 200
 Grain = DailyFigures.Grain
+SETUP = ("agent_name", "agent_version", "model")
+CALLED_SETUP = ("agent_name", "agent_version", "models__model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ def build(viewer: Viewer, chosen: Selection) -> list[Menu]:
 def versions_by_agent(viewer: Viewer) -> list[tuple[str, list[int]]]:
     """Return agents with at least two versions in use, and these, the newest first."""
     found: dict[str, set[int]] = {}
-    for agent, version, _model in _recent(viewer, "agent_name", "agent_version", "model"):
+    for agent, version, _model in _recent(viewer):
         if version:
             found.setdefault(agent, set()).add(version)
     return [
@@ -85,9 +87,9 @@ def chips(menus: Iterable[Menu], parameters: Mapping[str, str]) -> list[Chip]:
 
 
 def _setups(viewer: Viewer, chosen: Selection) -> dict[str, list[tuple[str, str]]]:
-    rows = _recent(viewer, "agent_name", "agent_version", "model")
+    rows = _recent(viewer)
     agents = {agent for agent, _version, _model in rows}
-    models = {model for agent, _version, model in rows if chosen.agent in ("", agent)}
+    models = {model for agent, _v, model in rows if model and chosen.agent in ("", agent)}
     versions = {version for agent, version, _model in rows if agent == chosen.agent}
     return {
         "agent": [(name, name) for name in sorted(agents)],
@@ -102,17 +104,17 @@ def _version_option(number: int) -> tuple[str, str]:
     return str(number), _("version %(number)s") % {"number": number}
 
 
-def _recent(viewer: Viewer, *columns: str) -> set[tuple[str, int, str]]:
-    """Return the setups in use; those of a scoped viewer's runs are read from summaries."""
+def _recent(viewer: Viewer) -> set[tuple[str, int, str]]:
+    """Return agents, versions and called models; of a scoped viewer's runs from summaries."""
     since = day_of(timezone.now() - RECENT)
     if viewer.is_scoped:
         visible = RunSummary.objects.filter(run__in=viewer.visible_runs(), is_hidden=False)
-        return set(visible.filter(day__gte=since).values_list(*columns).distinct())
-    rolled = DailyFigures.objects.filter(grain=Grain.AGENT, day__gte=since)
+        return set(visible.filter(day__gte=since).values_list(*CALLED_SETUP).distinct())
+    rolled = DailyFigures.objects.filter(grain=Grain.MODEL, day__gte=since)
     newest = RunSummary.objects.filter(day=day_of(timezone.now()), is_hidden=False)
     return {
-        *rolled.values_list(*columns).order_by().distinct(),
-        *newest.values_list(*columns).order_by().distinct(),
+        *rolled.values_list(*SETUP).order_by().distinct(),
+        *newest.values_list(*CALLED_SETUP).order_by().distinct(),
     }
 
 

@@ -1,6 +1,5 @@
 """Keeps the figures of deleted runs, without who asked."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
@@ -10,7 +9,15 @@ from agents.models.runs import EXPERIMENT_TOPIC_PREFIX
 
 from . import summaries
 from .catch_up import lock, mark_days, mark_stale
-from .models import MEASURES, DailyFigures, DeletedFigures, RunSummary, ToolSummary
+from .models import (
+    CALL_MEASURES,
+    MEASURES,
+    DailyFigures,
+    DeletedFigures,
+    ModelSummary,
+    RunSummary,
+    ToolSummary,
+)
 from .rollups import COLUMNS
 from .totals import Totals
 
@@ -26,10 +33,9 @@ def keep_figures_of_run(instance: Run, **_signal: Any) -> None:
         built = _find(instance.pk)
         if built is None:
             return
-        row, tools = built
-        mark_days([row.day])
-        if not row.is_hidden:
-            _keep(row, tools)
+        mark_days([built.run.day])
+        if not built.run.is_hidden:
+            _keep(built)
         # At once, so that it isn't counted twice while the deletion goes on.
         RunSummary.objects.filter(run=instance.pk).delete()
 
@@ -40,24 +46,30 @@ def _find(run: int) -> summaries.Built | None:
     if row is None:
         return next(iter(summaries.build([run])), None)
     summaries.refresh_feedback(row)
-    return row, list(ToolSummary.objects.filter(run=run))
+    tools, models = ToolSummary.objects.filter(run=run), ModelSummary.objects.filter(run=run)
+    return summaries.Built(row, list(tools), list(models))
 
 
-def _keep(row: RunSummary, tools: Iterable[ToolSummary]) -> None:
+def _keep(built: summaries.Built) -> None:
+    row = built.run
     values = {name: getattr(row, name) for name in (*COLUMNS, *MEASURES)}
     whole = Totals()
     whole.add_run(values)
-    _add(row, Grain.AGENT, "", whole)
-    for tool in tools:
+    _add(row, whole, grain=Grain.AGENT, model=row.model, tool="")
+    for tool in built.tools:
         part = Totals()
         part.add_calls(values, vars(tool))
-        _add(row, Grain.TOOL, tool.tool, part)
+        _add(row, part, grain=Grain.TOOL, model=row.model, tool=tool.tool)
+    for model in built.models:
+        part = Totals()
+        part.add_run(values | {name: getattr(model, name) for name in CALL_MEASURES})
+        _add(row, part, grain=Grain.MODEL, model=model.model, tool="")
 
 
-def _add(row: RunSummary, grain: str, tool: str, sums: Totals) -> None:
+def _add(row: RunSummary, sums: Totals, **kind: str) -> None:
     """Add sums to a row; `lock` keeps others from doing so meanwhile."""
-    key: dict[str, Any] = {"grain": grain, "day": row.day, "tool": tool, "model": row.model}
-    key |= {"agent_name": row.agent_name, "agent_version": row.agent_version}
+    key: dict[str, Any] = {"day": row.day, "agent_name": row.agent_name, **kind}
+    key["agent_version"] = row.agent_version
     if (known := DeletedFigures.objects.filter(**key).first()) is not None:
         sums.add_figures(known)
     DeletedFigures.objects.update_or_create(sums.columns(), **key)

@@ -18,10 +18,12 @@ from agents.models import HiddenTopic
 
 from . import histograms
 from .models import (
+    CALL_MEASURES,
     MEASURES,
     DailyFigures,
     DeletedFigures,
     Figures,
+    ModelSummary,
     RunSummary,
     SummarizedDay,
     ToolSummary,
@@ -32,11 +34,9 @@ from .windows import Window
 
 Grain = Figures.Grain
 MANY_DAYS = 28
-TOOL_HISTOGRAMS = {
-    "active": "run__active_class",
-    "first": "run__first_class",
-    "calls": "call_histogram",
-}
+RUN_HISTOGRAMS = {"active": "run__active_class", "first": "run__first_class"}
+TOOL_HISTOGRAMS = {**RUN_HISTOGRAMS, "calls": "call_histogram"}
+CALLED = "run__models__model"
 TOOL_MEASURES = {"tool_calls": "calls", "tool_errors": "errors", "tool_timeouts": "timeouts"}
 
 
@@ -103,16 +103,22 @@ class FiguresQuery:
 
     def _grain(self, by: By) -> Figures.Grain | None:
         """Return the smallest grain with all columns, or None if there is none."""
-        has_tool = by is By.TOOL or bool(self.selection.tool)
+        has_tool, has_model = self._has_tool(by), self._has_model(by)
         has_people = by is By.PERSON or self.people is not None
-        if self.viewer.is_scoped or by is By.HOUR or (has_tool and has_people):
+        if self.viewer.is_scoped or by is By.HOUR or has_tool + has_model + has_people > 1:
             return None
-        if has_tool:
-            return Grain.TOOL
-        has_setup = self.selection.has_setup or by in {By.AGENT, By.VERSION, By.MODEL}
+        if has_tool or has_model:
+            return Grain.TOOL if has_tool else Grain.MODEL
+        has_setup = self.selection.has_setup or by in {By.AGENT, By.VERSION}
         if not has_people:
             return Grain.AGENT if has_setup else Grain.DAY
         return Grain.PERSON_AGENT if has_setup else Grain.PERSON
+
+    def _has_tool(self, by: By) -> bool:
+        return by is By.TOOL or bool(self.selection.tool)
+
+    def _has_model(self, by: By) -> bool:
+        return by is By.MODEL or bool(self.selection.model)
 
     def _live_days(self) -> list[date]:
         changed = SummarizedDay.objects.filter(
@@ -125,9 +131,7 @@ class FiguresQuery:
         self, found: Found, by: By, grain: Figures.Grain, but: Sequence[date]
     ) -> None:
         days = Q(day__gte=self.window.first, day__lte=self.window.last) & ~Q(day__in=but)
-        rows = DailyFigures.objects.filter(days, self._setup(), grain=grain)
-        if self.selection.tool:
-            rows = rows.filter(tool=self.selection.tool)
+        rows = DailyFigures.objects.filter(days, self._setup(), self._parts(), grain=grain)
         if self.people is not None:
             rows = rows.filter(user__in=self.people)
         self._add_figures(found, by, rows)
@@ -146,12 +150,17 @@ class FiguresQuery:
             which &= Q((f"{of}agent_name", chosen.agent))
         if chosen.version:
             which &= Q((f"{of}agent_version", chosen.version_number))
-        if chosen.model:
-            which &= Q((f"{of}model", chosen.model))
         return which
 
+    def _parts(self) -> Q:
+        """Return the condition for added-up rows of one tool or one model."""
+        chosen = {"tool": self.selection.tool, "model": self.selection.model}
+        return Q(**{name: value for name, value in chosen.items() if value})
+
     def _summaries(self, days: Sequence[date]) -> "QuerySet[RunSummary]":
-        return RunSummary.objects.filter(self._counted(days))
+        rows = RunSummary.objects.filter(self._counted(days))
+        model = self.selection.model
+        return rows.filter(models__model=model) if model else rows
 
     def _counted(self, days: Sequence[date], of: str = "", day: str = "day") -> Q:
         """Return the condition for summaries that count; `of` is the path to them."""
@@ -168,8 +177,10 @@ class FiguresQuery:
         return which
 
     def _add_live(self, found: Found, by: By, days: Sequence[date]) -> None:
-        if by is By.TOOL or self.selection.tool:
+        if self._has_tool(by):
             self._add_tools(found, by, days)
+        elif self._has_model(by):
+            self._add_models(found, by, days)
         else:
             self._add_summaries(found, by, self._summaries(days))
         if not self.viewer.is_scoped and self.people is None and by is not By.HOUR:
@@ -196,17 +207,42 @@ class FiguresQuery:
         calls = calls.filter(self._counted(days, "run__", day))
         if self.selection.tool:
             calls = calls.filter(tool=self.selection.tool)
-        columns = [name if by is By.TOOL else f"run__{name}" for name in COLUMNS.get(by, ())]
-        if by is By.HOUR:
-            calls, columns = calls.annotate(hour=_hour("run__started_at")), ["hour"]
         paths = {name: TOOL_MEASURES.get(name, f"run__{name}") for name in MEASURES}
+        if self.selection.model:
+            calls = calls.filter(run__models__model=self.selection.model)
+        if self._has_model(by):
+            paths |= {name: f"run__models__{name}" for name in CALL_MEASURES}
+        columns = ["tool"] if by is By.TOOL else _run_columns(by, CALLED)
+        if by is By.HOUR:
+            calls = calls.annotate(hour=_hour("run__started_at"))
         _add_sums(found, calls, columns, {**paths, "call_ms": "call_ms"}, TOOL_HISTOGRAMS)
 
+    def _add_models(self, found: Found, by: By, days: Sequence[date]) -> None:
+        """Add runs by their models, with what calls of that model have used."""
+        calls = ModelSummary.objects.filter(self._counted(days, "run__", "run__day"))
+        if self.selection.model:
+            calls = calls.filter(model=self.selection.model)
+        if by is By.HOUR:
+            calls = calls.annotate(hour=_hour("run__started_at"))
+        paths = {name: name if name in CALL_MEASURES else f"run__{name}" for name in MEASURES}
+        _add_sums(found, calls, _run_columns(by, "model"), paths, RUN_HISTOGRAMS)
+
     def _deleted(self, by: By, days: Sequence[date]) -> "QuerySet[DeletedFigures]":
-        has_tool = by is By.TOOL or self.selection.tool
-        grain = Grain.TOOL if has_tool else Grain.AGENT
-        rows = DeletedFigures.objects.filter(self._setup(), grain=grain, day__in=days)
-        return rows.filter(tool=self.selection.tool) if self.selection.tool else rows
+        """Return what is left of deleted runs.
+
+        With a tool, their model is the one they started with: both are kept apart.
+        """
+        grain = Grain.MODEL if self._has_model(by) else Grain.AGENT
+        grain = Grain.TOOL if self._has_tool(by) else grain
+        of_days = DeletedFigures.objects.filter(grain=grain, day__in=days)
+        return of_days.filter(self._setup(), self._parts())
+
+
+def _run_columns(by: By, model: str) -> list[str]:
+    """Return the columns that rows of a tool or a model are split by; `model` is its path."""
+    if by is By.HOUR:
+        return ["hour"]
+    return [model] if by is By.MODEL else [f"run__{name}" for name in COLUMNS.get(by, ())]
 
 
 def _add_sums(

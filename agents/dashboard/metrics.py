@@ -265,6 +265,7 @@ GROUPS = (
             _cost("replan_cost", gettext_lazy("Changed plans"), is_part=True),
             _cost("retry_cost", gettext_lazy("Rejected replies"), is_part=True),
             _cost("check_cost", gettext_lazy("Model checks and evaluations"), is_part=True),
+            _cost("title_cost", gettext_lazy("Titles of chats"), is_part=True),
             COST_PER_RUN,
             _count(
                 "unpriced",

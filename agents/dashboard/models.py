@@ -19,8 +19,30 @@ def _sum() -> "models.PositiveBigIntegerField[int, int]":
     return models.PositiveBigIntegerField(default=0, db_default=0)
 
 
-class Measures(models.Model):
-    """What is added up. Costs are billionths of a dollar, times are milliseconds."""
+class CallMeasures(models.Model):
+    """What model calls use, which is added up. Costs are billionths of a dollar."""
+
+    model_calls = _count()
+    input_tokens = _sum()
+    output_tokens = _sum()
+    cache_read_tokens = _sum()  # part of the input
+    cache_write_tokens = _sum()  # part of the input
+    reasoning_tokens = _sum()  # part of the output
+    answer_cost = _sum()
+    replan_cost = _sum()
+    retry_cost = _sum()
+    check_cost = _sum()
+    title_cost = _sum()
+    # What caches have saved: less than nothing if a provider's was only written.
+    saved_cost = models.BigIntegerField(default=0, db_default=0)
+    unpriced_calls = _count()
+
+    class Meta:
+        abstract = True
+
+
+class Measures(CallMeasures):
+    """What is added up of runs. Times are milliseconds."""
 
     runs = _count()
     # How they ended: each run is one of these.
@@ -35,7 +57,6 @@ class Measures(models.Model):
     planned = _count()  # runs with a plan
     replanned = _count()  # runs whose plan was changed
     replans = _count()
-    model_calls = _count()
     retries = _count()
     fallbacks = _count()
     tool_calls = _count()
@@ -43,18 +64,6 @@ class Measures(models.Model):
     tool_timeouts = _count()
     timed_out = _count()  # runs in which a model or a tool timed out
 
-    input_tokens = _sum()
-    output_tokens = _sum()
-    cache_read_tokens = _sum()  # part of the input
-    cache_write_tokens = _sum()  # part of the input
-    reasoning_tokens = _sum()  # part of the output
-    answer_cost = _sum()
-    replan_cost = _sum()
-    retry_cost = _sum()
-    check_cost = _sum()
-    # What caches have saved: less than nothing if a provider's was only written.
-    saved_cost = models.BigIntegerField(default=0, db_default=0)
-    unpriced_calls = _count()
     unpriced = _count()  # runs with such a call
     cached = _count()  # runs answered from a cache
 
@@ -93,7 +102,7 @@ class RunSummary(Measures):
     ended_at = models.DateTimeField(null=True)
     agent_name = models.CharField(max_length=64)
     agent_version = models.PositiveIntegerField(default=0)  # 0: a draft, or none
-    model = models.CharField(max_length=200)
+    model = models.CharField(max_length=200)  # the one it started with
     last_seq = models.PositiveIntegerField(default=0)
     active_class = models.SmallIntegerField(null=True)  # of its histogram
     first_class = models.SmallIntegerField(null=True)
@@ -143,6 +152,55 @@ class ToolSummary(models.Model):
         return f"#{self.run_id} {self.tool}"
 
 
+class ModelSummary(CallMeasures):
+    """The calls of one model in one run; of a run without calls, the model it started with."""
+
+    run = models.ForeignKey(
+        RunSummary,
+        on_delete=models.CASCADE,
+        to_field="run",
+        db_index=False,
+        related_name="models",
+    )
+    model = models.CharField(max_length=200)
+
+    class Meta:
+        verbose_name = _("model summary")
+        verbose_name_plural = _("model summaries")
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["run", "model"], name="one_model_summary_a_run")
+        ]
+        indexes = [models.Index(fields=["model", "run"], name="runs_of_a_model")]
+
+    def __str__(self) -> str:
+        return f"#{self.run_id} {self.model}"
+
+
+class TitleUsage(models.Model):
+    """What the title of a chat used, after the run that it was made from."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="title_usage")
+    model = models.CharField(max_length=200)
+    input_tokens = _sum()
+    output_tokens = _sum()
+    cost = models.BigIntegerField(null=True)  # billionths of a dollar; None is unknown
+    is_counted = models.BooleanField(default=False)  # in the run's summary
+
+    class Meta:
+        verbose_name = _("usage of a title")
+        verbose_name_plural = _("usage of titles")
+        default_permissions = ()
+        indexes = [
+            models.Index(
+                fields=["run"], condition=models.Q(is_counted=False), name="titles_to_count"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.run_id}"
+
+
 class Figures(Measures):
     """Summaries of a day, added up by some of their columns."""
 
@@ -152,6 +210,8 @@ class Figures(Measures):
         PERSON = "person", "person"
         PERSON_AGENT = "both", "person, agent, version, model"
         TOOL = "tool", "tool, agent, version, model"
+        # Of the models that were called. Those of other rows are what runs started with.
+        MODEL = "model", "model, agent, version"
 
     grain = models.CharField(max_length=8, choices=Grain)
     day = models.DateField()
@@ -262,6 +322,7 @@ class Progress(models.Model):
 
 
 MEASURES = tuple(field.name for field in Measures._meta.fields)
+CALL_MEASURES = tuple(field.name for field in CallMeasures._meta.fields)
 # A run is exactly one of these.
 OUTCOMES = (
     *("completed", "failed", "blocked", "cancelled", "over_budget", "limited"),

@@ -1,6 +1,7 @@
-"""Adds the summaries of a day up: all, by agent, by person, by both, and by tool."""
+"""Adds the summaries of a day up: all, by agent, by person, by both, by tool and by model."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
@@ -10,9 +11,11 @@ from agents.db.fast_writes import insert_many
 
 from .catch_up import lock
 from .models import (
+    CALL_MEASURES,
     MEASURES,
     DailyFigures,
     DeletedFigures,
+    ModelSummary,
     RunSummary,
     SummarizedDay,
     ToolSummary,
@@ -22,6 +25,7 @@ from .totals import Totals
 Grain = DailyFigures.Grain
 KEYS = ("grain", "agent_name", "agent_version", "model", "user_id", "tool")
 Key = tuple[str, str, int, str, int | None, str]
+Setup = tuple[str, int, str, int | None]  # agent, version, model, user
 COLUMNS = ("agent_name", "agent_version", "model", "user_id", "active_class", "first_class")
 
 
@@ -50,42 +54,43 @@ def _roll_up(day: date, changes: int) -> bool:
 
 def sums_of_day(day: date) -> dict[Key, Totals]:
     """Return a day's figures by all grains."""
-    found: dict[Key, Totals] = {}
-    tools = _tools_of_day(day)
+    found: defaultdict[Key, Totals] = defaultdict(Totals)
+    finest: defaultdict[Setup, Totals] = defaultdict(Totals)
+    tools, models = (_parts_of_day(kind, day) for kind in (ToolSummary, ModelSummary))
     for row in RunSummary.objects.filter(day=day, is_hidden=False).values(
         "run_id", *COLUMNS, *MEASURES
     ):
-        for key in _keys(row):
-            found.setdefault(key, Totals()).add_run(row)
-        setup = (row["agent_name"], row["agent_version"], row["model"])
+        agent, model = (row["agent_name"], row["agent_version"]), row["model"]
+        finest[*agent, model, row["user_id"]].add_run(row)
         for tool in tools.get(row["run_id"], ()):
-            key = (Grain.TOOL.value, *setup, None, tool["tool"])
-            found.setdefault(key, Totals()).add_calls(row, tool)
+            found[Grain.TOOL.value, *agent, model, None, tool["tool"]].add_calls(row, tool)
+        for part in models.get(row["run_id"], ()):
+            own = {name: part[name] for name in CALL_MEASURES}
+            found[Grain.MODEL.value, *agent, part["model"], None, ""].add_run(row | own)
     for deleted in DeletedFigures.objects.filter(day=day):
-        for key in _keys_of_deleted(deleted):
-            found.setdefault(key, Totals()).add_figures(deleted)
+        setup = (deleted.agent_name, deleted.agent_version, deleted.model)
+        if deleted.grain == Grain.AGENT:
+            finest[*setup, None].add_figures(deleted)  # under no person
+        else:
+            found[deleted.grain, *setup, None, deleted.tool].add_figures(deleted)
+    for about, totals in finest.items():
+        for key in _keys(*about):
+            found[key].merge(totals)
     return found
 
 
-def _tools_of_day(day: date) -> dict[int, list[dict[str, Any]]]:
+def _parts_of_day(
+    kind: type[ToolSummary] | type[ModelSummary], day: date
+) -> dict[int, list[dict[str, Any]]]:
     found: dict[int, list[dict[str, Any]]] = {}
-    rows = ToolSummary.objects.filter(run__day=day, run__is_hidden=False)
+    rows = kind.objects.filter(run__day=day, run__is_hidden=False)
     for row in rows.values():
         found.setdefault(row["run_id"], []).append({**row})
     return found
 
 
-def _keys(row: Mapping[str, Any]) -> Iterator[Key]:
-    setup = (row["agent_name"], row["agent_version"], row["model"])
+def _keys(agent: str, version: int, model: str, user: int | None) -> Iterator[Key]:
     yield Grain.DAY.value, "", 0, "", None, ""
-    yield Grain.AGENT.value, *setup, None, ""
-    yield Grain.PERSON.value, "", 0, "", row["user_id"], ""
-    yield Grain.PERSON_AGENT.value, *setup, row["user_id"], ""
-
-
-def _keys_of_deleted(row: DeletedFigures) -> Iterable[Key]:
-    """Return where deleted runs count: under no person."""
-    setup = (row.agent_name, row.agent_version, row.model)
-    if row.grain == Grain.TOOL:
-        return [(Grain.TOOL.value, *setup, None, row.tool)]
-    return [*_keys({**vars(row), "user_id": None})]
+    yield Grain.AGENT.value, agent, version, model, None, ""
+    yield Grain.PERSON.value, "", 0, "", user, ""
+    yield Grain.PERSON_AGENT.value, agent, version, model, user, ""

@@ -56,7 +56,7 @@ class Selection:
 
     @property
     def has_setup(self) -> bool:
-        return bool(self.agent or self.version or self.model)
+        return bool(self.agent or self.version)
 
     @property
     def has_people(self) -> bool:
@@ -128,7 +128,7 @@ def _terms(selection: Selection, usernames: Mapping[int, str]) -> list[str]:
     if selection.version:
         is_draft = selection.version == DRAFT
         found.append(f"version:{DRAFT if is_draft else f'v{selection.version}'}")
-    found += [term("model", f"={selection.model}")] if selection.model else []
+    found += [term("called", selection.model)] if selection.model else []
     found += [term("tool", selection.tool)] if selection.tool else []
     if selection.person is not None:
         name = usernames.get(selection.person)

@@ -15,15 +15,16 @@ from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Left
 from django.utils import timezone
 
+from agents.budgets import pricing
 from agents.db.compiled_queries import compiled_query
-from agents.engine.events import EventType
+from agents.engine.events import EventType, StatusKind
 from agents.engine.loop import StopReason
 from agents.models import AgentStep, HiddenTopic, Run, RunEvent
 from agents.models.runs import EXPERIMENT_TOPIC_PREFIX
 from agents.review.models import Rating, Review
 
 from . import histograms
-from .models import RunSummary, ToolSummary
+from .models import CALL_MEASURES, ModelSummary, RunSummary, TitleUsage, ToolSummary
 
 NANOS = 1_000_000_000
 RUN_COLUMNS = (
@@ -40,7 +41,9 @@ OUTCOME_OF_STOP = {
     StopReason.CANCELLED: "cancelled",
     StopReason.BUDGET: "over_budget",
 }
+FAILED = AgentStep.Status.FAILED
 CALL_STATUSES = (AgentStep.Status.DONE, AgentStep.Status.FAILED, AgentStep.Status.UNKNOWN)
+TOKEN_PARTS = ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 MODEL_KINDS = (AgentStep.Kind.THOUGHT, AgentStep.Kind.ANSWER)
 HIT_ACTIONS = ("block", "mask", "warn")  # observing changes nothing
 # Saved sentences of the engine are in English; pages translate them.
@@ -71,6 +74,8 @@ class Facts:
     run: Mapping[str, Any]
     steps: dict[int, Step] = field(default_factory=dict)
     usage: list[Mapping[str, Any]] = field(default_factory=list)
+    title: TitleUsage | None = None
+    free_models: set[str] = field(default_factory=set)  # of those without a recorded cost
     plan_versions: dict[int, int] = field(default_factory=dict)
     fallbacks: int = 0
     has_model_timeout: bool = False
@@ -78,11 +83,17 @@ class Facts:
     ratings: Counter[bool] = field(default_factory=Counter)
     is_corrected: bool = False
     is_regenerated: bool = False
+    regenerated: list[int] = field(default_factory=list)
     is_hidden: bool = False
     last_seq: int = 0
 
     def is_replayed(self, number: int) -> bool:
         return number < (self.run["origin_step"] or 0)
+
+    def model_of(self, used: Mapping[str, Any]) -> str:
+        """Return the model that was called; old events say only what a run started with."""
+        model: str = used.get("model") or self.run["model"]
+        return model
 
     def ancestors(self, number: int) -> Iterator[Step]:
         """Yield a step and what it is part of, the innermost first."""
@@ -93,7 +104,17 @@ class Facts:
             number = step.parent
 
 
-Built = tuple[RunSummary, list[ToolSummary]]
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The rows of one run; `regenerated` are earlier answers that it replaces."""
+
+    run: RunSummary
+    tools: list[ToolSummary]
+    models: list[ModelSummary]
+    has_title: bool = False
+    regenerated: Sequence[int] = ()
+
+
 # Returns runs and those that answered the same message again, where one is among the given
 # ones. The chat registers it.
 Regenerations = Callable[[Sequence[int]], Iterable[tuple[int, int]]]
@@ -111,12 +132,9 @@ def build(pks: Sequence[int]) -> list[Built]:
     if facts:
         _add_steps(facts)
         _add_events(facts)
+        _add_titles(facts)
         _add_feedback(facts)
     return [_summary(each) for each in facts.values()]
-
-
-def regenerated_pairs(pks: Sequence[int]) -> list[tuple[int, int]]:
-    return [pair for source in regenerations for pair in source(pks)]
 
 
 def refresh_feedback(row: RunSummary) -> None:
@@ -141,34 +159,53 @@ def _add_steps(facts: dict[int, Facts]) -> None:
     for run, *values in rows.values_list("run_id", *columns):
         step = Step(*values)
         facts[run].steps[step.number] = step
-    plans = rows.filter(kind=Kind.PLAN).values_list("run_id", "number", "action_input")
-    for run, number, about in plans:
-        facts[run].plan_versions[number] = (about or {}).get("plan") or 1
-    failed = rows.filter(kind=Kind.TOOL, status=AgentStep.Status.FAILED)
-    for run, number, text in failed.values_list(
-        "run_id", "number", Left("observation", MAX_TEXT)
-    ):
-        if TIMEOUT.search(text):
-            facts[run].late_calls.add(number)
+    steps = [step for each in facts.values() for step in each.steps.values()]
+    if any(step.kind == Kind.PLAN for step in steps):
+        plans = rows.filter(kind=Kind.PLAN).values_list("run_id", "number", "action_input")
+        for run, number, about in plans:
+            facts[run].plan_versions[number] = (about or {}).get("plan") or 1
+    if any(step.kind == Kind.TOOL and step.status == FAILED for step in steps):
+        failed = rows.filter(kind=Kind.TOOL, status=FAILED)
+        for run, number, text in failed.values_list(
+            "run_id", "number", Left("observation", MAX_TEXT)
+        ):
+            if TIMEOUT.search(text):
+                facts[run].late_calls.add(number)
 
 
 def _add_events(facts: dict[int, Facts]) -> None:
     events = RunEvent.objects.filter(run__in=list(facts)).order_by()
-    wanted = events.filter(type__in=[EventType.USAGE, EventType.ERROR])
-    for run, type_, data in wanted.order_by("run_id", "seq").values_list(
-        "run_id", "type", "data"
+    wanted = Q(type__in=[EventType.USAGE, EventType.ERROR])
+    wanted |= Q(type=EventType.STATUS, data__kind=StatusKind.MODEL_FALLBACK)
+    for run, type_, data in (
+        events.filter(wanted).order_by("run_id", "seq").values_list("run_id", "type", "data")
     ):
-        if data.get("replayed"):
+        if type_ == EventType.STATUS:
+            facts[run].fallbacks += 1
+        elif data.get("replayed"):
             continue
-        if type_ == EventType.USAGE:
+        elif type_ == EventType.USAGE:
             facts[run].usage.append(data)
         elif data.get("type") == "ModelTimeout":
             facts[run].has_model_timeout = True
-    notes = events.filter(type=EventType.STATUS, data__kind="model_fallback")
-    for run in notes.values_list("run_id", flat=True):
-        facts[run].fallbacks += 1
     for run, last in events.values_list("run_id").annotate(Max("seq")):
         facts[run].last_seq = last
+
+
+def _add_titles(facts: dict[int, Facts]) -> None:
+    """Add titles, and which of the models without a recorded cost are free."""
+    for title in TitleUsage.objects.filter(run__in=list(facts)):
+        facts[title.run_id].title = title
+    unknown = {
+        each.model_of(used)
+        for each in facts.values()
+        for used in each.usage
+        if used["cost"] is None
+    }
+    unknown |= {each.title.model for each in facts.values() if each.title}
+    free = pricing.free_models(unknown) if unknown else set()
+    for each in facts.values():
+        each.free_models = free
 
 
 def _add_feedback(facts: dict[int, Facts]) -> None:
@@ -178,23 +215,25 @@ def _add_feedback(facts: dict[int, Facts]) -> None:
     corrected = Review.objects.filter(run__in=pks).exclude(correction="")
     for run in corrected.values_list("run_id", flat=True):
         facts[run].is_corrected = True
-    for older, _newer in regenerated_pairs(pks):
+    for older, newer in (pair for source in regenerations for pair in source(pks)):
         if older in facts:
             facts[older].is_regenerated = True
+        if newer in facts:
+            facts[newer].regenerated.append(older)
     topics = {each.run["topic"] for each in facts.values()}
-    rows = HiddenTopic.objects.filter(~Q(user=None), topic__in=topics)
-    hidden = set(rows.values_list("topic", flat=True))
-    # A temporary chat that is being deleted is hidden from its user, too: it stays out.
-    kept = RunSummary.objects.filter(run__in=pks, is_hidden=True)
-    gone = HiddenTopic.objects.filter(user=None, topic__in=kept.values("topic"))
-    hidden |= set(gone.values_list("topic", flat=True))
+    rows = list(HiddenTopic.objects.filter(topic__in=topics).values_list("topic", "user"))
+    hidden = {topic for topic, user in rows if user is not None}
+    if gone := {topic for topic, user in rows if user is None}:
+        # A temporary chat that is being deleted is hidden from its user, too: it stays out.
+        kept = RunSummary.objects.filter(run__in=pks, is_hidden=True, topic__in=gone)
+        hidden |= set(kept.values_list("topic", flat=True))
     for each in facts.values():
         each.is_hidden = each.run["topic"] in hidden
 
 
 def _summary(facts: Facts) -> Built:
     run = facts.run
-    tools = _tool_summaries(facts)
+    tools, models = _tool_summaries(facts), _model_summaries(facts)
     row = RunSummary(
         run_id=run["pk"],
         user_id=run["user_id"],
@@ -210,7 +249,7 @@ def _summary(facts: Facts) -> Built:
         runs=1,
         **{_outcome(run): 1},
         **_plan_figures(facts),
-        **_usage_figures(facts),
+        **_usage_figures(facts, models),
         **_feedback_figures(facts),
         **_guardrail_figures(facts),
         tool_calls=sum(tool.calls for tool in tools),
@@ -221,7 +260,7 @@ def _summary(facts: Facts) -> Built:
         fallbacks=facts.fallbacks,
     )
     _add_times(row, facts)
-    return row, tools
+    return Built(row, tools, models, facts.title is not None, facts.regenerated)
 
 
 def _outcome(run: Mapping[str, Any]) -> str:
@@ -244,22 +283,47 @@ def _plan_figures(facts: Facts) -> dict[str, int]:
     }
 
 
-def _usage_figures(facts: Facts) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for used in facts.usage:
-        found["model_calls"] += not used.get("cached")
-        found["input_tokens"] += used["prompt_tokens"]
-        found["output_tokens"] += used["completion_tokens"]
-        for name in ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens"):
-            found[name] += used.get(name) or 0
-        found["saved_cost"] += round(_saved_dollars(used) * NANOS)
-        if used["cost"] is not None:
-            found[_cost_line(facts, used)] += round(used["cost"] * NANOS)
-        elif used["prompt_tokens"]:
-            found["unpriced_calls"] += 1
+def _usage_figures(facts: Facts, models: Sequence[ModelSummary]) -> dict[str, int]:
+    """Return what the calls of all models have used."""
+    found = {name: sum(getattr(one, name) for one in models) for name in CALL_MEASURES}
     is_cached = bool(facts.usage) and all(used.get("cached") for used in facts.usage)
-    found |= Counter(unpriced=int(found["unpriced_calls"] > 0), cached=int(is_cached))
-    return dict(found)
+    return found | {"unpriced": int(found["unpriced_calls"] > 0), "cached": int(is_cached)}
+
+
+def _model_summaries(facts: Facts) -> list[ModelSummary]:
+    """Return a row for each model that was called, or the one that would have been."""
+    found: dict[str, Counter[str]] = {}
+    for used in facts.usage:
+        model = facts.model_of(used)
+        sums = found.setdefault(model, Counter())
+        sums["model_calls"] += not used.get("cached")
+        sums["input_tokens"] += used["prompt_tokens"]
+        sums["output_tokens"] += used["completion_tokens"]
+        for name in TOKEN_PARTS:
+            if amount := used.get(name):
+                sums[name] += amount
+        if saved := _saved_dollars(used):
+            sums["saved_cost"] += round(saved * NANOS)
+        if used["cost"] is not None:
+            sums[_cost_line(facts, used)] += round(used["cost"] * NANOS)
+        elif used["prompt_tokens"] and model not in facts.free_models:
+            sums["unpriced_calls"] += 1
+    if facts.title is not None:
+        _add_title(facts, facts.title, found.setdefault(facts.title.model, Counter()))
+    if not found:
+        found[facts.run["model"]] = Counter()
+    pk = facts.run["pk"]
+    return [ModelSummary(run_id=pk, model=name, **sums) for name, sums in found.items()]
+
+
+def _add_title(facts: Facts, title: TitleUsage, sums: Counter[str]) -> None:
+    sums.update(
+        model_calls=1, input_tokens=title.input_tokens, output_tokens=title.output_tokens
+    )
+    if title.cost is not None:
+        sums["title_cost"] += title.cost
+    elif title.model not in facts.free_models:
+        sums["unpriced_calls"] += 1
 
 
 def _saved_dollars(used: Mapping[str, Any]) -> float:

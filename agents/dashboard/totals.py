@@ -10,7 +10,7 @@ from .histograms import Histogram
 from .models import MEASURES, Figures
 
 NANOS = 1_000_000_000
-COST_LINES = ("answer_cost", "replan_cost", "retry_cost", "check_cost")
+COST_LINES = ("answer_cost", "replan_cost", "retry_cost", "check_cost", "title_cost")
 
 
 @dataclass(slots=True)
@@ -36,6 +36,13 @@ class Totals:
             calls=self.calls + other.calls,
             call_ms=self.call_ms + other.call_ms,
         )
+
+    def merge(self, other: "Totals") -> None:
+        self.measures.update(other.measures)
+        self.active.update(other.active)
+        self.first.update(other.first)
+        self.calls.update(other.calls)
+        self.call_ms += other.call_ms
 
     def add_measures(self, row: Mapping[str, Any]) -> None:
         for name in MEASURES:
@@ -124,7 +131,7 @@ class Totals:
     @property
     def cost_per_run(self) -> float | None:
         priced = self["runs"] - self["unpriced"]
-        return self.cost / priced if priced > 0 and self.cost else None
+        return self.cost / priced if priced > 0 else None
 
     @property
     def tokens(self) -> int:

@@ -212,4 +212,10 @@ def add_has_choice(name: str, about: LazyText, rows: QuerySet[Any]) -> None:
         fields["has"] = _choice_field("has", fields["has"].about, choices, by_related_rows)
 
 
+def add_name_field(name: str, about: LazyText, example: str, which: ToQuery) -> None:
+    """Let users filter by a name that rows of another package have."""
+    for fields in (FIELDS, PUBLIC_FIELDS):
+        fields[name] = _make_field(name, about, example, parse_text, which)
+
+
 FIELD_ALIASES = {"flagged": "flag", "turns": "steps"}

@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 from agents.access import masking
 from agents.budgets import Payer, check_calls, recorded, starts
 from agents.catalog import agent_factory, model_setups
+from agents.dashboard import titles as title_usage
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import update
@@ -248,6 +249,7 @@ def _name(unnamed: Unnamed, reply: PlainReply | None) -> tuple[str, set[int]] | 
     sources, message = ChatSession.TitleSource, unnamed.message
     if reply is not None:
         title, source, tokens = _clean(reply.text, unnamed.run), sources.MODEL, reply.tokens
+        title_usage.record(unnamed.run.pk, reply.usage)
     elif unnamed.model is None:
         title, source, tokens = _generic_title_for(message.author), sources.QUESTION, 0
     else:

@@ -7,6 +7,7 @@ from asgiref.sync import sync_to_async
 
 from agents import budgets, runs
 from agents.catalog import model_clients
+from agents.dashboard.models import TitleUsage
 from agents.engine.errors import QuotaExceeded
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, GuardrailPattern, Run
@@ -83,6 +84,8 @@ async def test_the_model_names_a_chat_after_its_first_answer(named):
     await chat.arefresh_from_db()
     assert (chat.title, chat.title_source) == ("Best-selling tea", "model")
     assert chat.title_tokens > 0
+    used = await TitleUsage.objects.aget(run=run)
+    assert used.input_tokens + used.output_tokens == chat.title_tokens
     [request] = model.requests
     assert "Which tea sold best?" in str(request["messages"])
     assert request["max_tokens"] <= titles.MAX_TOKENS

@@ -20,6 +20,7 @@ class Script:
     agent: str = "helper"
     version: int | None = 1
     model: str = "demo/one"
+    called: list[str] = field(default_factory=list)  # a model for each cost, instead of it
     user: Any = None
     began: datetime = field(default_factory=lambda: datetime.now(UTC) - timedelta(hours=1))
     reason: str = "completed"
@@ -66,10 +67,10 @@ class _Events:
         self.now += timedelta(seconds=self.script.seconds / 10)
         return Event(type=type, data=data, agent=self.script.agent, time=self.now, seq=self.seq)
 
-    def _usage(self, cost: float | None) -> Event:
+    def _usage(self, cost: float | None, **about: Any) -> Event:
         more = {"cache_read_tokens": self.script.cached_tokens, "reasoning_tokens": 3}
         tokens = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-        return self._emit(EventType.USAGE, step=self.step, cost=cost, **tokens, **more)
+        return self._emit(EventType.USAGE, step=self.step, cost=cost, **tokens, **more, **about)
 
     def _plan(self, version: int) -> list[Event]:
         self.step += 1
@@ -110,7 +111,9 @@ class _Events:
             return [*events, self._emit(EventType.ERROR, **error)]
         for _n in range(self.script.words):
             events.append(self._emit(EventType.DELTA, content="so ", step=self.step))
-        events += [self._usage(cost) for cost in self.script.costs]
+        models = self.script.called or [self.script.model] * len(self.script.costs)
+        for cost, model in zip(self.script.costs, models, strict=True):
+            events.append(self._usage(cost, model=model))
         done = {"step": self.step, "kind": "answer", "status": "done"}
         return [*events, self._emit(EventType.STEP, **done)]
 
