@@ -57,7 +57,7 @@ def test_the_page_says_that_everything_is_fine(root):
 
     assert page.status_code == 200
     assert "All checks passed." in page.content.decode()
-    assert "needs attention" not in page.content.decode()
+    assert "Needs attention" not in page.content.decode()
 
 
 def test_warnings_come_first_and_are_counted(root):
@@ -68,7 +68,7 @@ def test_warnings_come_first_and_are_counted(root):
 
     assert "2 items need attention." in page
     assert page.index("MCP servers") < page.index("Channel layer")
-    assert page.count("needs attention") == 2
+    assert page.count("Needs attention") == 2
 
 
 def test_the_page_works_without_any_process_status(root):
