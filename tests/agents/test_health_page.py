@@ -284,7 +284,7 @@ def test_known_deploy_checks_are_explained_and_new_ones_quoted(monkeypatch, root
     assert not remarks["security.W008"].advice
     assert remarks["security.W018"].advice == "Set ASHIATO_DEBUG to false."
     assert remarks["other.W001"].words == "In Django's words."
-    assert "not applicable" in page
+    assert "Not applicable" in page
 
 
 def test_the_page_includes_djangos_deploy_checks():
