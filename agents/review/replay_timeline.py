@@ -16,7 +16,7 @@ from agents.engine.loop import BUDGET
 from agents.models import Absence, Run
 from agents.review.replay import MAX_FRAMES, elapsed_ms
 from agents.runs.engine_messages import translate
-from agents.web.presentation import status_text
+from agents.web.presentation import status_text, step_notes
 from agents.web.presentation.formatting import one_line
 from agents.web.presentation.limit_requests import LimitRequestView
 
@@ -299,7 +299,7 @@ def _describe_waiting(event: Event) -> tuple[SegmentKind, str] | None:
             return "waiting", _("Waiting for user input")
         case EventType.STATUS if data["kind"] == StatusKind.TOOL_PROGRESS:
             return None  # the step has a bar; a line per report would bury the rest
-        case EventType.STATUS if words := status_text.note_sentence(dict(data)):
+        case EventType.STATUS if words := step_notes.note_sentence(dict(data)):
             return ("resumed" if data["kind"] == "resumed" else "run"), words
     return None
 

@@ -16,7 +16,7 @@ from agents.engine.tool import ToolResult
 from agents.models import Agent, AgentStep, Run
 from agents.runs import clocks, event_writer, pubsub
 from agents.runs.engine_messages import translate
-from agents.web.presentation import RunView, StepView, formatting, status_text
+from agents.web.presentation import RunView, StepView, formatting, status_text, step_notes
 from agents.web.presentation.formatting import format_value
 from agents.web.presentation.live_run import LiveRunView
 from tests.conftest import run_question
@@ -383,7 +383,7 @@ def test_a_stop_without_a_reason_was_by_the_user():
     ],
 )
 def test_every_status_event_has_a_message(note, said):
-    assert said in status_text.note_sentence(note)
+    assert said in step_notes.note_sentence(note)
 
 
 @pytest.mark.parametrize(

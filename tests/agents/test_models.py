@@ -13,7 +13,7 @@ from agents import runs
 from agents.catalog import model_clients, model_setups, planner_factory
 from agents.engine.errors import ModelError
 from agents.models import Agent, AgentStep, LanguageModel, Run
-from agents.web.presentation import status_text
+from agents.web.presentation import status_text, step_notes
 from chat import messages
 from chat.errors import MessageRejected
 from tests.conftest import run_question
@@ -287,7 +287,7 @@ async def test_a_run_that_waits_for_the_rate_limit_says_so(agent):
 
     notes = [step.notes async for step in AgentStep.objects.all()]
     waits = [note for some in notes for note in some if note["kind"] == "limited"]
-    (said,) = [status_text.note_sentence(note) for note in waits]
+    (said,) = [step_notes.note_sentence(note) for note in waits]
     assert re.fullmatch(r"Waited [\d.]+ s: crowded has a concurrency limit of 1\.", said)
     assert await Run.objects.filter(status="completed").acount() == 2
 

@@ -12,7 +12,7 @@ from agents.engine.call_context import CallContext, use_context
 from agents.engine.events import StatusKind
 from agents.models import LanguageModel, ToolRegistration
 from agents.tools.search import FoundPassages, Passage, SearchTool
-from agents.web.presentation import status_text
+from agents.web.presentation import step_notes
 from tests.wire import USAGE, WireServer, fail, hang, say
 
 PASSAGES = [
@@ -157,9 +157,9 @@ async def test_the_step_says_in_the_readers_language_who_ordered_it(reply, known
     assert context.ordered == known
     with (
         patch("agents.runs.engine_messages.gettext", shout),
-        patch("agents.web.presentation.status_text._", shout),
+        patch("agents.web.presentation.step_notes._", shout),
     ):
-        assert status_text.note_sentence(facts) == sentence
+        assert step_notes.note_sentence(facts) == sentence
 
 
 def shout(sentence):

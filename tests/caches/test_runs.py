@@ -9,7 +9,7 @@ from agents.catalog.agent_factory import result_caches
 from agents.engine.testing import Says
 from agents.models import AgentTool, CacheEntry, CacheUsage
 from agents.tools.egress import Response
-from agents.web.presentation import status_text
+from agents.web.presentation import step_notes
 from tests.conftest import run_question
 
 pytestmark = [
@@ -64,7 +64,7 @@ async def test_a_second_run_gets_the_saved_result_and_its_step_says_so(tools, sc
     step = await run.steps.aget(kind="tool")
     assert len(tools) == 1
     assert (step.observation, step.attempts) == ("rain", 0)
-    assert status_text.note_sentence(step.notes[0]).startswith("From cache (no cost): saved ")
+    assert step_notes.note_sentence(step.notes[0]).startswith("From cache (no cost): saved ")
     assert "from cache" in await sync_to_async(trace_page)(run, person)
 
 

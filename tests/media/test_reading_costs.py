@@ -11,7 +11,7 @@ from agents.engine.events import EventType
 from agents.knowledge.ingestion import queue
 from agents.media import ffmpeg
 from agents.models import Agent, ReadingUsage, Run
-from agents.web.presentation.status_text import note_sentence
+from agents.web.presentation.step_notes import note_sentence
 from chat import attachments
 from tests.wire import serve_in_thread
 

@@ -14,7 +14,8 @@ from agents.engine.testing import Says
 from agents.model_limits import SharedRateLimiter, queue_lengths
 from agents.models import LanguageModel, ModelSlot
 from agents.web.presentation import RunView
-from agents.web.presentation.status_text import note_sentence, waiting_sentence
+from agents.web.presentation.status_text import waiting_sentence
+from agents.web.presentation.step_notes import note_sentence
 from tests.conftest import verify_run
 
 pytestmark = [

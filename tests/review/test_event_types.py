@@ -13,7 +13,7 @@ import agents
 from agents.engine.events import DELTA_TYPES, Event, EventType, StatusKind
 from agents.review.replay_timeline import HIDDEN_TYPES, describe_event
 from agents.runs.projection import HANDLERS
-from agents.web.presentation import status_text
+from agents.web.presentation import step_notes
 
 SOURCES = Path(agents.__file__).parent
 # Changes no row: streamed text, and what begins or ends the work of another agent.
@@ -29,7 +29,7 @@ def facts(**known):
 
 @pytest.mark.parametrize("kind", StatusKind)
 def test_every_status_kind_has_a_message(kind):
-    assert status_text.note_sentence(facts(kind=kind, used=[1]))
+    assert step_notes.note_sentence(facts(kind=kind, used=[1]))
 
 
 def test_every_status_event_names_a_listed_kind():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agents.engine.events import StatusKind
 
-from . import status_text
+from . import step_notes
 from .step_view import StepView
 
 
@@ -27,12 +27,12 @@ def _lines(step: StepView) -> Iterator[ContextLine]:
         return
     for note in step.step.notes:
         if note["kind"] == StatusKind.COMPACTION and "replaced" in note:
-            yield ContextLine(sentence=status_text.note_sentence(note), href=step.detail_href)
+            yield ContextLine(sentence=step_notes.note_sentence(note), href=step.detail_href)
         if note["kind"] == StatusKind.EXPERIENCE:
-            sentence = status_text.experience_sentence(note)
+            sentence = step_notes.experience_sentence(note)
             yield ContextLine(sentence=sentence, href=step.detail_href)
         if note["kind"] == StatusKind.MEMORY and (note.get("used") or note.get("refused")):
             # What was saved has a card of its own.
             about = {name: note[name] for name in ("used", "refused") if name in note}
-            sentence = " ".join(status_text.memory_sentences(about))
+            sentence = " ".join(step_notes.memory_sentences(about))
             yield ContextLine(sentence=sentence, href=step.detail_href)

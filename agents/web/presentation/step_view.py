@@ -16,7 +16,7 @@ from agents.models import AgentStep, Run
 from agents.runs import clocks, event_store, projection
 from agents.runs.engine_messages import translate
 
-from . import panel_view, status_text
+from . import panel_view, status_text, step_notes
 from .approvals import ApprovalView
 from .attachments import AttachmentView
 from .comments import CommentThread
@@ -215,7 +215,7 @@ class StepView:
             for note in self.step.notes
             if not (self.is_open and note["kind"] == StatusKind.TOOL_PROGRESS)
         ]
-        return [words for note in found if (words := status_text.note_sentence(note))]
+        return [words for note in found if (words := step_notes.note_sentence(note))]
 
     @property
     def samples(self) -> list[dict[str, str]]:
@@ -223,7 +223,7 @@ class StepView:
         found = [note for note in self.step.notes if note["kind"] == StatusKind.SAMPLING]
         return [
             {
-                "sentence": status_text.note_sentence(note),
+                "sentence": step_notes.note_sentence(note),
                 "prompt": str(note.get("prompt", "")),
                 "reply": str(note.get("reply", "")),
             }

@@ -1,0 +1,247 @@
+"""Sentences about the notes of a step: waited, retried, fell back, shortened."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from agents.engine import guardrails, result_cache
+from agents.engine.events import StatusKind
+from agents.runs.engine_messages import translate
+
+from . import dates
+from .progress import ProgressView
+from .status_text import queue_note, short_seconds
+
+Facts = dict[str, Any]
+
+
+def note_sentence(facts: Facts) -> str:
+    """Return a note as a sentence; an empty string if users needn't know."""
+    facts = facts | {"message": translate(facts.get("message", ""))}
+    if template := TEMPLATES.get(facts["kind"]):
+        return _(template) % facts
+    write = WRITERS.get(facts["kind"])
+    return write(facts) if write else ""
+
+
+def _slow_sentence(facts: Facts) -> str:
+    return _("The model was slow: no output for %(seconds)s s.") % short_seconds(facts)
+
+
+def _retry_sentence(facts: Facts) -> str:
+    if not facts.get("tool"):
+        return _("Retried after %(seconds)s s: %(message)s") % facts
+    sentence = _("Attempt %(attempt)s of %(tool)s after %(seconds)s s: %(message)s")
+    return sentence % short_seconds(facts)
+
+
+def _sampling_sentence(facts: Facts) -> str:
+    if facts["message"]:
+        return _("%(source)s asked the model and was refused: %(message)s") % facts
+    return _("%(source)s asked the model (%(model)s).") % facts
+
+
+def _progress_sentence(facts: Facts) -> str:
+    progress = ProgressView.of([facts])
+    return progress.sentence if progress else ""
+
+
+def _tool_fallback_sentence(facts: Facts) -> str:
+    sentence = _("%(tool)s failed, so %(stand_in)s was used instead: %(message)s")
+    if facts.get("is_preferred"):
+        sentence = _("%(stand_in)s was called, because %(tool)s is less reliable: %(message)s")
+    return sentence % facts
+
+
+def _reranked_sentence(facts: Facts) -> str:
+    if facts["message"]:
+        return _("Not re-ranked: %(message)s") % facts
+    return _("Re-ranked by %(model)s.") % facts
+
+
+def _unsent_attachments_sentence(facts: Facts) -> str:
+    return ngettext(
+        "%(count)d attachment wasn't sent to the model: %(message)s.",
+        "%(count)d attachments weren't sent to the model: %(message)s.",
+        facts["count"],
+    ) % {"count": facts["count"], "message": facts["message"]}
+
+
+def _verdict_sentence(facts: Facts) -> str:
+    """Return what the model of a model check said."""
+    if "error" in facts:
+        about = {"model": facts["model"], "why": translate(facts["error"])}
+        return _("%(model)s gave no verdict: %(why)s") % about
+    if facts["verdict"] == "violation":
+        return _("%(model)s found a violation (%(confidence)s%% sure): %(reason)s") % facts
+    return _("%(model)s found no violation (%(confidence)s%% sure): %(reason)s") % facts
+
+
+def _cached_sentence(facts: Facts) -> str:
+    """Return that a result was saved earlier, until when it is used, and what it saved."""
+    if facts.get("is_joined"):
+        return _("An identical call was already running, so its result was used (no cost).")
+    about = {"at": _moment(facts["at"]), "until": _moment(facts.get("expires", ""))}
+    saved = _("From cache (no cost): saved %(at)s, expires %(until)s.") % about
+    cost = (facts.get("saved") or {}).get("cost")
+    if isinstance(cost, int | float) and cost > 0:
+        return saved + " " + _("Saved %(cost)s.") % {"cost": f"${cost:.4f}"}
+    return saved
+
+
+def _moment(text: str) -> str:
+    if not text:
+        return dates.DASH
+    moment = timezone.localtime(datetime.fromisoformat(text))
+    is_today = moment.date() == timezone.localdate()
+    return dates.time_text(moment) if is_today else dates.datetime_text(moment)
+
+
+def _selected_tools_sentence(facts: Facts) -> str:
+    sent = facts["sent"] if isinstance(facts["sent"], list) else []
+    about = {"sent": len(sent), "all": len(sent) + facts["count"]}
+    return _("Sent %(sent)s of %(all)s tools, those that fit the question.") % about
+
+
+def _unsent_tool_sentence(facts: Facts) -> str:
+    if not facts["is_known"]:
+        return _("The model called %(tool)s, which doesn't exist.") % facts
+    if facts["how"] == "bridge":
+        return _("The model called %(tool)s through call_tool. It wasn't sent.") % facts
+    return _("The model called %(tool)s, which wasn't sent.") % facts
+
+
+def _files_read_sentence(facts: Facts) -> str:
+    read = _("The attached files were read with %(model)s.") % facts
+    cost = facts.get("cost")
+    about = {"cost": f"${cost:.4f}"} if isinstance(cost, int | float) else None
+    price = _("Cost: %(cost)s.") % about if about else _("The cost is unknown.")
+    return f"{read} {price}"
+
+
+def _removed_citations_sentence(facts: Facts) -> str:
+    numbers = facts["numbers"]
+    removed = numbers if isinstance(numbers, list) else [numbers]
+    sentence = ngettext(
+        "Removed %(count)d citation to a source that was never retrieved: %(numbers)s.",
+        "Removed %(count)d citations to sources that were never retrieved: %(numbers)s.",
+        len(removed),
+    )
+    listed = ", ".join(f"[{number}]" for number in removed)
+    return sentence % {"count": len(removed), "numbers": listed}
+
+
+def memory_sentences(facts: Facts) -> list[str]:
+    """Return what was recalled, saved or refused."""
+    found = []
+    if used := facts.get("used"):
+        found.append(
+            ngettext("Used %(count)d memory.", "Used %(count)d memories.", len(used))
+            % {"count": len(used)}
+        )
+    for saved in facts.get("saved", ()):
+        found.append(_("Saved to memory: “%(text)s”.") % {"text": saved["text"]})
+    if reason := facts.get("refused"):
+        found.append(_("Not saved to memory. %(reason)s") % {"reason": reason})
+    return found
+
+
+def experience_sentence(facts: Facts) -> str:
+    """Return how many experiences were recalled."""
+    count = len(facts["used"])
+    return ngettext("Used %(count)d experience.", "Used %(count)d experiences.", count) % {
+        "count": count
+    }
+
+
+def summary_sentence(facts: Facts) -> str:
+    """Return that older turns were replaced by a summary."""
+    return ngettext(
+        "%(count)d earlier turn was summarized (%(count)d → 1).",
+        "%(count)d earlier turns were summarized (%(count)d → 1).",
+        facts["turns"],
+    ) % {"count": facts["turns"]}
+
+
+def _left_out_sentence(facts: Facts) -> str:
+    left_out = ngettext(
+        "%(count)d earlier turn was left out, because of the agent's history limit.",
+        "%(count)d earlier turns were left out, because of the agent's history limit.",
+        facts["dropped"],
+    ) % {"count": facts["dropped"]}
+    if not facts["message"]:
+        return left_out
+    reason = _("No summary: %(reason)s") % {"reason": facts["message"]}
+    return f"{left_out} {reason}"
+
+
+def _compaction_sentence(facts: Facts) -> str:
+    if facts.get("summary"):
+        return summary_sentence(facts)
+    return _left_out_sentence(facts) if "replaced" in facts else _shortened_sentence(facts)
+
+
+def _shortened_sentence(facts: Facts) -> str:
+    dropped, shortened = facts["dropped"], facts["shortened"]
+    parts = [_("To fit the model’s context window:")]
+    if dropped:
+        some = ngettext(
+            "%(count)d earlier message was left out.",
+            "%(count)d earlier messages were left out.",
+            dropped,
+        )
+        parts.append(some % {"count": dropped})
+    if shortened:
+        some = ngettext(
+            "%(count)d long text was shortened.",
+            "%(count)d long texts were shortened.",
+            shortened,
+        )
+        parts.append(some % {"count": shortened})
+    return " ".join(parts)
+
+
+# Notes whose sentence is always the same.
+TEMPLATES: dict[str, str] = {
+    StatusKind.MODEL_FALLBACK: gettext_noop("Fell back from %(from)s to %(to)s: %(message)s"),
+    StatusKind.DEGRADED: gettext_noop(
+        "%(tool)s is failing and won't be used again in this run."
+    ),
+    StatusKind.RESUMED: gettext_noop("The server restarted here and the run resumed."),
+    StatusKind.REPLAYED: gettext_noop(
+        "Replayed from the original run up to here (no cost). Live from here on."
+    ),
+    StatusKind.FINISHED_ANYWAY: gettext_noop(
+        "Too late to stop: the call had already finished. This is its result."
+    ),
+    StatusKind.EARLIER_SOURCES: gettext_noop(
+        "Cites passages that were found for an earlier answer."
+    ),
+    StatusKind.EMBEDDED_INSTRUCTIONS: gettext_noop(
+        "This text contains instructions to the model: “%(message)s”. From here "
+        "on, calls with side effects may require approval."
+    ),
+}
+WRITERS: dict[str, Callable[[Facts], str]] = {
+    StatusKind.SLOW: _slow_sentence,
+    StatusKind.LIMITED: queue_note,
+    StatusKind.RETRY: _retry_sentence,
+    StatusKind.SAMPLING: _sampling_sentence,
+    StatusKind.TOOL_PROGRESS: _progress_sentence,
+    StatusKind.TOOL_FALLBACK: _tool_fallback_sentence,
+    StatusKind.COMPACTION: _compaction_sentence,
+    StatusKind.MEMORY: lambda facts: " ".join(memory_sentences(facts)),
+    StatusKind.EXPERIENCE: experience_sentence,
+    StatusKind.FILES_READ: _files_read_sentence,
+    StatusKind.CITATIONS_REMOVED: _removed_citations_sentence,
+    StatusKind.RERANKED: _reranked_sentence,
+    StatusKind.TOOLS_SELECTED: _selected_tools_sentence,
+    StatusKind.UNSENT_TOOL: _unsent_tool_sentence,
+    StatusKind.UNSENT_ATTACHMENTS: _unsent_attachments_sentence,
+    result_cache.CACHED_NOTE: _cached_sentence,
+    guardrails.JUDGED_NOTE: _verdict_sentence,
+}
