@@ -21,7 +21,7 @@ from agents.engine.errors import QuotaExceeded
 from . import holds, limits
 from .holds import HOLD_SECONDS, Estimate, Hold, Used
 from .limits import Measure
-from .payers import Payer, current_payer, paying
+from .payers import Payer, current_payer, paying, timed_counters, timing
 
 Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
@@ -34,12 +34,16 @@ FIRST_PAUSE, LAST_PAUSE = 0.2, 1.0
 
 @dataclass(slots=True, kw_only=True)
 class Meter:
-    """What a call has used so far; the caller sets `tokens` and `cost`."""
+    """What a call has used so far; the caller sets `tokens` and `cost`.
+
+    `counters` are those that it is counted in.
+    """
 
     tokens: int = 0
     cost: int = 0
     calls: int = 1
     is_reported: bool = False
+    counters: frozenset[int] = frozenset()
     began: float = field(default_factory=time.monotonic)
 
     def used(self) -> Used:
@@ -73,6 +77,7 @@ async def call(
         yield meter
         return
     meter.tokens, meter.cost = hold.estimate.least_tokens, hold.estimate.least_cost
+    meter.counters = hold.counters
     renewing = asyncio.create_task(_renew(hold, meter))
     try:
         yield meter
@@ -91,11 +96,11 @@ _settling: set[asyncio.Task[None]] = set()
 async def _reserve(payer: Payer, size: Sizing, model: str, tool: str) -> Hold | None:
     """Reserve a call; wait a little if calls in progress have reserved the rest."""
     # Counting the tokens of a long history takes a while.
-    estimate = await asyncio.to_thread(_own_connection(size))
+    estimate, timed = await asyncio.to_thread(_own_connection(size)), timed_counters()
     until, pause = time.monotonic() + WAIT_SECONDS, FIRST_PAUSE
     while True:
         try:
-            return await database.run(_reserve_now, payer, estimate, model, tool)
+            return await database.run(_reserve_now, payer, estimate, model, tool, timed)
         except QuotaExceeded as error:
             if not _is_worth_waiting(error) or time.monotonic() + pause > until:
                 raise
@@ -112,22 +117,24 @@ def _is_worth_waiting(error: QuotaExceeded) -> bool:
     return found is not None and found.reason == "busy" and found.measure != Measure.SECONDS
 
 
-def _reserve_now(payer: Payer, estimate: Estimate, model: str, tool: str) -> Hold | None:
+def _reserve_now(
+    payer: Payer, estimate: Estimate, model: str, tool: str, timed: frozenset[int]
+) -> Hold | None:
     # The sentence of a run is saved in English and translated when it is displayed.
     with translation.override("en"):
-        return holds.reserve(payer, estimate, model=model, tool=tool)
+        return holds.reserve(payer, estimate, model=model, tool=tool, timed=timed)
 
 
 async def _renew(hold: Hold, meter: Meter) -> None:
     while True:
         await asyncio.sleep(RENEW_SECONDS)
         with suppress(DatabaseError):  # the next one may work, and the hold lasts for three
-            await database.run(holds.renew, hold.call, meter.used())
+            await database.run(holds.renew, hold, meter.used())
 
 
 async def _settle(hold: Hold, meter: Meter) -> None:
     try:
-        await database.run(holds.settle, hold.call, meter.used(), calls=meter.calls)
+        await database.run(holds.settle, hold, meter.used(), calls=meter.calls)
     except DatabaseError:  # the hold expires, and what it knows is counted
         logger.exception("Can't settle the call %s.", hold.call)
 
@@ -142,7 +149,8 @@ def call_now(
     if not _may_apply(payer, model, tool):
         yield meter
         return
-    hold = _own_connection(lambda: _reserve_now(payer, size(), model, tool))()
+    timed = timed_counters()
+    hold = _own_connection(lambda: _reserve_now(payer, size(), model, tool, timed))()
     if hold is None:
         yield meter
         return
@@ -152,7 +160,7 @@ def call_now(
         yield meter
     finally:
         try:
-            settle = partial(holds.settle, hold.call, meter.used(), calls=meter.calls)
+            settle = partial(holds.settle, hold, meter.used(), calls=meter.calls)
             _own_connection(settle)()
         except DatabaseError:
             logger.exception("Can't settle the call %s.", hold.call)
@@ -188,8 +196,9 @@ class ToolGate:
     @asynccontextmanager
     async def tool_call(self, name: str) -> AsyncIterator[None]:
         with paying(replace(self.payer, tool=name)):
-            async with call(_tool_estimate, tool=name, payer=self.payer):
-                yield
+            async with call(_tool_estimate, tool=name, payer=self.payer) as meter:
+                with timing(meter.counters):
+                    yield
 
 
 TOOL_SECONDS = 10

@@ -1,7 +1,7 @@
 """Reservations: made before a call in one transaction over all its limits, settled after it."""
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -67,10 +67,15 @@ class Used:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """A reservation that is settled once; `estimate` is what it holds."""
+    """A reservation that is settled once; `estimate` is what it holds of its `counters`.
+
+    In `untimed` ones its time counts as part of the call around it.
+    """
 
     call: uuid.UUID
     estimate: Estimate = field(default_factory=Estimate)
+    counters: frozenset[int] = frozenset()
+    untimed: frozenset[int] = frozenset()
 
 
 def find_limits(payer: Payer, *, model: str = "", tool: str = "") -> list[Limit]:
@@ -92,11 +97,17 @@ def _group_pks(user: int) -> QuerySet[Group, int]:
 
 
 def reserve(
-    payer: Payer, estimate: Estimate, *, model: str = "", tool: str = ""
+    payer: Payer,
+    estimate: Estimate,
+    *,
+    model: str = "",
+    tool: str = "",
+    timed: frozenset[int] = frozenset(),
 ) -> Hold | None:
     """Reserve what a call may use of all its limits, or raise QuotaExceeded.
 
-    Returns None if no limit applies.
+    Returns None if no limit applies. `timed` are counters of a call around this one, which
+    include its time.
     """
     found = find_limits(payer, model=model, tool=tool)
     if not found:
@@ -108,12 +119,15 @@ def reserve(
             refusal
             for limit in found
             for count in [counts[counters.place_of(limit, now)]]
-            if (refusal := _refusal(limit, count, estimate, now, model))
+            if not (limit.measure == Measure.SECONDS and count.pk in timed)
+            and (refusal := _refusal(limit, count, estimate, now, model))
         ]
         if refused:
             raise refusals.error(refusals.most_lasting(refused))
-        _save_holds(call, counts.values(), estimate, now, payer.run)
-    return Hold(call=call, estimate=estimate)
+        pks = frozenset(count.pk for count in counts.values())
+        hold = Hold(call=call, estimate=estimate, counters=pks, untimed=pks & timed)
+        _save_holds(hold, now, payer.run)
+    return hold
 
 
 def _refusal(
@@ -154,40 +168,42 @@ def _refusal(
     return refuse("busy") if held else None
 
 
-def _save_holds(
-    call: uuid.UUID,
-    counts: Iterable[Count],
-    estimate: Estimate,
-    now: datetime,
-    run: int | None,
-) -> None:
-    held = estimate.held()
+def _save_holds(hold: Hold, now: datetime, run: int | None) -> None:
+    estimate = hold.estimate
     rows = [
         BudgetHold(
-            call=call,
-            counter_id=count.pk,
+            call=hold.call,
+            counter_id=pk,
             run=run,
             used_tokens=estimate.least_tokens,
             used_cost=estimate.least_cost,
             expires_at=now + timedelta(seconds=HOLD_SECONDS),
-            **held,
+            **_for_counter(hold, pk, estimate.held()),
         )
-        for count in counts
+        for pk in sorted(hold.counters)
     ]
     BudgetHold.objects.bulk_create(rows)
 
 
-def renew(call: uuid.UUID, used: Used) -> None:
+def _for_counter(hold: Hold, pk: int, amounts: Mapping[str, int]) -> dict[str, int]:
+    """Return what counts in this counter."""
+    return {**amounts, "seconds": 0} if pk in hold.untimed else {**amounts}
+
+
+def renew(hold: Hold, used: Used) -> None:
     """Keep a reservation while its call runs, with what it has used so far."""
-    BudgetHold.objects.filter(call=call, is_counted=False).update(
+    rows = BudgetHold.objects.filter(call=hold.call, is_counted=False)
+    rows.update(
         used_tokens=used.tokens,
         used_cost=used.cost,
-        used_seconds=used.seconds,
         expires_at=timezone.now() + timedelta(seconds=HOLD_SECONDS),
+        **({} if hold.untimed else {"used_seconds": used.seconds}),
     )
+    if hold.untimed:
+        rows.exclude(counter__in=hold.untimed).update(used_seconds=used.seconds)
 
 
-def settle(call: uuid.UUID, used: Used, *, calls: int = 1) -> bool:
+def settle(hold: Hold, used: Used, *, calls: int = 1) -> bool:
     """Count what a call has used, once, in the windows in which it was reserved.
 
     Returns whether it was counted now. What it used beyond its reservation is counted, too.
@@ -199,17 +215,20 @@ def settle(call: uuid.UUID, used: Used, *, calls: int = 1) -> bool:
         "seconds": used.seconds,
     }
     with transaction.atomic():
-        counters.lock_rows(BudgetCounter.objects.filter(holds__call=call))
+        counters.lock_rows(BudgetCounter.objects.filter(holds__call=hold.call))
         # Another process may have settled it or counted it as expired before this lock.
-        holds = list(BudgetHold.objects.filter(call=call).order_by("counter"))
-        counters.add([hold.counter_id for hold in holds if not hold.is_counted], amounts)
-        for hold in holds:
-            if hold.is_counted:
-                counters.add([hold.counter_id], _uncounted(hold, amounts))
-        BudgetHold.objects.filter(pk__in=[hold.pk for hold in holds]).delete()
-    return bool(holds)
+        rows = list(BudgetHold.objects.filter(call=hold.call).order_by("counter"))
+        fresh = {row.counter_id for row in rows if not row.is_counted}
+        counters.add(fresh - hold.untimed, amounts)
+        counters.add(fresh & hold.untimed, {**amounts, "seconds": 0})
+        for row in rows:
+            if row.is_counted:
+                own = _for_counter(hold, row.counter_id, amounts)
+                counters.add([row.counter_id], _uncounted(row, own))
+        BudgetHold.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    return bool(rows)
 
 
-def _uncounted(hold: BudgetHold, amounts: Mapping[str, int]) -> dict[str, int]:
+def _uncounted(row: BudgetHold, amounts: Mapping[str, int]) -> dict[str, int]:
     """Return what a call used beyond what was counted when its hold expired."""
-    return {name: amounts[name] - getattr(hold, counters.USED[name]) for name in amounts}
+    return {name: amounts[name] - getattr(row, counters.USED[name]) for name in amounts}

@@ -20,6 +20,7 @@ class Payer:
 
 NO_PAYER = Payer()
 _current: ContextVar[Payer] = ContextVar("payer", default=NO_PAYER)
+_timed: ContextVar[frozenset[int]] = ContextVar("timed", default=frozenset())
 
 
 def payer_of(run: Run | None, agent: Agent | None = None) -> Payer:
@@ -43,3 +44,18 @@ def paying(payer: Payer | None = None, *, user: int | None = None) -> Iterator[N
         yield
     finally:
         _current.reset(token)
+
+
+def timed_counters() -> frozenset[int]:
+    """Return the counters to which a call around this one adds its time, this one included."""
+    return _timed.get()
+
+
+@contextmanager
+def timing(counters: frozenset[int]) -> Iterator[None]:
+    """Don't add the time of calls in this block to these counters again."""
+    token = _timed.set(_timed.get() | counters)
+    try:
+        yield
+    finally:
+        _timed.reset(token)

@@ -6,7 +6,7 @@ it is `NO_CONTEXT`, which ignores reports and refuses the rest.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -68,6 +68,7 @@ class CallContext:
     """The context of a call that isn't part of a run."""
 
     timeout: CallTimeout | None = None  # of the attempt that runs now
+    variables: Context | None = None  # in which the tool runs: whose call it is, and so on
 
     # Who the call is for, for tools that keep people or chats apart.
     user_id: str = ""

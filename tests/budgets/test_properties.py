@@ -47,7 +47,7 @@ def test_counters_are_what_calls_used_and_limits_hold(person, monkeypatch, steps
                 continue
             day = [total for (_call, at), total in used.items() if at == now.date()]
             assert sum(day) < MOST  # never begun after the limit is reached
-            opened.append((hold.call, now.date()))
+            opened.append((hold, now.date()))
             used[opened[-1]] = 0
         elif what == "renew" and opened:
             holds.renew(opened[0][0], Used(tokens=amount))

@@ -48,7 +48,7 @@ def test_what_calls_in_progress_hold_is_not_given_twice(person):
     found = refusal(payer, cents(6))
     assert (found.reason, found.spent, found.held) == ("busy", 0, 6 * CENT)
 
-    holds.settle(hold.call, Used(cost=2 * CENT))
+    holds.settle(hold, Used(cost=2 * CENT))
     assert holds.reserve(payer, cents(6))
 
 
@@ -56,8 +56,8 @@ def test_a_call_is_counted_once_and_also_above_what_it_held(person):
     limit(10 * CENT, user=person)
     hold = holds.reserve(Payer(user=person.pk), cents(2))
 
-    assert holds.settle(hold.call, Used(cost=30 * CENT, tokens=7))
-    assert not holds.settle(hold.call, Used(cost=30 * CENT))
+    assert holds.settle(hold, Used(cost=30 * CENT, tokens=7))
+    assert not holds.settle(hold, Used(cost=30 * CENT))
 
     counter = BudgetCounter.objects.get()
     assert (counter.cost, counter.tokens, counter.calls) == (30 * CENT, 7, 1)
@@ -92,7 +92,7 @@ def test_an_expired_hold_is_counted_with_what_was_known_and_settled_late(person)
     limit(10 * CENT, user=person)
     payer = Payer(user=person.pk)
     hold = holds.reserve(payer, cents(9, least=1))
-    holds.renew(hold.call, Used(cost=3 * CENT, tokens=30))
+    holds.renew(hold, Used(cost=3 * CENT, tokens=30))
     BudgetHold.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
     [state] = budgets.read(person.pk)
@@ -100,7 +100,7 @@ def test_an_expired_hold_is_counted_with_what_was_known_and_settled_late(person)
     assert holds.reserve(payer, cents(7))  # the crash didn't block the rest
     assert BudgetCounter.objects.get().cost == 3 * CENT
 
-    holds.settle(hold.call, Used(cost=4 * CENT, tokens=40))
+    holds.settle(hold, Used(cost=4 * CENT, tokens=40))
     counter = BudgetCounter.objects.get()
     assert (counter.cost, counter.tokens, counter.calls) == (4 * CENT, 40, 1)
 
@@ -121,7 +121,7 @@ def test_a_shared_group_limit_is_used_together(person, stranger):
         one.groups.add(group)
     limit(10 * CENT, group=group, is_shared=True)
     hold = holds.reserve(Payer(user=person.pk), cents(8))
-    holds.settle(hold.call, Used(cost=10 * CENT))
+    holds.settle(hold, Used(cost=10 * CENT))
 
     found = refusal(Payer(user=stranger.pk), cents(1))
     assert (found.scope, found.name, found.spent) == ("group", "Sales", 10 * CENT)
@@ -138,7 +138,7 @@ def test_a_new_limit_begins_with_what_runs_have_used(person):
 
 def test_a_limit_that_comes_back_knows_what_was_used_meanwhile(person):
     first = limit(10 * CENT, user=person)
-    holds.settle(holds.reserve(Payer(user=person.pk), cents(1)).call, Used(cost=CENT))
+    holds.settle(holds.reserve(Payer(user=person.pk), cents(1)), Used(cost=CENT))
     first.delete()
     Run.objects.create(user=person, query="q", cost=0.09, prompt_tokens=1, status="completed")
 
@@ -154,7 +154,7 @@ def test_racing_calls_for_the_last_cent_are_admitted_once(person):
     def call(_number):
         try:
             hold = holds.reserve(Payer(user=person.pk), cents(1, least=1))
-            return holds.settle(hold.call, Used(cost=CENT))
+            return holds.settle(hold, Used(cost=CENT))
         except QuotaExceeded:
             return False
         finally:

@@ -61,7 +61,7 @@ def test_a_call_is_counted_in_the_window_in_which_it_began(person, monkeypatch):
     after = at("2026-05-06T00:00:30")
     monkeypatch.setattr(timezone, "now", lambda: after)
     assert holds.reserve(payer, Estimate(tokens=90))  # a new day begins with nothing
-    holds.settle(hold.call, Used(tokens=70))
+    holds.settle(hold, Used(tokens=70))
 
     first, second = BudgetCounter.objects.order_by("start")
     assert (first.tokens, second.tokens) == (70, 0)

@@ -1,6 +1,8 @@
 """A tool has the agent's model answer, within the run's limits, if the agent allows it."""
 
 import asyncio
+from contextlib import asynccontextmanager
+from contextvars import Context, ContextVar
 
 import pytest
 
@@ -42,7 +44,7 @@ async def is_refused(context):
 
 async def run(*script, work=uses_model, guardrails=None, **options):
     """Run a tool that uses the model; return the events and the model."""
-    model = ScriptedModel(Says.call("work"), *script)
+    model = options.pop("model", ScriptedModel)(Says.call("work"), *script)
     planner = ReActPlanner(model, "scripted", parameters=options.pop("parameters", None))
     options = {"allows_sampling": True, "retry": RetryPolicy(max_retries=0)} | options
     runtime = AgentRuntime(
@@ -81,6 +83,29 @@ async def test_the_agents_model_answers_the_tool():
     )
     assert note["prompt"] == "system: Be brief.\n\nuser: Summarize the report."
     assert not any(e.type is EventType.DELTA and "All" in e.data["content"] for e in events)
+
+
+async def test_a_request_of_another_task_belongs_to_the_call():
+    """A server's request arrives in the task that reads from it."""
+    seen, whose = [], ContextVar("whose", default="")
+
+    class Model(ScriptedModel):
+        def stream(self, **request):
+            seen.append(whose.get())
+            return super().stream(**request)
+
+    async def work(context):
+        return await asyncio.create_task(uses_model(context), context=Context())
+
+    class Spending:
+        @asynccontextmanager
+        async def tool_call(self, name):
+            whose.set(name)
+            yield
+
+    await run(SUMMARY, Says(answer="Done."), work=work, model=Model, spending=Spending())
+
+    assert seen == ["", "work", ""]
 
 
 async def test_its_usage_counts_for_the_run():

@@ -171,7 +171,10 @@ class LiveCall(CallContext):
         sample, state = Sample(), self._sampler.run_state
         try:
             with self._pause_timeout():
-                return await self._sampler.answer(request, sample)
+                # A server asks in a task of its own; what it uses is part of this call.
+                variables = self.variables.copy() if self.variables else None
+                answer = self._sampler.answer(request, sample)
+                return await asyncio.create_task(answer, context=variables)
         finally:
             for finding in sample.findings:
                 self._add(partial(self._finding_event, state, finding))

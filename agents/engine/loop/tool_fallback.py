@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Self
@@ -130,6 +131,7 @@ class FallbackStrategy:
         try:
             async with asyncio.timeout(timeout) as limit:
                 context.timeout = CallTimeout(limit, timeout)
+                context.variables = copy_context()
                 fault_injection.point("during_tool_call")
                 result = _to_result(tool, await tool.execute(input))
         except Exception as error:
