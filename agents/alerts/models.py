@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from agents.models import Agent, ReviewScope
 from agents.models.secret import EncryptedTextField
@@ -190,7 +191,7 @@ class Delivery(models.Model):
 
     class Status(models.TextChoices):
         PENDING = "pending", _("pending")
-        SENT = "sent", _("sent")
+        SENT = "sent", pgettext_lazy("delivery", "sent")
         FAILED = "failed", _("failed")
 
     channel = models.ForeignKey(
@@ -217,7 +218,7 @@ class Delivery(models.Model):
         related_name="+",
     )
     address = models.CharField(_("address"), max_length=500, blank=True)
-    subject = models.CharField(_("subject"), max_length=300)
+    subject = models.CharField(pgettext_lazy("message", "subject"), max_length=300)
     text = models.TextField(_("text"), blank=True)
     html = models.TextField(_("HTML"), blank=True)
     payload = models.JSONField(_("payload"), default=dict, blank=True)

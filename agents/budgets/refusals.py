@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from agents.engine.errors import QuotaExceeded
 from agents.engine.spending import Refusal, RefusalReason
@@ -147,7 +147,11 @@ def format_limit(measure: str, amount: int, window: str) -> str:
 
 def _words(measure: str, amount: int, window: str) -> str:
     form = _amount_form(measure, amount) if not window else _limit_form(measure, amount)
-    names = {Window.MINUTE: _("minute"), Window.DAY: _("day"), Window.MONTH: _("month")}
+    names = {
+        Window.MINUTE: _("minute"),
+        Window.DAY: pgettext("budget", "day"),
+        Window.MONTH: _("month"),
+    }
     places = {"amount": format_money(amount)[1:], "count": short_amount(measure, amount)}
     if measure == Measure.SECONDS:
         places["count"] = f"{amount / MILLISECONDS:,.0f}"

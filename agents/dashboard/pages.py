@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -315,7 +315,12 @@ def _sentence(choice: Choice) -> str:
 
 
 def _headings(choice: Choice) -> list[str]:
-    return [_("Figure"), span_text(choice.window), span_text(choice.before), _("Change")]
+    return [
+        _("Figure"),
+        span_text(choice.window),
+        span_text(choice.before),
+        pgettext("figures", "Change"),
+    ]
 
 
 def span_text(window: Window) -> str:

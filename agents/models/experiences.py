@@ -108,7 +108,12 @@ class Experience(models.Model):
         related_name="experiences",
         help_text=_("Only runs of this project use it."),
     )
-    scope = models.CharField(_("used by"), max_length=10, choices=Scope, default=Scope.PERSON)
+    scope = models.CharField(
+        pgettext_lazy("experience", "used by"),
+        max_length=10,
+        choices=Scope,
+        default=Scope.PERSON,
+    )
     kind = models.CharField(_("kind"), max_length=12, choices=Kind)
     source = models.CharField(
         pgettext_lazy("experience", "source"),

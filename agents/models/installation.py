@@ -7,6 +7,7 @@ from django.contrib.auth.models import Group
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 
 class InstallationSetting(models.Model):
@@ -108,7 +109,7 @@ class Quota(models.Model):
         help_text=_("Members use one limit together. When off, each member has it."),
     )
     measure = models.CharField(_("measure"), max_length=10, choices=Measure)
-    window = models.CharField(_("window"), max_length=6, choices=Window)
+    window = models.CharField(pgettext_lazy("budget", "window"), max_length=6, choices=Window)
     limit = models.BigIntegerField(
         _("limit"),
         null=True,

@@ -5,6 +5,7 @@ from typing import Self
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from agents.models import Agent, ReviewScope, Run
 from agents.models.types import AnyUser
@@ -56,7 +57,7 @@ class Problem(models.Model):
         INTERRUPTED = "interrupted", _("Interrupted")
 
     class Status(models.TextChoices):
-        OPEN = "open", _("open")
+        OPEN = "open", pgettext_lazy("problem", "open")
         RESOLVED = "resolved", _("resolved")
         IGNORED = "ignored", _("ignored")
 

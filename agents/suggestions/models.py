@@ -5,6 +5,7 @@ from typing import Any, Self
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from agents.experiments.models import Experiment
 from agents.models import Agent, ReviewScope, Run
@@ -43,7 +44,7 @@ class Suggestion(models.Model):
         INSTRUCTION = "instruction", _("Instruction from feedback")
 
     class Status(models.TextChoices):
-        OPEN = "open", _("open")
+        OPEN = "open", pgettext_lazy("suggestion", "open")
         APPLIED = "applied", _("applied")
         DISMISSED = "dismissed", _("dismissed")
 

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from agents.access import audit
 from agents.access.names import display_name
@@ -179,7 +179,7 @@ class AlertChannelAdmin(ScopedAdmin):
         names = [display_name(person) for person in channel.people.all()[:4]]
         return ", ".join([*names, *channel.address_list][:4])
 
-    @admin.display(description=gettext_lazy("used by"))
+    @admin.display(description=pgettext_lazy("alert channel", "used by"))
     def used_by(self, channel: Any) -> str:
         names = [one.name for one in [*channel.named_rules, *channel.summaries.all()]]
         return ", ".join(names) or "—"

@@ -7,6 +7,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from agents.problems import presentation
 from agents.problems.models import Problem
@@ -15,7 +16,7 @@ Status = Problem.Status
 TAB_PARAMETER = "view"
 OPEN, MINE, RESOLVED, IGNORED, ALL = "open", "mine", "resolved", "ignored", "all"
 TAB_LABELS = {
-    OPEN: _("Open"),
+    OPEN: pgettext_lazy("problem", "Open"),
     MINE: _("Mine"),
     RESOLVED: _("Resolved"),
     IGNORED: _("Ignored"),

@@ -11,6 +11,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from agents.access.requests import signed_in_user
 from agents.console.agent_filter import ReviewedAgentFilter
@@ -29,7 +30,7 @@ PAGE_URL = "admin:suggestions_suggestion_change"
 DIR = "admin/suggestions/suggestion"
 TAB_PARAMETER = "view"
 TAB_LABELS = {
-    "open": _("Open"),
+    "open": pgettext_lazy("suggestion", "Open"),
     "applied": _("Applied"),
     "dismissed": _("Dismissed"),
     "all": _("All"),
