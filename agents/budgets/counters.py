@@ -56,12 +56,31 @@ def lock(limits: Sequence[Limit], at: datetime) -> dict[Place, Count]:
     what was committed before it began, not before it got its lock.
     """
     places = places_of(limits, at)
+    if not _known.issuperset(places):
+        # Before any is locked: who waits for another process to create one must hold none.
+        _create_missing(places, _rows(places), at)
     rows = _locked(places)
-    if len(rows) < len(places):
-        _create([place for place in places if place not in rows], at)
+    if len(rows) < len(places):  # known, but deleted meanwhile
+        _create_missing(places, rows.values(), at)
         rows = _locked(places)
+    _remember(places)
     _seed_again(rows, limits, at)
     return _counts(rows, at, counts_expired=True)
+
+
+# Counters that exist, as far as this process has locked them.
+_known: set[Place] = set()
+MAX_KNOWN = 10_000
+
+
+def forget_known() -> None:
+    _known.clear()
+
+
+def _remember(places: Collection[Place]) -> None:
+    if len(_known) > MAX_KNOWN:
+        _known.clear()
+    _known.update(places)
 
 
 def read(limits: Sequence[Limit], at: datetime) -> dict[Place, Count]:
@@ -124,14 +143,19 @@ def _locked(places: Collection[Place]) -> dict[Place, BudgetCounter]:
     return _by_place(lock_rows(_rows(places)))
 
 
-def _create(places: Sequence[Place], at: datetime) -> None:
-    """Create counters unless another process was first."""
+def _create_missing(
+    places: Sequence[Place], there: Iterable[BudgetCounter], at: datetime
+) -> None:
+    """Create counters unless another process was first, in the order in which all lock."""
+    known = _by_place(there)
+    missing = sorted((place for place in places if place not in known), reverse=True)
     rows = [
         BudgetCounter(scope=scope, window=window, start=start, seeded_at=at, **seed)
-        for scope, window, start in places
+        for scope, window, start in missing
         for seed in [_seed((scope, window, start))]
     ]
-    BudgetCounter.objects.bulk_create(rows, ignore_conflicts=True)
+    if rows:
+        BudgetCounter.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def _seed(place: Place) -> Amounts:

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.db.compiled_queries import compiled_query
+from agents.db.conflicts import repeated
 from agents.engine.spending import Refusal, RefusalReason
 from agents.models import BudgetCounter, BudgetHold, Quota
 
@@ -96,6 +97,7 @@ def _group_pks(user: int) -> QuerySet[Group, int]:
     return Group.objects.filter(user=user).order_by("pk").values_list("pk", flat=True)
 
 
+@repeated
 def reserve(
     payer: Payer,
     estimate: Estimate,
@@ -203,6 +205,7 @@ def renew(hold: Hold, used: Used) -> None:
         rows.exclude(counter__in=hold.untimed).update(used_seconds=used.seconds)
 
 
+@repeated
 def settle(hold: Hold, used: Used, *, calls: int = 1) -> bool:
     """Count what a call has used, once, in the windows in which it was reserved.
 

@@ -52,8 +52,12 @@ def check_run(user: User | None, agent: Agent | None = None) -> None:
 
 
 def count_message(user: User) -> None:
-    """Count a message in the transaction that saves it, or raise QuotaExceeded."""
-    _count(Payer(user=user.pk), (Measure.MESSAGES,), {"messages": 1})
+    """Count a message in the transaction that saves it, or raise QuotaExceeded.
+
+    The counters of its run, which follows in this transaction, are locked with it: later they
+    would be locked in another order than calls lock them.
+    """
+    _count(Payer(user=user.pk), (Measure.MESSAGES,), {"messages": 1}, RUN_MEASURES)
 
 
 def check_calls(user: User) -> None:
@@ -92,12 +96,18 @@ def _check(payer: Payer, measures: Collection[str]) -> None:
         _refuse_spent(found, counters.read(found, timezone.now()))
 
 
-def _count(payer: Payer, measures: Collection[str], amounts: dict[str, int]) -> None:
+def _count(
+    payer: Payer,
+    measures: Collection[str],
+    amounts: dict[str, int],
+    also_locked: Collection[str] = (),
+) -> None:
     """Check these measures and add the amounts to the counters that limit them."""
     if not (found := _found(payer, measures)):
         return
     with transaction.atomic(savepoint=False):
-        counts = counters.lock(found, now := timezone.now())
+        others = _found(payer, also_locked)
+        counts = counters.lock([*found, *others], now := timezone.now())
         _refuse_spent(found, counts)
         counted = [limit for limit in found if limit.measure in amounts]
         places = counters.places_of(counted, now)

@@ -20,6 +20,7 @@ from agents.access import masking
 from agents.catalog import agent_factory
 from agents.db import database, errors
 from agents.db.compiled_queries import compiled_query
+from agents.db.conflicts import repeated
 from agents.db.fast_writes import insert, update
 from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
@@ -100,6 +101,7 @@ async def _save_and_dispatch(saving: Callable[[], Message]) -> Message:
     return message
 
 
+@repeated
 def save(
     session: ChatSession | None,
     user: User,

@@ -1,0 +1,140 @@
+"""A message and a call on two connections never wait for each other (PostgreSQL)."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import OperationalError, connection, connections, transaction
+
+from agents.budgets import Payer, counters, holds, starts
+from agents.budgets.holds import Estimate
+from agents.db import conflicts
+from agents.models import BudgetCounter, Quota
+
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def on_postgresql():
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time")
+    counters.forget_known()
+
+
+def limit(measure, window="day", **owner):
+    Quota.objects.create(measure=measure, window=window, limit=1_000, **owner)
+
+
+def in_thread(do):
+    def closed():
+        try:
+            return do()
+        finally:
+            connections.close_all()
+
+    return closed
+
+
+def wait_for_a_lock():
+    """Wait until another connection waits for a lock."""
+    asked = "SELECT 1 FROM pg_locks WHERE NOT granted"
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        with connection.cursor() as cursor:
+            cursor.execute(asked)
+            if cursor.fetchone():
+                return
+        time.sleep(0.02)
+    raise AssertionError("The call doesn't wait.")
+
+
+def race(person, agent, caplog):
+    """Save a message with its run while a call of the same user and agent begins."""
+    is_counted = threading.Event()
+
+    @in_thread
+    def message():
+        with transaction.atomic():
+            starts.count_message(person)
+            is_counted.set()
+            wait_for_a_lock()
+            starts.start_run(person, agent)
+
+    @in_thread
+    def call():
+        is_counted.wait(10)
+        return holds.reserve(Payer(user=person.pk, agent=agent.pk), Estimate(tokens=1))
+
+    with ThreadPoolExecutor(2) as threads:
+        saving, calling = threads.submit(message), threads.submit(call)
+        saving.result(20)
+        assert calling.result(20) is not None
+    assert "deadlock" not in caplog.text
+
+
+@pytest.mark.usefixtures("on_postgresql")
+def test_the_first_call_of_a_window_races_with_a_message(person, agent, caplog):
+    """The agent has a counter already, and the message creates the user's."""
+    limit("calls", agent=agent)
+    limit("runs", agent=agent)
+    holds.reserve(Payer(agent=agent.pk), Estimate())
+    for measure in ("messages", "calls"):
+        limit(measure, user=person)
+    counters.forget_known()
+
+    race(person, agent, caplog)
+
+    assert BudgetCounter.objects.get(scope=f"user:{person.pk}").messages == 1
+
+
+@pytest.mark.usefixtures("on_postgresql")
+def test_a_message_that_counts_for_all_locks_its_user_first(person, agent, caplog):
+    for measure in ("messages", "calls"):
+        limit(measure, is_shared=True)
+    limit("runs", user=person)
+    limit("calls", user=person)
+    holds.reserve(Payer(user=person.pk, agent=agent.pk), Estimate())
+
+    race(person, agent, caplog)
+
+    assert BudgetCounter.objects.get(scope="all").messages == 1
+
+
+class Deadlock(Exception):
+    sqlstate = "40P01"
+
+
+@pytest.mark.parametrize(("failures", "is_done"), [(0, True), (2, True), (3, False)])
+def test_a_transaction_that_the_database_gave_up_is_repeated_within_bounds(
+    failures, is_done, monkeypatch
+):
+    monkeypatch.setattr(conflicts, "PAUSE_SECONDS", 0)
+    tries = []
+
+    @conflicts.repeated
+    def save():
+        tries.append(1)
+        if len(tries) <= failures:
+            raise OperationalError from Deadlock()
+        return "saved"
+
+    if is_done:
+        assert save() == "saved"
+    else:
+        with pytest.raises(OperationalError):
+            save()
+    assert len(tries) == min(failures + 1, 3)
+
+
+def test_inside_a_transaction_nothing_is_repeated():
+    tries = []
+
+    @conflicts.repeated
+    def save():
+        tries.append(1)
+        raise OperationalError from Deadlock()
+
+    with pytest.raises(OperationalError), transaction.atomic():
+        save()
+    assert len(tries) == 1
