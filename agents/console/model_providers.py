@@ -7,6 +7,8 @@ OpenAI's API.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.utils.functional import lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.llm import model_list
@@ -22,6 +24,13 @@ KEY_IN_ENVIRONMENT = _(
     "the environment (only with the provider's own URL)."
 )
 NO_KEY_NEEDED = _("Encrypted and never displayed again. Leave empty if the server needs none.")
+
+
+def _translated_server_help(url: str) -> str:
+    return gettext("Where the server runs, e.g. %(url)s.") % {"url": url}
+
+
+_own_server_help = lazy(_translated_server_help, str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +66,26 @@ class ProviderCard:
         return KEY_IN_ENVIRONMENT if self.needs_key else NO_KEY_NEEDED
 
 
-def _popular() -> Iterator[ProviderCard]:
-    yield ProviderCard(
+def _own_server(prefix: str, label: str, about: LazyText, url: str) -> ProviderCard:
+    """Return the card of a server with OpenAI's API that users run themselves."""
+    return ProviderCard(
+        key=prefix,
+        label=label,
+        provider=Provider.COMPATIBLE,
+        prefix=prefix,
+        about=about,
+        fields=("base_url", "api_key"),
+        model="my-model",
+        url=url,
+        url_help=_own_server_help(url),
+        needs_url=True,
+        needs_key=False,
+        is_popular=prefix != "litellm_proxy",
+    )
+
+
+POPULAR = (
+    ProviderCard(
         key="openai",
         label="OpenAI",
         provider=Provider.OPENAI,
@@ -67,8 +94,8 @@ def _popular() -> Iterator[ProviderCard]:
         model="gpt-6.1-sol",
         url="https://api.openai.com/v1",
         is_popular=True,
-    )
-    yield ProviderCard(
+    ),
+    ProviderCard(
         key="anthropic",
         label="Anthropic",
         provider=Provider.ANTHROPIC,
@@ -77,8 +104,8 @@ def _popular() -> Iterator[ProviderCard]:
         model="claude-sonnet-5",
         url=model_list.ANTHROPIC_URL,
         is_popular=True,
-    )
-    yield ProviderCard(
+    ),
+    ProviderCard(
         key="gemini",
         label="Google Gemini",
         provider=Provider.GEMINI,
@@ -87,8 +114,8 @@ def _popular() -> Iterator[ProviderCard]:
         model="gemini-3.8-flash",
         url=model_list.GEMINI_URL,
         is_popular=True,
-    )
-    yield ProviderCard(
+    ),
+    ProviderCard(
         key="azure",
         label="Azure OpenAI",
         provider=Provider.AZURE,
@@ -100,8 +127,8 @@ def _popular() -> Iterator[ProviderCard]:
         url_help=_("The endpoint of your Azure OpenAI resource, without a path."),
         needs_url=True,
         is_popular=True,
-    )
-    yield ProviderCard(
+    ),
+    ProviderCard(
         key="bedrock",
         label="AWS Bedrock",
         provider=Provider.BEDROCK,
@@ -111,8 +138,8 @@ def _popular() -> Iterator[ProviderCard]:
         model="anthropic.claude-sonnet-4-5-20250929-v1:0",
         needs_key=False,
         is_popular=True,
-    )
-    yield ProviderCard(
+    ),
+    ProviderCard(
         key="ollama",
         label="Ollama",
         provider=Provider.OLLAMA,
@@ -127,28 +154,16 @@ def _popular() -> Iterator[ProviderCard]:
         ),
         needs_key=False,
         is_popular=True,
-    )
-    for prefix, label, about, url in (
-        ("hosted_vllm", "vLLM", _("Your own GPU server"), "http://localhost:8000/v1"),
-        ("lm_studio", "LM Studio", _("Open models on a desktop"), "http://localhost:1234/v1"),
-        ("llamafile", "llama.cpp", _("llama-server"), "http://localhost:8080/v1"),
-        ("litellm_proxy", "LiteLLM Proxy", _("A gateway of yours"), "http://localhost:4000"),
-    ):
-        yield ProviderCard(
-            key=prefix,
-            label=label,
-            provider=Provider.COMPATIBLE,
-            prefix=prefix,
-            about=about,
-            fields=("base_url", "api_key"),
-            model="my-model",
-            url=url,
-            url_help=_("Where the server runs, e.g. %(url)s.") % {"url": url},
-            needs_url=True,
-            needs_key=False,
-            is_popular=prefix != "litellm_proxy",
-        )
-    yield ProviderCard(
+    ),
+    _own_server("hosted_vllm", "vLLM", _("Your own GPU server"), "http://localhost:8000/v1"),
+    _own_server(
+        "lm_studio", "LM Studio", _("Open models on a desktop"), "http://localhost:1234/v1"
+    ),
+    _own_server("llamafile", "llama.cpp", _("llama-server"), "http://localhost:8080/v1"),
+    _own_server(
+        "litellm_proxy", "LiteLLM Proxy", _("A gateway of yours"), "http://localhost:4000"
+    ),
+    ProviderCard(
         key="compatible",
         label=_("OpenAI-compatible API"),
         provider=Provider.COMPATIBLE,
@@ -161,7 +176,8 @@ def _popular() -> Iterator[ProviderCard]:
         needs_url=True,
         needs_key=False,
         is_popular=True,
-    )
+    ),
+)
 
 
 def _litellm_providers(known: set[str]) -> Iterator[ProviderCard]:
@@ -187,7 +203,7 @@ def _litellm_providers(known: set[str]) -> Iterator[ProviderCard]:
 
 
 def _all_cards() -> dict[str, ProviderCard]:
-    cards = {card.key: card for card in _popular()}
+    cards = {card.key: card for card in POPULAR}
     seen = {card.prefix for card in cards.values()} | {
         "ollama_chat",
         "cohere_chat",

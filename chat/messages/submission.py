@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Protocol
@@ -17,23 +18,21 @@ from django.utils.translation import ngettext
 
 from agents import budgets
 from agents.access import masking
-from agents.catalog import agent_factory
 from agents.db import database, errors
 from agents.db.compiled_queries import compiled_query
 from agents.db.conflicts import repeated
 from agents.db.fast_writes import insert, update
 from agents.db.sanitize import sanitize_text
-from agents.engine import fault_injection
 from agents.installation import configured
-from agents.models import Project
 from chat import attachments
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.listing import filing
 from chat.models import Attachment, ChatSession, Message
-from chat.sessions import branches, rights, session_state, temporary, titles
+from chat.sessions import branches, rights, session_state
 
-from . import mentions, queue, run_factory, run_options
+from . import mentions, run_factory, run_options
 from .dispatching import dispatch
+from .message_factory import Draft, build_message
 from .run_options import RunOptions
 
 logger = logging.getLogger(__name__)
@@ -123,40 +122,31 @@ def save(
     with translation.override(page.language) if page else nullcontext():
         if page is not None:
             session, user = page.recheck()
-        mention, text = mentions.parse(text, user), _clean_question(text, files, instead_of)
-        is_mention = mention is not None or mentions.is_mention(instead_of)
-        if mention is not None:
-            text = _clean_question(mention.text, files, instead_of)
-            agent = mention.agent
-        chosen = run_options.parse(options) if mention is None else None
-        if is_mention and chosen is None:  # the chat's options are for the chat's agent
-            chosen = RunOptions()
+        draft = Draft(
+            session=session,
+            user=user,
+            text=text,
+            client_id=client_id,
+            agent=agent,
+            files=files,
+            instead_of=instead_of,
+            is_temporary=is_temporary,
+            project=project,
+        )
+        draft = _interpret(draft, options)
         try:
             with errors.reraise_as(MessageRejected), transaction.atomic():
                 if session is not None:
                     _lock(session, user)
-                message = _find_duplicate(user, text, client_id, session)
+                message = _find_duplicate(draft)
                 if message is None:
                     _check_rate(user)
-                    sent = (session, user, text, client_id, agent)
-                    attached = _claim_files(user, session, files, instead_of)
-                    message = _build(*sent, chosen, instead_of, is_temporary, attached, project)
-                    message.is_mention = is_mention
-                    message.has_files = bool(attached)
+                    attached = _claim_files(draft)
+                    message = build_message(draft, attached)
                     insert(message)
-                    message.is_new = True
-                    if attached:
-                        attachments.attach(message, attached)
-                    if instead_of is not None:
-                        branches.enter(message)
-                if message.is_new and session is not None:
-                    is_for_chat = not is_mention and instead_of is None
-                    _touch(session, chosen if is_for_chat else None)
-                    filing.bring_back(session, user)
+                    _complete(message, draft, attached)
         except IntegrityError:  # sent twice, and the other request was faster
-            if session is not None:
-                raise
-            message = _find_duplicate(user, text, client_id)
+            message = None if session is not None else _find_duplicate(draft)
             if message is None:
                 raise
         if page is not None:
@@ -164,23 +154,48 @@ def save(
         return message
 
 
-def _clean_question(text: str, files: Sequence[int], instead_of: int | None) -> str:
+def _complete(message: Message, draft: Draft, files: Sequence[Attachment]) -> None:
+    """Save what depends on a new message: its files, its branch and the chat's options."""
+    message.is_new = True
+    if files:
+        attachments.attach(message, files)
+    if draft.instead_of is not None:
+        branches.enter(message)
+    if draft.session is not None:
+        is_for_chat = not draft.is_mention and draft.instead_of is None
+        _touch(draft.session, draft.chosen if is_for_chat else None)
+        filing.bring_back(draft.session, draft.user)
+
+
+def _interpret(draft: Draft, options: Mapping[str, Any] | None) -> Draft:
+    """Return the draft with its text as it is saved, and the agent and options it asks for."""
+    mention = mentions.parse(draft.text, draft.user)
+    text, agent = _clean_question(draft.text, draft), draft.agent
+    chosen = run_options.parse(options) if mention is None else None
+    if mention is not None:
+        text, agent = _clean_question(mention.text, draft), mention.agent
+    is_mention = mention is not None or mentions.is_mention(draft.instead_of)
+    if is_mention and chosen is None:  # the chat's options are for the chat's agent
+        chosen = RunOptions()
+    return replace(draft, text=text, agent=agent, chosen=chosen, is_mention=is_mention)
+
+
+def _clean_question(text: str, draft: Draft) -> str:
     """Return the text for storage; with files, it can be empty."""
-    is_blank = not text.strip()
-    if is_blank and (files or (instead_of is not None and attachments.sent_with(instead_of))):
+    is_blank, replaced = not text.strip(), draft.instead_of
+    if is_blank and (draft.files or (replaced is not None and attachments.sent_with(replaced))):
         return ""
     return clean_text(text)
 
 
-def _claim_files(
-    user: User, session: ChatSession | None, files: Sequence[int], instead_of: int | None
-) -> list[Attachment]:
+def _claim_files(draft: Draft) -> list[Attachment]:
     """Return the files of a new message: uploaded ones, or those of the message it replaces."""
-    if files:
-        return attachments.claim(user, files, session)
-    if instead_of is None or not Message.objects.filter(pk=instead_of, has_files=True).exists():
+    replaced = draft.instead_of
+    if draft.files:
+        return attachments.claim(draft.user, draft.files, draft.session)
+    if replaced is None or not Message.objects.filter(pk=replaced, has_files=True).exists():
         return []
-    return attachments.copies_of(instead_of)
+    return attachments.copies_of(replaced)
 
 
 def _touch(session: ChatSession, chosen: RunOptions | None) -> None:
@@ -191,23 +206,6 @@ def _touch(session: ChatSession, chosen: RunOptions | None) -> None:
     update(ChatSession, changes, id=session.pk)
 
 
-def _path_before(
-    session: ChatSession | None, user: User, instead_of: int | None
-) -> Sequence[int]:
-    """Return the path that a message continues: what its sender sees, or that of a sibling."""
-    if session is None:
-        return ()
-    tree = branches.read(session.pk)
-    if instead_of is None:
-        parent = branches.visible_leaf(tree, session.pk, user.pk)
-    elif instead_of in tree:
-        parent = tree.parent(instead_of)
-    else:
-        raise MessageRejected(_("This message no longer exists."))
-    branches.keep_readers(session, tree, parent)
-    return tree.path(parent)
-
-
 def _lock(session: ChatSession, user: User) -> None:
     """Lock the chat for this transaction; raise MessageRejected without write access."""
     if not session_state.lock(session):
@@ -216,14 +214,13 @@ def _lock(session: ChatSession, user: User) -> None:
         raise MessageRejected(str(rights.READ_ONLY_MESSAGE))
 
 
-def _find_duplicate(
-    user: User, text: str, client_id: str, session: ChatSession | None = None
-) -> Message | None:
+def _find_duplicate(draft: Draft) -> Message | None:
     """Return the message already sent with this id: a double click, or a lost reply."""
+    client_id, text, session = draft.client_id, draft.text, draft.session
     known = None
     is_id = 0 < len(client_id) <= 64 and client_id == sanitize_text(client_id)
     if is_id:
-        known = next(iter(_by_client_id(user.pk, client_id)), None)
+        known = next(iter(_by_client_id(draft.user.pk, client_id)), None)
     # In another chat it isn't a duplicate, and treating it as one would lose the text.
     if not is_id or (known and session and known.session_id != session.pk):
         raise MessageRejected(_("The page sent an invalid request. Reload it and try again."))
@@ -257,109 +254,6 @@ def _check_rate(user: User) -> None:
             most,
         )
         raise MessageRejected(sentence % {"most": most})
-
-
-def _build(
-    session: ChatSession | None,
-    user: User,
-    text: str,
-    client_id: str,
-    agent: str,
-    chosen: RunOptions | None = None,
-    instead_of: int | None = None,
-    is_temporary: bool = False,
-    files: Sequence[Attachment] = (),
-    project: int | None = None,
-) -> Message:
-    """Return the message, unsaved: with its run, or with its place in the queue."""
-    options = chosen or RunOptions.load(session.options if session else {})
-    live = session_state.live_run(session) if session is not None else None
-    if live is not None and instead_of is not None:
-        raise MessageRejected(
-            _("An answer is being written. Wait until it's finished, or stop it first.")
-        )
-    # A new branch doesn't wait behind messages of other branches.
-    if session is not None and instead_of is None and (live or queue.queued_messages(session)):
-        return _build_queued(session, user, text, client_id, agent, options, files)
-    path = _path_before(session, user, instead_of)
-    question = text or attachments.names_of(files)
-    session = session or _create_session(user, question, agent, options, is_temporary, project)
-    fault_injection.point("before_message_save")
-    answers = run_factory.select_agent(agent, user)
-    run = run_factory.prepare(session, user, question, answers, path, options, files)
-    kept = masking.mask_for_storage(answers, text)
-    about = {
-        "text": kept,
-        "client_id": client_id,
-        "agent_name": "",
-        "parent_id": path[-1] if path else None,
-    }
-    return Message(session=session, author=user, run=run, **about)
-
-
-def _create_session(
-    user: User,
-    text: str,
-    agent: str,
-    options: RunOptions,
-    is_temporary: bool,
-    project: int | None = None,
-) -> ChatSession:
-    """Create a chat named after its first message, or after the workflow it starts."""
-    request = run_factory.requested_workflow(text, user)
-    answers = run_factory.select_agent(agent, user)
-    if is_temporary:
-        return temporary.create(user, options.dump())
-    title = request.version.workflow.name if request else titles.first_title(answers, text)
-    about = {"user": user, "title": title, "options": options.dump()}
-    return ChatSession.objects.create(**about, project=_find_project(user, project))
-
-
-def _find_project(user: User, pk: int | None) -> Project | None:
-    """Return the project of a new chat; raise MessageRejected if the user isn't a member."""
-    if pk is None:
-        return None
-    project = Project.objects.for_user(user).filter(pk=pk).first()
-    if project is None:
-        raise MessageRejected(_("This project no longer exists, or you aren't a member."))
-    return project
-
-
-def _build_queued(
-    session: ChatSession,
-    user: User,
-    text: str,
-    client_id: str,
-    agent: str,
-    options: RunOptions,
-    files: Sequence[Attachment] = (),
-) -> Message:
-    fault_injection.point("before_message_save")
-    name = agent and run_factory.select_agent(agent, user).name
-    if files:
-        run_factory.check_files(run_factory.select_agent(agent, user))
-    if options != RunOptions():
-        run_options.overrides(run_factory.select_agent(agent, user), options, user)
-    run_factory.requested_workflow(text, user)
-    try:
-        place = queue.next_place(session)
-    except queue.QueueFull:
-        raise MessageRejected(
-            _("%(most)d messages are already queued. Remove one or wait for an answer.")
-            % {"most": queue.MAX_QUEUED}
-        ) from None
-    kept = _masked_text(user, text, name)
-    about = {"text": kept, "client_id": client_id, "agent_name": name, "place": place}
-    about["options"] = options.dump()
-    path = branches.visible_path(session, user)
-    return Message(session=session, author=user, parent_id=path[-1] if path else None, **about)
-
-
-def _masked_text(user: User, text: str, agent: str) -> str:
-    """Mask the text as the agent that would answer it requires."""
-    first = agent_factory.default_candidates_for(user.pk)
-    answers = run_factory.find_agent(agent, user) if agent else next(iter(first), None)
-    return masking.mask_for_storage(answers, text) if answers else text
 
 
 def clean_text(text: str) -> str:

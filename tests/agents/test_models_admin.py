@@ -9,6 +9,7 @@ from django.forms import modelform_factory
 from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 from django.urls import reverse
+from django.utils import translation
 
 from agents.console import listed_models
 from agents.console.agents import AgentForm
@@ -510,6 +511,11 @@ def test_every_provider_with_a_url_has_an_example_and_help_for_it(root):
         if "base_url" in card.fields:
             assert card.url.startswith("http")
             assert card.url_help
+
+
+def test_the_help_of_an_own_server_is_in_the_readers_language():
+    with translation.override("ja"):
+        assert str(CARDS["hosted_vllm"].url_help).startswith("サーバーの URL")
 
 
 async def test_a_failed_test_has_a_message_and_advice_without_the_key(tester):

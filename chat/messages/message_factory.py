@@ -1,0 +1,153 @@
+"""Builds messages that aren't saved yet: with a run, or with a place in the queue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+
+from agents.access import masking
+from agents.catalog import agent_factory
+from agents.engine import fault_injection
+from agents.models import Project
+from chat import attachments
+from chat.errors import MessageRejected
+from chat.models import Attachment, ChatSession, Message
+from chat.sessions import branches, session_state, temporary, titles
+
+from . import queue, run_factory, run_options
+from .run_options import RunOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A message as it was sent; `chosen` are its own options, if not the chat's."""
+
+    session: ChatSession | None
+    user: User
+    text: str
+    client_id: str
+    agent: str = ""
+    chosen: RunOptions | None = None
+    files: Sequence[int] = ()
+    instead_of: int | None = None
+    is_mention: bool = False
+    is_temporary: bool = False
+    project: int | None = None
+
+
+def build_message(draft: Draft, files: Sequence[Attachment]) -> Message:
+    """Return the message, unsaved: with its run, or with its place in the queue."""
+    session = draft.session
+    options = draft.chosen or RunOptions.load(session.options if session else {})
+    live = session_state.live_run(session) if session is not None else None
+    if live is not None and draft.instead_of is not None:
+        raise MessageRejected(
+            _("An answer is being written. Wait until it's finished, or stop it first.")
+        )
+    # A new branch doesn't wait behind messages of other branches.
+    is_branch = draft.instead_of is not None
+    if session is not None and not is_branch and (live or queue.queued_messages(session)):
+        message = _build_queued(draft, session, options, files)
+    else:
+        message = _build_answered(draft, options, files)
+    message.is_mention = draft.is_mention
+    message.has_files = bool(files)
+    return message
+
+
+def _build_answered(draft: Draft, options: RunOptions, files: Sequence[Attachment]) -> Message:
+    """Return the message with the run that answers it, in a new chat if there is none."""
+    user, path = draft.user, _path_before(draft.session, draft.user, draft.instead_of)
+    question = draft.text or attachments.names_of(files)
+    session = draft.session or _create_session(draft, question, options)
+    fault_injection.point("before_message_save")
+    answers = run_factory.select_agent(draft.agent, user)
+    run = run_factory.prepare(session, user, question, answers, path, options, files)
+    about = {
+        "text": masking.mask_for_storage(answers, draft.text),
+        "client_id": draft.client_id,
+        "agent_name": "",
+        "parent_id": path[-1] if path else None,
+    }
+    return Message(session=session, author=user, run=run, **about)
+
+
+def _build_queued(
+    draft: Draft, session: ChatSession, options: RunOptions, files: Sequence[Attachment]
+) -> Message:
+    fault_injection.point("before_message_save")
+    user, agent = draft.user, draft.agent
+    name = agent and run_factory.select_agent(agent, user).name
+    if files:
+        run_factory.check_files(run_factory.select_agent(agent, user))
+    if options != RunOptions():
+        run_options.overrides(run_factory.select_agent(agent, user), options, user)
+    run_factory.requested_workflow(draft.text, user)
+    path = branches.visible_path(session, user)
+    about = {
+        "text": _masked_text(user, draft.text, name),
+        "client_id": draft.client_id,
+        "agent_name": name,
+        "place": _next_place(session),
+        "options": options.dump(),
+        "parent_id": path[-1] if path else None,
+    }
+    return Message(session=session, author=user, **about)
+
+
+def _next_place(session: ChatSession) -> int:
+    """Return the place at the end of the queue; raise MessageRejected if it is full."""
+    try:
+        return queue.next_place(session)
+    except queue.QueueFull:
+        raise MessageRejected(
+            _("%(most)d messages are already queued. Remove one or wait for an answer.")
+            % {"most": queue.MAX_QUEUED}
+        ) from None
+
+
+def _path_before(
+    session: ChatSession | None, user: User, instead_of: int | None
+) -> Sequence[int]:
+    """Return the path that a message continues: what its sender sees, or that of a sibling."""
+    if session is None:
+        return ()
+    tree = branches.read(session.pk)
+    if instead_of is None:
+        parent = branches.visible_leaf(tree, session.pk, user.pk)
+    elif instead_of in tree:
+        parent = tree.parent(instead_of)
+    else:
+        raise MessageRejected(_("This message no longer exists."))
+    branches.keep_readers(session, tree, parent)
+    return tree.path(parent)
+
+
+def _create_session(draft: Draft, text: str, options: RunOptions) -> ChatSession:
+    """Create a chat named after its first message, or after the workflow it starts."""
+    user = draft.user
+    request = run_factory.requested_workflow(text, user)
+    answers = run_factory.select_agent(draft.agent, user)
+    if draft.is_temporary:
+        return temporary.create(user, options.dump())
+    title = request.version.workflow.name if request else titles.first_title(answers, text)
+    about = {"user": user, "title": title, "options": options.dump()}
+    return ChatSession.objects.create(**about, project=_find_project(user, draft.project))
+
+
+def _find_project(user: User, pk: int | None) -> Project | None:
+    """Return the project of a new chat; raise MessageRejected if the user isn't a member."""
+    if pk is None:
+        return None
+    project = Project.objects.for_user(user).filter(pk=pk).first()
+    if project is None:
+        raise MessageRejected(_("This project no longer exists, or you aren't a member."))
+    return project
+
+
+def _masked_text(user: User, text: str, agent: str) -> str:
+    """Mask the text as the agent that would answer it requires."""
+    first = agent_factory.default_candidates_for(user.pk)
+    answers = run_factory.find_agent(agent, user) if agent else next(iter(first), None)
+    return masking.mask_for_storage(answers, text) if answers else text
