@@ -1,6 +1,5 @@
 """The cache of one tool in one run: exact keys over everything that a result depends on."""
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from agents.access import permissions
 from agents.db import database
 from agents.engine import call_context
+from agents.engine.cut_text import CUT_NOTE
 from agents.engine.result_cache import CachedResult, digest
 from agents.engine.tool import ToolInput, ToolResult
 from agents.models import CacheGroup, DatabaseConnection, McpServer, ToolRegistration
@@ -19,7 +19,6 @@ from agents.tools.mcp.isolation import Isolation, scope_of
 from . import groups, rights, storage
 
 KEY_VERSION = 1  # another meaning of a key or value is another version
-CUT = re.compile(r"\[… [\d,]+ more characters cut\]\s*\Z")
 TOOL_FIELDS = ("name", "source", "endpoint", "method", "headers", "definition", "effect")
 SERVER_FIELDS = (
     *("pk", "name", "transport", "url", "command", "args", "folders", "env", "headers"),
@@ -132,7 +131,7 @@ def is_cacheable(result: ToolResult) -> bool:
     """Whether a result is complete and depends on nothing that may vanish."""
     has_parts = bool(result.attachments) or result.sources is not None
     is_stale = result.max_age is not None and result.max_age <= 0
-    return not (result.is_error or has_parts or is_stale or CUT.search(result.output))
+    return not (result.is_error or has_parts or is_stale or CUT_NOTE.search(result.output))
 
 
 def tool_version(row: ToolRegistration) -> str:

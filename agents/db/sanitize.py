@@ -17,6 +17,11 @@ def sanitize_text(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
+def sanitize_line(text: str) -> str:
+    """Return a text that is typed on one line, with single spaces."""
+    return " ".join(sanitize_text(text).split())
+
+
 def visible_name(text: str) -> str:
     """Return a file's name or a title without invisible characters.
 

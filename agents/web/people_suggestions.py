@@ -14,7 +14,7 @@ from django.shortcuts import render
 
 from agents.access.names import display_name
 from agents.access.requests import UserRequest
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import sanitize_line
 from agents.installation import configured
 
 from . import request_rate
@@ -47,7 +47,7 @@ def respond(request: UserRequest, members: Collection[int]) -> HttpResponse:
 
 def find_people(typed: str, members: Collection[int]) -> list[Suggestion]:
     """Return active users who aren't members yet."""
-    typed = " ".join(sanitize_text(typed).split())[:MAX_NAME_CHARS]
+    typed = sanitize_line(typed)[:MAX_NAME_CHARS]
     if not is_long_enough(typed):
         return []
     full_name = Q()

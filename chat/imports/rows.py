@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import sanitize_line, sanitize_text
 from agents.engine.events import EventType
 from agents.engine.loop import StopReason
 from agents.models import AgentStep, Run, RunEvent
@@ -60,7 +60,7 @@ def _imports(user: User, chat: SourceChat) -> QuerySet[ImportedChat]:
 
 def title_of(chat: SourceChat, conversation: Conversation | None = None) -> str:
     """Return the title, or one from the first question."""
-    title = " ".join(sanitize_text(chat.title).split())[:80]
+    title = sanitize_line(chat.title)[:80]
     if title or conversation is None:
         return title
     first = sanitize_text(conversation.turns[0].text)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.db.fast_writes import update
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import sanitize_line
 from chat.models import ChatSession, Filing, Folder
 
 MAX_FOLDERS = 100
@@ -96,7 +96,7 @@ def shift_folder(folder: Folder, steps: int) -> None:
 
 
 def _clean_name(name: str) -> str:
-    name = " ".join(sanitize_text(name).split())[:MAX_NAME_CHARS]
+    name = sanitize_line(name)[:MAX_NAME_CHARS]
     if not name:
         raise FilingRejected(_("Enter a name for the folder."))
     return name

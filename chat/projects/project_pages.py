@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents.access.requests import UserRequest
 from agents.accounts.views.memory import last_deleted, read_form
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import sanitize_line, sanitize_text
 from agents.installation import configured
 from agents.memory import MemoryRejected, MemoryScope, store
 from agents.models import Agent, Memory, Project, ProjectMember
@@ -41,13 +41,13 @@ class ProjectForm(forms.ModelForm):
         self.fields["agent"].empty_label = _("Default agent")  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
-        name = " ".join(sanitize_text(self.cleaned_data["name"]).split())
+        name = sanitize_line(self.cleaned_data["name"])
         if not name:
             raise forms.ValidationError(_("Enter a name."))
         return name
 
     def clean_description(self) -> str:
-        return " ".join(sanitize_text(self.cleaned_data["description"]).split())
+        return sanitize_line(self.cleaned_data["description"])
 
     def clean_instructions(self) -> str:
         text = sanitize_text(self.cleaned_data["instructions"])

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import sanitize_line, sanitize_text
 from agents.models.rights import group_label
 from chat.models import SHARE_PERMISSION, Prompt, sharable_groups
 
@@ -59,7 +59,7 @@ class PromptForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = dict(self.cleaned_data)  # an error would remove what the others need
-        data["title"] = " ".join(sanitize_text(data.get("title", "")).split())
+        data["title"] = sanitize_line(data.get("title", ""))
         data["text"] = sanitize_text(data.get("text", "").replace("\r\n", "\n"))
         typed = data.get("name", "").strip()
         data["name"] = (

@@ -24,7 +24,7 @@ from agents.dashboard import titles as title_usage
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import update
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import sanitize_line, sanitize_text
 from agents.engine.errors import AgentError
 from agents.engine.loop import PlainReply
 from agents.installation import configured
@@ -100,7 +100,7 @@ def shorten(line: str) -> str:
 
 def rename(session: ChatSession, title: str) -> None:
     """Save a title that a user typed."""
-    title = " ".join(sanitize_text(title).split())[:80]
+    title = sanitize_line(title)[:80]
     if title:
         by = ChatSession.TitleSource.PERSON
         ChatSession.objects.filter(pk=session.pk).update(title=title, title_source=by)

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Any
 
 from agents.engine.attachments import refs_of
+from agents.engine.cut_text import cut_text
 from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.guardrails.checks import GuardrailResult, Inspection
 from agents.engine.state import AgentStep, Message
@@ -49,7 +50,10 @@ class CallEvents:
     ) -> list[Event]:
         """Report the outcome of a call; `made` is the call with a person's changes."""
         result, is_error = outcome.result, outcome.result.is_error
-        verdict, text = self.run_state.decisions.get(call.id), _truncate(result.text)
+        verdict, text = (
+            self.run_state.decisions.get(call.id),
+            cut_text(result.text, MAX_OBSERVATION_CHARS),
+        )
         observation = verdict.annotate(text) if verdict else text
         failure = type(outcome.failure).__name__ if outcome.failure else ""
         used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
@@ -185,10 +189,3 @@ class CallEvents:
             **more,
             **about,
         )
-
-
-def _truncate(text: str) -> str:
-    if len(text) <= MAX_OBSERVATION_CHARS:
-        return text
-    cut = len(text) - MAX_OBSERVATION_CHARS
-    return f"{text[:MAX_OBSERVATION_CHARS]}\n[… {cut:,} more characters cut]"

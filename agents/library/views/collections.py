@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents.access import audit
 from agents.access.requests import UserRequest
-from agents.db.sanitize import sanitize_text
+from agents.db.sanitize import sanitize_line
 from agents.knowledge.ingestion import MAX_PAGES
 from agents.models import Collection, Document
 from agents.models.collections import MANAGE_PERMISSION
@@ -33,13 +33,13 @@ class CollectionForm(forms.Form):
     description = forms.CharField(max_length=300, required=False)
 
     def clean_name(self) -> str:
-        name = " ".join(sanitize_text(self.cleaned_data["name"]).split())
+        name = sanitize_line(self.cleaned_data["name"])
         if not name:
             raise forms.ValidationError(_("Enter a name."))
         return name
 
     def clean_description(self) -> str:
-        return " ".join(sanitize_text(self.cleaned_data["description"]).split())
+        return sanitize_line(self.cleaned_data["description"])
 
 
 @require_GET

@@ -91,10 +91,3 @@ def pretty_json(text: str) -> str:
     except (ValueError, RecursionError):
         return text
     return "".join(pieces).encode(errors="replace").decode()  # replaces lone surrogates
-
-
-def truncate(text: str) -> str:
-    if len(text) <= MAX_OUTPUT_CHARS:
-        return text
-    cut = len(text) - MAX_OUTPUT_CHARS
-    return f"{text[:MAX_OUTPUT_CHARS]}\n[… {cut:,} more characters cut]"

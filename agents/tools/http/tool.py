@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents.engine import json_schema
+from agents.engine.cut_text import cut_text
 from agents.engine.privacy import MASK
 from agents.engine.tool import Effect, ToolInput, ToolResult, uncertain_message
 
@@ -14,6 +15,7 @@ from .binding import HttpBinding, to_json
 from .definition import parse_function, parse_parameters, validate_headers, validate_method
 from .endpoint import Endpoint, query_pairs
 from .response_text import (
+    MAX_OUTPUT_CHARS,
     decode,
     format_status,
     freshness,
@@ -21,7 +23,6 @@ from .response_text import (
     pretty_json,
     read_content_type,
     status_error,
-    truncate,
 )
 from .secret_forms import secret_forms
 
@@ -153,7 +154,10 @@ class HttpTool:
         visible = self._mask_secrets(pretty_json(text)) if is_data else text
         max_age, is_private = freshness(response.headers.get("cache-control", ""))
         return ToolResult(
-            truncate(visible), is_data=is_data, max_age=max_age, is_private=is_private
+            cut_text(visible, MAX_OUTPUT_CHARS),
+            is_data=is_data,
+            max_age=max_age,
+            is_private=is_private,
         )
 
     def _mask_secrets(self, text: str) -> str:

@@ -22,6 +22,7 @@ from agents.engine.attachments import (
     too_large,
     verify,
 )
+from agents.engine.cut_text import cut_text
 from agents.engine.privacy import MASK
 from agents.engine.tool import Attachment, ToolResult
 from agents.file_types import OTHER
@@ -172,7 +173,4 @@ def _file_name(uri: str) -> str:
 
 
 def _truncate(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    if len(text) <= most:
-        return text
-    limit = most - TRUNCATION_CHARS
-    return f"{text[:limit]}\n[… {len(text) - limit:,} more characters cut]"
+    return text if len(text) <= most else cut_text(text, most - TRUNCATION_CHARS)
