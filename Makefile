@@ -35,7 +35,6 @@ scale-demo: .venv/dev redis ## start two web processes and two workers under loa
 # One process more than there are cores, because many tests wait for something.
 PYTEST = $(BIN)/python -m pytest -q -rfE -n $$($(BIN)/python -c "import os; print(os.cpu_count() + 1)") --dist loadfile
 ON_SERVICES = env TESTS_ON=services $(PYTEST)
-ON_SERVICES = env TESTS_ON=services $(PYTEST)
 DATABASE_TESTS := tests/agents tests/alerts tests/audit tests/budgets tests/caches tests/dashboard tests/model_limits tests/people tests/problems tests/review tests/workflows tests/chat tests/library tests/learning tests/upgrades tests/scaled
 # Every test process imports all the files it is given, so name only those that have such a test.
 # An upgrade takes half a minute, so `make test` makes it on SQLite only.

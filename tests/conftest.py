@@ -17,7 +17,7 @@ from django.utils import translation
 # How long an example takes depends on the machine.
 hypothesis.settings.register_profile("ours", deadline=None)
 # For `make test`: fewer examples, and the same ones each time.
-hypothesis.settings.register_profile("brief", deadline=None, max_examples=20, derandomize=True)
+hypothesis.settings.register_profile("brief", deadline=None, max_examples=10, derandomize=True)
 hypothesis.settings.load_profile("ours")
 
 
@@ -33,28 +33,18 @@ TIMEOUT_SECONDS = 30
 ORIGIN = (b"origin", b"http://testserver")
 
 
-@pytest.fixture(autouse=True)
-def _default_language():
-    """A request in another language leaves it active in the test's thread."""
-    yield
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown():
+    """Forget what the test leaves in memory: the next one has another database.
+
+    A hook, because a fixture for each of ten thousand tests takes much longer.
+    """
     if conf.settings.configured:  # `make test-quick` does without
         translation.deactivate()
-
-
-@pytest.fixture(autouse=True)
-def _no_earlier_documents():
-    """What was announced in another test isn't in this one's database."""
-    yield
     if search_tools := sys.modules.get("agents.catalog.agent_factory.search_tools"):
         search_tools.ANNOUNCED.clear()
     if queries := sys.modules.get("agents.knowledge.embeddings.queries"):
         queries.QUERIES.forget()
-
-
-@pytest.fixture(autouse=True)
-def _default_settings():
-    """What another test has configured isn't in this one's database."""
-    yield
     if caches := sys.modules.get("agents.db.row_cache"):
         for cache in caches.RowCache.all:
             cache.reset()

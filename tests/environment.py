@@ -9,6 +9,8 @@ import gc
 import os
 import shutil
 import tempfile
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import certifi
@@ -74,6 +76,24 @@ if ON_SERVICES:
 def pytest_xdist_auto_num_workers(config) -> int:
     """Use one worker more than cores, because many tests wait for processes."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session) -> None:
+    """Import a share of the test files first.
+
+    In a new checkout, each worker compiles its share for all of them.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args_source is not session.config.ArgsSource.TESTPATHS:
+        return
+    number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    ignored = [Path(path).resolve() for path in session.config.getoption("ignore")]
+    files = sorted(Path("tests").resolve().rglob("test_*.py"))
+    ours = [file for file in files if not any(file.is_relative_to(path) for path in ignored)]
+    for file in ours[number::count]:
+        with suppress(Exception):  # the collection says what is wrong
+            import_module(".".join(file.relative_to(Path.cwd()).with_suffix("").parts))
 
 
 def pytest_collection_finish(session) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from openai._base_client import BaseClient
 
 from agents.engine.errors import AgentError
 from agents.llm.litellm_model import LiteLLMModel, warm_up
@@ -58,6 +57,9 @@ async def sent(variables, monkeypatch):
 
     async def send(client, request, **options):
         keep(request)
+
+    # Imported here, because it takes a second of each process that collects the tests.
+    from openai._base_client import BaseClient
 
     # The client retries without a response; the test needn't wait for that.
     monkeypatch.setattr(BaseClient, "_calculate_retry_timeout", lambda *given: 0.0)
