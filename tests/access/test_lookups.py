@@ -40,23 +40,25 @@ def address(model) -> str:
     return f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
 
 
-def foreign(model, hows) -> list[str]:
+def foreign(model) -> list[str]:
     """Return such lookups over every column, its relations, and their columns."""
     names = [field.name for field in model._meta.concrete_fields]
     for field in model._meta.get_fields():
         if field.is_relation and (there := field.related_model):
             names += [f"{field.name}__{each.name}" for each in there._meta.concrete_fields]
     nested = ["user__password", "run__user__password", "session__user__password"]
-    return [f"{name}__{how}" for name in [*names, "pk", *nested] for how in hows]
+    return [f"{name}__{how}" for name in [*names, "pk", *nested] for how in FOREIGN]
 
 
-@pytest.mark.parametrize("hows", one_in(2, [[*FOREIGN[:1]], [*FOREIGN[1:]]]))
+@pytest.mark.parametrize(
+    "part", one_in(2, [slice(0, None, 25), slice(None)]), ids=["some", "all"]
+)
 @every_list
-def test_a_list_rejects_undeclared_lookups(model, pages, hows, rf, administrator):
+def test_a_list_rejects_undeclared_lookups(model, pages, part, rf, administrator):
     """Nor `?status=x`, which is short for `?status__exact=x`, where that is no filter."""
     filters = {str(each) for each in pages.list_filter}
     bare = [f.name for f in model._meta.concrete_fields if f.name not in filters]
-    for lookup in [*foreign(model, hows), *bare]:
+    for lookup in [*foreign(model), *bare][part]:
         request = rf.get(address(model), {lookup: "a"})
         request.user = administrator
         with pytest.raises(BadRequest, match=f"no filter named {lookup}"):

@@ -61,7 +61,7 @@ def load(filled: Path, migrations: Iterable[tuple[str, str]]) -> Path | str:
     """Create a database of these migrations with these rows; return its name."""
     if connection.vendor == "sqlite":
         return filled
-    name = f"baseline_{os.getpid()}"
+    name = f"{filled.parent.name}_{os.getpid()}"
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name}")
     with tables.connected_to(name):
