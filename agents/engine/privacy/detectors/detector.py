@@ -14,7 +14,11 @@ CONTEXT_CHARS = 32
 # What many patterns share.
 LEFT_BOUNDARY = r"(?:^|[^0-9A-Za-z_])"
 GAP = r"[^0-9\n‹›]{0,16}?"
-LABEL_SUFFIX = r"(?:[\W_]{0,2}(?:number|numbers|no|num|nr|code|is|was|番号|は|が))*\W{0,4}"
+# Without ‹›: the name in a mask, as in ‹account›, isn't a label of what follows.
+BETWEEN_WORDS = r"(?:[^\w‹›]|_){0,2}"
+LABEL_SUFFIX = (
+    rf"(?:{BETWEEN_WORDS}(?:number|numbers|no|num|nr|code|is|was|番号|は|が))*[^\w‹›]{{0,4}}"
+)
 DIGITS = "0123456789"
 
 

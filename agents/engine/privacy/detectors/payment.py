@@ -1,7 +1,7 @@
 """Detectors of cards and bank accounts."""
 
 from .. import validators
-from .detector import DIGITS, GAP, LEFT_BOUNDARY, PiiKind, make_detector
+from .detector import BETWEEN_WORDS, DIGITS, GAP, LEFT_BOUNDARY, PiiKind, make_detector
 
 PAYMENT_DETECTORS = (
     make_detector(PiiKind.CARD, rf"{LEFT_BOUNDARY}([0-9]{{14,19}})", validators.card, DIGITS),
@@ -25,7 +25,7 @@ PAYMENT_DETECTORS = (
     ),
     make_detector(
         PiiKind.ACCOUNT,
-        r"(?i)(?:(?:account|acct|a/c)[\W_]{0,2}(?:number|no|num|#)"
+        rf"(?i)(?:(?:account|acct|a/c){BETWEEN_WORDS}(?:number|no|num|#)"
         r"|(?:bank|savings|checking|current)[ _]acc(?:ount|t)?|routing[ _]?number|sort[ _]?code"
         rf"|口座番号|口座){GAP}"
         r"([0-9][0-9 -]{4,20}[0-9])",
