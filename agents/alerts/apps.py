@@ -9,7 +9,16 @@ class AlertsConfig(AppConfig):
     def ready(self) -> None:
         # These need the models, which are only loaded now.
         from agents import runs
+        from agents.console.config_files import kinds
 
         from . import background
+        from .config_kinds import AlertKind, ChannelKind, SummaryKind
+        from .models import AlertChannel, AlertRule, SummarySchedule
+
+        kinds.register(
+            ChannelKind("alert_channels", AlertChannel),
+            AlertKind("alert_rules", AlertRule),
+            SummaryKind("summaries", SummarySchedule),
+        )
 
         runs.on_finished(background.thread.start_if_due)

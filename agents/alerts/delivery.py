@@ -145,6 +145,8 @@ def send(row: Delivery) -> None:
     if not row.channel.enabled:
         raise DeliveryFailed(_("The channel is disabled."), is_passing=False)
     if row.channel.kind == Kind.WEBHOOK:
+        if not row.channel.url:
+            raise DeliveryFailed(_("The channel has no URL."), is_passing=False)
         try:
             secret = str(row.channel.secret.reveal())
         except UnreadableSecret as error:

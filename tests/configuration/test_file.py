@@ -43,6 +43,7 @@ def test_a_file_has_the_whole_configuration_and_no_secret(installation):
     assert [*told] == [
         *("ashiato", "settings", "groups", "models", "servers", "databases", "tools"),
         *("agents", "patterns", "workflows", "budgets"),
+        *("alert_channels", "alert_rules", "summaries"),
     ]
     assert told["models"]["fast"]["has_key"] is True
     assert told["tools"]["weather"]["headers"] == ["Authorization"]

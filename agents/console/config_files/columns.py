@@ -4,8 +4,10 @@ import json
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import time
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import models
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -20,7 +22,7 @@ from agents.models.secret import (
 SECRET_NOT_IMPORTED = gettext_lazy(
     "Secrets can't be imported from a file. Enter this one in the console."
 )
-EXPORT_NAMES = {"api_key": "has_key", "password": "has_password"}
+EXPORT_NAMES = {"api_key": "has_key", "password": "has_password", "secret": "has_secret"}
 SECRET_PATTERN = re.compile(r"key|token|secret|password|credential|headers|env", re.IGNORECASE)
 
 
@@ -38,16 +40,24 @@ class ConfigColumn:
     def is_secret(self) -> bool:
         return isinstance(self.field, EncryptedTextField)
 
+    @property
+    def related_name(self) -> str:
+        """The column by which a file names a related row; people have no other name."""
+        return "username" if issubclass(self.field.related_model, User) else "name"
+
     def of(self, row: models.Model) -> Any:
         """Return the file's value: for a secret only whether it is set, or its keys."""
         field = self.field
         if field.many_to_many:
-            return sorted(other.name for other in getattr(row, field.name).all())
+            rows = getattr(row, field.name).all()
+            return sorted(getattr(other, self.related_name) for other in rows)
         value = getattr(row, field.name)
         if isinstance(value, EncryptedValue):
             return (
                 _secret_names(value) if isinstance(field, EncryptedJSONField) else bool(value)
             )
+        if isinstance(value, time):
+            return f"{value:%H:%M}"
         is_row = isinstance(value, models.Model)
         return value.name if is_row else normalize_newlines(value)
 
@@ -85,12 +95,13 @@ class ConfigColumn:
         if not self.field.is_relation or not value:
             return []
         names = [value] if isinstance(value, str) else value
-        known = set(self._related_rows(names).values_list("name", flat=True))
+        known = set(self._related_rows(names).values_list(self.related_name, flat=True))
         kind = self.field.related_model._meta.verbose_name
         return [not_found_message(kind, name) for name in names if name not in known]
 
     def _related_rows(self, names: Collection[str]) -> models.QuerySet[Any]:
-        rows = self.field.related_model._default_manager.filter(name__in=names)
+        named = {f"{self.related_name}__in": names}
+        rows = self.field.related_model._default_manager.filter(**named)
         return rows.complex_filter(self.field.get_limit_choices_to())
 
 

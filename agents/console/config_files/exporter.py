@@ -38,7 +38,11 @@ def export(user: ConfigUser, selection: ExportSelection) -> str:
 
 def readable_kinds(user: ConfigUser) -> list[str]:
     """Return the kinds this user can read."""
-    return [key for key, kind in KINDS.items() if can_read(user, kind.model)]
+    return [
+        key
+        for key, kind in KINDS.items()
+        if can_read(user, kind.model) and kind.is_open_to(user)
+    ]
 
 
 def dump_yaml(things: dict[str, dict[str, Any]]) -> str:

@@ -233,7 +233,7 @@ def _shape_issues(
 
 
 def _permission_problem(kind: ResourceKind, user: ConfigUser) -> str:
-    if has_model_perm(user, "change", kind.model):
+    if has_model_perm(user, "change", kind.model) and kind.is_open_to(user):
         return ""
     return _("You don't have permission to change %(kinds)s.") % {"kinds": kind.plural}
 

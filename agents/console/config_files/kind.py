@@ -43,6 +43,10 @@ class ResourceKind:
     def plural(self) -> str:
         return str(self.model._meta.verbose_name_plural)
 
+    def is_open_to(self, user: ConfigUser) -> bool:
+        """Whether this user's scope includes all rows; permissions are checked besides."""
+        return True
+
     def rows(self) -> models.QuerySet[Any]:
         return self.model._default_manager.order_by(self.named)
 

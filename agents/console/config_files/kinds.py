@@ -35,3 +35,8 @@ KINDS: dict[str, ResourceKind] = {
         BudgetKind("budgets", Quota),
     )
 }
+
+
+def register(*kinds: ResourceKind) -> None:
+    """Add kinds of packages that build on the console, after those that they refer to."""
+    KINDS.update({kind.key: kind for kind in kinds})
