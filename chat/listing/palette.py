@@ -1,9 +1,10 @@
-"""The command palette's own data: the user's chats and the agents they can ask."""
+"""The command palette's own data: the user's chats, the agents they can ask, console pages."""
 
 import html
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.http import HttpResponse, JsonResponse
 from django.urls import reverse
@@ -22,11 +23,12 @@ MAX_AGENTS = 50
 
 @require_GET
 def palette(request: UserRequest) -> HttpResponse:
-    """Return matching chats, by title and text, and all agents; the page filters those."""
+    """Return chats that match by title or text, and all agents and pages, to filter there."""
     query = request.GET.get("q", "")
     found = {"chats": _chats(request.user, query)}
     if "agents" in request.GET:
         found["agents"] = _agents(request.user)
+        found["pages"] = _console_pages(request)
     return JsonResponse(found, headers={"Cache-Control": "no-store"})
 
 
@@ -51,6 +53,25 @@ def _found_entry(found: search.FoundSession) -> dict[str, Any]:
     entry["hint"] = html.unescape(strip_tags(hit.excerpt))
     is_titled = "<mark" in found.title
     return entry if is_titled else entry | {"href": hit.href}
+
+
+def _console_pages(request: UserRequest) -> list[dict[str, Any]]:
+    """Return the console's pages that the user can open; the console's own list them, too."""
+    if not request.user.is_staff:
+        return []
+    return [
+        {
+            "id": f"console-{page['admin_url']}",
+            "label": f"{part['name']}: {page['name']}",
+            "words": f"admin {entry['name']}",
+            "icon": part["icon"],
+            "href": page["admin_url"],
+        }
+        for part in admin.site.get_app_list(request)
+        for entry in part["models"]
+        for page in entry.get("tabs") or [entry]
+        if page["admin_url"]
+    ]
 
 
 def _agents(user: User) -> list[dict[str, Any]]:

@@ -136,7 +136,7 @@ function show(found) {
 function place() {
   const { top, bottom } = offers.parentElement.getBoundingClientRect();
   const [above, below] = [top - GAP, (visualViewport?.height ?? innerHeight) - bottom - GAP];
-  const isBelow = above < Math.min(offers.scrollHeight, TALL) && below > above;
+  const isBelow = below > above;
   offers.toggleAttribute("data-below", isBelow);
   offers.style.maxHeight = `${Math.max(LOW, Math.min(TALL, isBelow ? below : above))}px`;
 }

@@ -14,6 +14,7 @@ const list = dialog?.querySelector("[role=listbox]");
 const status = dialog?.querySelector("[role=status]");
 let chats = [];
 let agents;
+let pages;
 let chosen = 0;
 let soon;
 let asked = 0;
@@ -84,6 +85,7 @@ async function load(query) {
     if (!response.ok) throw new Error(response.status);
     const found = await response.json();
     agents ??= found.agents;
+    pages ??= found.pages;
     if (turn !== asked) return;
     chats = found.chats;
     render();
@@ -147,7 +149,9 @@ function commands() {
     icon: control.dataset.commandIcon ?? "forward",
     control,
   }));
-  return [...here, ...own];
+  const known = new Set(own.map(({ href }) => href));
+  const others = (pages ?? []).filter(({ href }) => !known.has(href)).map((page) => ({ ...page, group: "pages" }));
+  return [...here, ...own, ...others];
 }
 
 const asAgent = (agent) => ({ ...agent, group: "agents", icon: "thought" });

@@ -1,6 +1,7 @@
 """The command palette finds a user's own and shared chats, and agents they may ask."""
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from chat.models import ChatSession, Message
@@ -42,3 +43,17 @@ def test_agents_start_a_new_chat(client, person, agent):
 
     assert (found["label"], found["href"]) == ("helper", "/?agent=helper")
     assert "agents" not in entries(client)
+
+
+def test_staff_find_the_console_pages_they_can_open_from_every_page(client, person):
+    client.force_login(person)
+    assert entries(client, agents=1)["pages"] == []
+
+    person.is_staff = True
+    person.save()
+    person.user_permissions.add(Permission.objects.get(codename="view_alertchannel"))
+    (page,) = entries(client, agents=1)["pages"]
+    assert (page["label"], page["href"]) == (
+        "Activity: Alert channels",
+        "/admin/alerts/alertchannel/",
+    )
