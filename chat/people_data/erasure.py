@@ -48,6 +48,8 @@ from chat.sharing import members
 from . import erasure_report, erasure_scope, free_space, person_texts, quotations
 from .erasure_report import Report
 from .person_texts import PersonTexts
+from .quotation_matcher import MIN_TEXT_CHARS, REDACTED
+from .text_columns import TEXT_COLUMNS
 
 PAGE_SIZE = 200
 
@@ -150,7 +152,7 @@ def finish(user: User) -> Report:
 
 def _table_names() -> set[str]:
     models: list[type[Model]] = [
-        *quotations.TEXT_COLUMNS,
+        *TEXT_COLUMNS,
         *(Chunk, ChunkVector, DocumentPart),
         RunAttachment,
         CacheEntry,
@@ -172,16 +174,16 @@ def _end_sessions(user: User) -> None:
 
 def _anonymize_feedback(user: User) -> None:
     """Keep that something was reviewed, but not the author or their text."""
-    Note.objects.filter(author=user).update(text=quotations.REDACTED, author=None)
-    Review.objects.filter(flagged_by=user).exclude(why="").update(why=quotations.REDACTED)
+    Note.objects.filter(author=user).update(text=REDACTED, author=None)
+    Review.objects.filter(flagged_by=user).exclude(why="").update(why=REDACTED)
     corrected = Review.objects.filter(corrected_by=user).exclude(correction="")
-    corrected.update(correction=quotations.REDACTED)
+    corrected.update(correction=REDACTED)
     AgentVersion.objects.filter(author=user).update(note="")
     Label.objects.filter(author=user).annotate(size=Length("name")).filter(
-        size__gte=quotations.MIN_TEXT_CHARS
+        size__gte=MIN_TEXT_CHARS
     ).delete()
     for example in Example.objects.filter(saved_by=user):
-        name = f"{quotations.REDACTED} {example.pk}"
+        name = f"{REDACTED} {example.pk}"
         Example.objects.filter(pk=example.pk).update(
             name=name, expected="", checks=[], tags="", saved_by=None
         )

@@ -26,6 +26,7 @@ from agents.review.models import Comment, Note, Rating, Review
 from chat.models import ChatSession, Message, Prompt, PublicLink
 
 from . import erasure_scope, quotations
+from .quotation_matcher import REDACTED, QuotationMatcher, is_distinctive
 
 PAGE_SIZE = 200
 DECISION_WORDS = ("approved", "declined")
@@ -41,12 +42,12 @@ class PersonTexts:
         runs = Run.objects.filter(message__author=user).exclude(message__session__user=user)
         answers = set(runs.exclude(answer="").values_list("answer", flat=True))
         name = user.get_username()
-        self.near = quotations.QuotationMatcher(
+        self.near = QuotationMatcher(
             own | answers,
             phrases=[f"{name} {what}" for what in DECISION_WORDS],
             answers=dict(erasure_scope.decisions(user).values_list("call_id", "reason")),
         )
-        self._far = quotations.QuotationMatcher(filter(quotations.is_distinctive, own))
+        self._far = QuotationMatcher(filter(is_distinctive, own))
         self._decided = list(
             erasure_scope.decisions(user).exclude(reason="").values("run", "step", "reason")
         )
@@ -82,15 +83,13 @@ class PersonTexts:
         for about in self._decided:
             steps = AgentStep.objects.filter(run=about["run"], number=about["step"])
             for step in steps.filter(observation__contains=about["reason"]):
-                text = step.observation.replace(about["reason"], quotations.REDACTED)
+                text = step.observation.replace(about["reason"], REDACTED)
                 count += AgentStep.objects.filter(pk=step.pk).update(observation=text)
             events = RunEvent.objects.filter(run=about["run"], type=EventType.STEP)
             for event in events.filter(data__step=about["step"]):
                 observation = str(event.data.get("observation", ""))
-                data = {
-                    **event.data,
-                    "observation": observation.replace(about["reason"], quotations.REDACTED),
-                }
+                without = observation.replace(about["reason"], REDACTED)
+                data = {**event.data, "observation": without}
                 if observation and data != event.data:
                     RunEvent.objects.filter(pk=event.pk).update(data=data)
         return count

@@ -1,256 +1,32 @@
 """Finds and replaces a user's text in other users' rows.
 
-Text is found as written, as JSON, and where it was cut off; sentences of longer text are found
-too. Short text isn't distinctive, and neither is text that someone else also wrote.
+Text that someone else also wrote isn't replaced.
 """
 
-import json
-import os.path
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
-from types import MappingProxyType
+from itertools import groupby
 from typing import Any
 
-import re2
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import JSONField, Model, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from agents.access import masking
-from agents.accounts.models import Profile
-from agents.alerts.models import Delivery, Notification
 from agents.engine.events import DELTA_TYPES
-from agents.engine.loop import AskPersonTool
-from agents.experiments.models import ExperimentResult
 from agents.models import (
-    Agent,
-    AgentDraft,
-    AgentStep,
-    AgentVersion,
-    Approval,
-    Chunk,
-    DocumentPart,
-    Experience,
-    GuardrailPattern,
-    HistorySummary,
-    Memory,
-    Project,
     Run,
-    RunAttachment,
     RunEvent,
-    Schedule,
-    StyleSignal,
-    WorkflowVersion,
 )
-from agents.problems.models import Problem
-from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from agents.suggestions.models import Suggestion
-from chat.models import Attachment, ChatSession, Message, Prompt, PublicLink
+from agents.review.models import Example, Label
+from chat.models import ChatSession, Message, PublicLink
 
-REDACTED = "‹…›"
-# Shorter text may be anyone's; longer text isn't repeated by chance.
-MIN_TEXT_CHARS, MIN_SENTENCE_CHARS, MIN_DISTINCTIVE_CHARS = 12, 30, 40
-PREFIX_CHARS = 40  # enough of the start to recognize text that was cut off
-PATTERN_BATCH, PAGE_SIZE = 1_000, 500
-MAX_REGEX_BYTES = 64 << 20
-SENTENCE_BREAK = re.compile(r"(?<=[.!?。！？])\s*|\n+")
-MASK_PATTERN = re.compile(r"‹[^›]*›")
+from .quotation_matcher import REDACTED, QuotationMatcher, batches
+from .text_columns import CONFIG_COLUMNS, TEXT_COLUMNS
 
-# All columns that contain users' text.
-TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
-    Message: ("text",),
-    Attachment: ("name",),
-    ChatSession: ("title",),
-    PublicLink: ("snapshot",),
-    Run: (
-        "query",
-        "history",
-        "files",
-        "answer",
-        "output",
-        "detail",
-        "advice",
-        "overrides",
-        "parameters",
-    ),
-    RunEvent: ("data",),
-    AgentStep: (
-        *("thought", "action_input", "observation", "request", "notes"),
-        *("attachments", "sources"),
-    ),
-    RunAttachment: ("text", "name"),
-    Approval: ("arguments", "new_arguments", "reason"),
-    Rating: ("comment",),
-    Comment: ("text",),
-    Note: ("text",),
-    Label: ("name",),
-    Review: ("why", "correction"),
-    Example: ("name", "question", "history", "observations", "expected", "checks", "tags"),
-    ExperimentResult: ("name", "checks", "divergence", "problem"),
-    SavedView: ("name", "query"),
-    Schedule: ("parameters", "trouble"),
-    AgentVersion: ("note",),
-    Profile: ("about_me", "answer_style"),
-    Prompt: ("title", "text"),
-    Memory: ("subject", "text"),
-    Experience: ("question", "text"),
-    StyleSignal: ("quote",),
-    HistorySummary: ("text",),
-    Project: ("name", "description", "instructions"),
-    LogEntry: ("object_repr", "change_message"),
-    Problem: ("message",),
-    Suggestion: ("text",),
-    Delivery: ("subject", "text", "html", "payload"),
-    Notification: ("text",),
-}
-# Configuration belongs to the installation: matches are only reported.
-CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {
-    Agent: ("description", "instructions", "example_questions"),
-    AgentDraft: ("values", "replaced"),
-    AgentVersion: ("snapshot",),
-    WorkflowVersion: ("text",),
-    GuardrailPattern: ("rubric",),
-    Chunk: ("text",),
-    DocumentPart: ("text",),
-}
-# Keys and kinds that rows depend on; these are never replaced.
-STRUCTURAL_KEYS = {
-    *("role", "type", "kind", "status", "id", "tool_call_id", "call_id", "model", "digest"),
-    *("name", "tool", "effect", "agent", "why", "action", "stopped_reason", "limit"),
-}
-
-
-CONTENT_KEYS = ("content", "content_preview", "observation")
+PAGE_SIZE = 500
 
 Rows = Iterable[tuple[type[Model], QuerySet[Any]]]
-
-
-class QuotationMatcher:
-    """A user's texts, to be found in other rows."""
-
-    def __init__(
-        self,
-        texts: Iterable[str],
-        phrases: Iterable[str] = (),
-        answers: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        """`phrases` match at any length; `answers` are the answers by call."""
-        quoted = {text.strip() for text in texts} - {"", REDACTED}
-        self._answers = {call: text for call, text in answers.items() if text}
-        self.short = {text for text in quoted if len(text) < MIN_TEXT_CHARS}
-        whole = quoted - self.short
-        self._all = "\n".join(whole)
-        pieces = {piece for text in whole for piece in _text_variants(text)} | {*phrases}
-        self._forms: dict[str, list[str]] = {}
-        for form in {form for piece in pieces for form in _json_encodings(piece)}:
-            self._forms.setdefault(form[:PREFIX_CHARS], []).append(form)
-        keys = sorted(self._forms, key=len, reverse=True)
-        self._patterns = [_compile_pattern(some) for some in _batches(keys, PATTERN_BATCH)]
-
-    def __bool__(self) -> bool:
-        return bool(self._patterns or self.short or self._answers)
-
-    def matches(self, text: str) -> bool:
-        return any(pattern.search(text) for pattern in self._patterns)
-
-    def may_match(self, text: str) -> bool:
-        """Whether a row is worth parsing: short text is only recognized by its place."""
-        has_place = '"role"' in text or f'"{AskPersonTool.name}"' in text
-        is_answer = any(call in text for call in self._answers)
-        return bool(self.short and has_place) or is_answer or self.matches(text)
-
-    def without(self, value: Any) -> Any:
-        """Return the value with the texts replaced in all its strings."""
-        if isinstance(value, str):
-            return self._redact_text(value)
-        if isinstance(value, list):
-            return [self.without(item) for item in value]
-        if isinstance(value, dict):
-            return {name: self._redact_field(value, name, item) for name, item in value.items()}
-        return value
-
-    def _redact_field(self, about: dict[str, Any], name: str, item: Any) -> Any:
-        if name in STRUCTURAL_KEYS and isinstance(item, str):
-            return item
-        if isinstance(item, str) and item in self.short and _is_user_text(about, name):
-            return REDACTED
-        if name in CONTENT_KEYS and isinstance(item, str):
-            answer = self._answers.get(str(about.get("tool_call_id", "")))
-            item = item.replace(answer, REDACTED) if answer else item
-        if name == "replaced" and isinstance(item, dict):
-            # Pseudonyms of a request: aliases and their values.
-            return {alias: self._redact_alias(value) for alias, value in item.items()}
-        return self.without(item)
-
-    def _redact_alias(self, value: Any) -> Any:
-        is_theirs = isinstance(value, str) and value and value in self._all
-        return REDACTED if is_theirs else self.without(value)
-
-    def _redact_text(self, text: str) -> str:
-        for pattern in self._patterns:
-            parts, done = [], 0
-            for found in pattern.finditer(text):
-                if found.start() >= done:
-                    parts += [text[done : found.start()], REDACTED]
-                    done = found.start() + self._match_length(text[found.start() :], found[0])
-            text = "".join([*parts, text[done:]])
-        return text
-
-    def _match_length(self, text: str, key: str) -> int:
-        """Return how far the text continues like one of these."""
-        forms = self._forms[key]
-        agreed = max((os.path.commonprefix([text, form]) for form in forms), key=len)
-        if agreed in forms:
-            return len(agreed)
-        # Half a JSON escape would break the JSON around it.
-        escape = agreed.rfind("\\", max(len(agreed) - 6, 0))
-        return len(agreed) if escape < 0 else max(escape, 1)
-
-
-def _is_user_text(about: dict[str, Any], name: str) -> bool:
-    """Whether text in this place was written by a user."""
-    is_asked = name == "observation" and about.get("tool") == AskPersonTool.name
-    return is_asked or (name == "content" and about.get("role") == "user")
-
-
-def _text_variants(text: str) -> Iterator[str]:
-    """Yield a text, its lines and sentences, also with personal data masked."""
-    yield text
-    yield " ".join(text.split())
-    sentences = [part.strip() for part in SENTENCE_BREAK.split(text)]
-    yield from (part for part in sentences if _weighted_length(part) >= MIN_SENTENCE_CHARS)
-    masked = masking.mask_text(text)
-    if masked != text:
-        parts = [part.strip() for part in MASK_PATTERN.split(masked)]
-        yield from (part for part in parts if len(part) >= MIN_TEXT_CHARS)
-
-
-def _json_encodings(text: str) -> Iterator[str]:
-    """Yield the text as it is, in JSON, and in nested JSON."""
-    yield text
-    for is_ascii in (True, False):
-        once = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
-        yield from (once, json.dumps(once, ensure_ascii=is_ascii)[1:-1])
-
-
-def _compile_pattern(keys: Iterable[str]) -> Any:
-    options = re2.Options()
-    options.max_mem, options.log_errors = MAX_REGEX_BYTES, False
-    return re2.compile("|".join(map(re2.escape, keys)), options)
-
-
-def is_distinctive(text: str) -> bool:
-    """Whether the text is too long to be repeated by chance."""
-    return _weighted_length(text) >= MIN_DISTINCTIVE_CHARS
-
-
-def _weighted_length(text: str) -> int:
-    """Return the length in letters; a Japanese character counts as two."""
-    return len(text) + sum(ord(sign) > 0x2E80 for sign in text)
 
 
 def redact_rows(
@@ -299,7 +75,7 @@ def count_in_config(words: QuotationMatcher) -> Counter:
 
 def run_rows(runs: Sequence[int]) -> Rows:
     """Yield all rows of these runs and the feedback on them."""
-    for some in _batches(runs, PAGE_SIZE):
+    for some in batches(runs, PAGE_SIZE):
         for model in TEXT_COLUMNS:
             names = {field.name for field in model._meta.get_fields()}
             if model is Run:
@@ -312,7 +88,7 @@ def run_rows(runs: Sequence[int]) -> Rows:
 
 def session_rows(sessions: Sequence[int]) -> Rows:
     """Yield the messages, titles and public copies of these chats."""
-    for some in _batches(sessions, PAGE_SIZE):
+    for some in batches(sessions, PAGE_SIZE):
         yield ChatSession, ChatSession.objects.filter(pk__in=some)
         yield PublicLink, PublicLink.objects.filter(session__in=some)
         yield Message, Message.objects.filter(session__in=some)
@@ -402,7 +178,7 @@ def _redact_delta_group(words: QuotationMatcher, bits: list[RunEvent]) -> int:
 def texts_by_others(user: User, texts: Iterable[str]) -> set[str]:
     """Return which of these texts someone else also wrote, exactly."""
     found: set[str] = set()
-    for some in _batches(texts, PAGE_SIZE):
+    for some in batches(texts, PAGE_SIZE):
         theirs = Message.objects.exclude(author=user).filter(text__in=some)
         runs = Run.objects.exclude(Q(user=user) | Q(user=None)).filter(query__in=some)
         found |= {
@@ -410,9 +186,3 @@ def texts_by_others(user: User, texts: Iterable[str]) -> set[str]:
             *runs.values_list("query", flat=True),
         }
     return found
-
-
-def _batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    left = iter(items)
-    while some := list(islice(left, size)):
-        yield some

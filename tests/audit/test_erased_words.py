@@ -33,7 +33,13 @@ from agents.models import (
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat.models import ChatSession, Message, Prompt
-from chat.people_data import erasure, free_space, quotations
+from chat.people_data import (
+    erasure,
+    free_space,
+    quotation_matcher,
+    quotations,
+    text_columns,
+)
 from chat.sessions.titles import make_title
 from chat.sharing import members, public_links
 from tests.audit.rows import conversation, create_ended_run, create_question
@@ -364,7 +370,7 @@ def test_an_interrupted_erasure_is_completed_by_the_next(
 
 @pytest.mark.parametrize("text", ['a "b" \n c' * 6, "鎌倉の庭は秘密です。" * 5, "x\\ny" * 20])
 def test_text_is_found_in_its_json_encoding(text):
-    words = quotations.QuotationMatcher([text])
+    words = quotation_matcher.QuotationMatcher([text])
     value = json.dumps({"a": text, "b": json.dumps([text, "stays"])})
 
     left = words.without(value)
@@ -377,7 +383,7 @@ def test_many_long_texts_are_found_quickly():
     texts = [
         f"{number} is the number of this sentence, {uuid4().hex}." for number in range(3000)
     ]
-    words = quotations.QuotationMatcher(texts)
+    words = quotation_matcher.QuotationMatcher(texts)
 
     assert words.without(" ".join(texts[:2])) == "‹…› ‹…›"
     assert not words.matches("This sentence has no number at all. " * 10_000)
@@ -429,7 +435,7 @@ def test_every_column_that_can_contain_text_is_known():
     """Every new column must be classified here as containing users' text or not."""
     known = {
         f"{model.__name__}.{name}"
-        for table in (quotations.TEXT_COLUMNS, quotations.CONFIG_COLUMNS)
+        for table in (text_columns.TEXT_COLUMNS, text_columns.CONFIG_COLUMNS)
         for model, names in table.items()
         for name in names
     } | set().union(*NO_WORDS.values())
