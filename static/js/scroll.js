@@ -18,7 +18,7 @@ export function follow() {
   jump.addEventListener("click", () => toEnd("smooth"));
   document.addEventListener("htmx:beforeSwap", keepPlace);
   document.addEventListener("htmx:load", awaitEarlier);
-  if (arrivedFresh()) toEnd();
+  if (arrivedFresh() && !isStarting()) toEnd();
   awaitEarlier();
   offer();
 }
@@ -48,7 +48,12 @@ function atEnd() {
 }
 
 function offer() {
-  jump.hidden = atEnd();
+  jump.hidden = atEnd() || isStarting();
+}
+
+// A new chat begins with its heading, also on a low screen.
+function isStarting() {
+  return Boolean(document.querySelector(".chat-main.starting"));
 }
 
 // After a reload the browser restores the reader's position.

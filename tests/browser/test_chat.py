@@ -287,3 +287,11 @@ def until(is_so, within: float = 30) -> None:
 def without_bar(text: str) -> str:
     """Remove the bars of a live run, which change with the clock."""
     return re.sub(r'<rect class="span"[^>]*>', "", text)
+
+
+def test_a_new_chat_on_a_low_screen_begins_with_its_heading(visit, server):
+    page = visit(server, viewport={"width": 1024, "height": 600})
+    page.goto("/")
+
+    expect(page.get_by_role("heading", name="What would you like to know?")).to_be_in_viewport()
+    expect(page.locator("#jump")).to_be_hidden()
