@@ -6,12 +6,13 @@ from django import template
 
 from agents.access.names import display_name
 from agents.models import Approval, ToolGrant
-from agents.web.presentation import charts, dates, formatting, icons, template_cache
+from agents.web.presentation import badges, charts, dates, formatting, icons, template_cache
 from agents.web.presentation.grants import grants_with_chats
 
 register = template.Library()
 
 FILTERS: tuple[Callable[..., object], ...] = (
+    badges.read_only_text,
     dates.date_text,
     display_name,
     dates.datetime_text,

@@ -39,3 +39,15 @@ def test_the_filter_of_a_list_has_the_same_labels_as_its_badges(admin_client):
     assert '<span class="badge" data-tone="amber">Pending</span>' in text
     assert "<strong>Pending</strong>" in text
     assert ">on call</a>" in text  # a name stays as it is
+
+
+def test_a_read_only_page_has_the_same_labels(admin_client):
+    channel = AlertChannel.objects.create(name="on call", kind="webhook")
+    row = Delivery.objects.create(
+        channel=channel, event="test", subject="a & b", next_at=timezone.now()
+    )
+
+    text = admin_client.get(f"{LISTS}{row.pk}/change/").content.decode()
+
+    assert '<div class="readonly">Pending</div>' in text
+    assert '<div class="readonly">a &amp; b</div>' in text
