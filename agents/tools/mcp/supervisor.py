@@ -29,8 +29,8 @@ EXIT_MEMORY, EXIT_CPU, EXIT_PROCESSES = 220, 221, 222
 EXIT_FILE = 128 + signal.SIGXFSZ
 MEASURE_SECONDS = 1.0
 CPU_WINDOW_SECONDS = 300.0
-# A process may reserve more than it uses. V8 starts with 96 MB of data, any limit of address
-# space is too small for it.
+# A process may reserve more than it uses. Address space isn't limited: V8 reserves many times
+# what it uses (docs/decisions/mcp-sandbox.md has figures), its data is closer to that.
 DATA_FACTOR = 2
 MIN_DATA_BYTES = 256 * 2**20
 SET_CHILD_SUBREAPER = 36
