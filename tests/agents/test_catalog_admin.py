@@ -544,12 +544,12 @@ def test_an_open_circuit_is_described(root):
     html = root.get(reverse("admin:agents_circuits")).content.decode()
 
     troubled, other = html.split("<tr data-key=")[1:]
-    assert "failing" in troubled
+    assert "Failing" in troubled
     assert f'href="{page("change", own("calculator").pk)}"' in troubled
     assert "&lt;b&gt;Down&lt;/b&gt; for a while." in troubled
     assert ">5</td>" in troubled
     assert "openai" in other
-    assert ">healthy</td>" in other
+    assert "Healthy" in other
     assert "No recent failures." not in html
 
 

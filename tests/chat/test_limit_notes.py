@@ -75,7 +75,7 @@ def test_the_account_lists_all_limits_that_apply(client, spent):
     spent(1)
     Quota.objects.create(is_shared=True, measure="tokens", window="month", limit=1_000)
 
-    shown = client.get("/account/").content.decode()
+    shown = client.get("/account/usage/").content.decode()
 
     assert "$4.00" in shown
     assert "Own quota" in shown
