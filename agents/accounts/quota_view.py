@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from agents import budgets
 from agents.access import audit
-from agents.budgets import BudgetState
+from agents.budgets import BudgetState, pricing
 from agents.budgets.limits import ALL, DEFAULTS, Key, Limit
 from agents.budgets.windows import window_start
 from agents.installation.setting import MICROS
@@ -90,9 +90,11 @@ def _used_since(user: User, window: Quota.Window) -> dict[Quota.Measure, int]:
 
 
 def unpriced_runs(user: User) -> int:
-    """Return how many runs of this month have no known cost."""
+    """Return how many runs of this month have no known cost, without those of free models."""
     runs = Run.objects.filter(user=user, started_at__gte=window_start(Window.MONTH))
-    return runs.exclude(road=Run.IMPORTED).filter(cost=None, prompt_tokens__gt=0).count()
+    runs = runs.exclude(road=Run.IMPORTED).filter(cost=None, prompt_tokens__gt=0)
+    models = set(runs.order_by().values_list("model", flat=True).distinct())
+    return runs.exclude(model__in=pricing.free_models(models)).count() if models else 0
 
 
 def _row(state: BudgetState) -> QuotaRow:

@@ -57,7 +57,7 @@ def lock(limits: Sequence[Limit], at: datetime) -> dict[Place, Count]:
     """
     places = places_of(limits, at)
     if not _known.issuperset(places):
-        # Before any is locked: who waits for another process to create one must hold none.
+        # Before locking: a process that waits for another one's insert must not hold a lock.
         _create_missing(places, _rows(places), at)
     rows = _locked(places)
     if len(rows) < len(places):  # known, but deleted meanwhile

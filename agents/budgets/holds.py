@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.db.compiled_queries import compiled_query
-from agents.db.conflicts import repeated
+from agents.db.conflicts import retry_on_conflict
 from agents.engine.spending import Refusal, RefusalReason
 from agents.models import BudgetCounter, BudgetHold, Quota
 
@@ -70,7 +70,7 @@ class Used:
 class Hold:
     """A reservation that is settled once; `estimate` is what it holds of its `counters`.
 
-    In `untimed` ones its time counts as part of the call around it.
+    In the counters `untimed`, its time isn't added, because it is part of the call around it.
     """
 
     call: uuid.UUID
@@ -97,7 +97,7 @@ def _group_pks(user: int) -> QuerySet[Group, int]:
     return Group.objects.filter(user=user).order_by("pk").values_list("pk", flat=True)
 
 
-@repeated
+@retry_on_conflict
 def reserve(
     payer: Payer,
     estimate: Estimate,
@@ -205,7 +205,7 @@ def renew(hold: Hold, used: Used) -> None:
         rows.exclude(counter__in=hold.untimed).update(used_seconds=used.seconds)
 
 
-@repeated
+@retry_on_conflict
 def settle(hold: Hold, used: Used, *, calls: int = 1) -> bool:
     """Count what a call has used, once, in the windows in which it was reserved.
 

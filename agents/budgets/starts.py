@@ -26,7 +26,7 @@ RUN_MEASURES = (Measure.RUNS, *CALL_MEASURES)
 
 
 def lock_user(user: User) -> None:
-    """Lock the user's row, so that concurrent runs are counted one by one."""
+    """Lock the user's row, so that concurrent runs and messages are counted one by one."""
     if not connection.features.has_select_for_update:
         return  # SQLite has one writer at a time
     people = get_user_model()._default_manager.select_for_update()
@@ -54,9 +54,11 @@ def check_run(user: User | None, agent: Agent | None = None) -> None:
 def count_message(user: User) -> None:
     """Count a message in the transaction that saves it, or raise QuotaExceeded.
 
-    The counters of its run, which follows in this transaction, are locked with it: later they
-    would be locked in another order than calls lock them.
+    The user's row is locked first, as by `start_run`, and the counters of the message's run
+    with its own: later, either would be locked in another order than elsewhere.
     """
+    if configured.CONCURRENT_RUNS.value or configured.MESSAGES_PER_MINUTE.value:
+        lock_user(user)
     _count(Payer(user=user.pk), (Measure.MESSAGES,), {"messages": 1}, RUN_MEASURES)
 
 

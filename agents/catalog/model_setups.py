@@ -18,7 +18,7 @@ from agents.models.secret import UnreadableSecret
 from .discovered_model import discovered_model
 
 DEMO = "demo"
-CHOSEN = "set in the console"  # the source of a default model  # the source of a default model
+CHOSEN = "set in the console"  # the source of a default model
 
 
 class ModelNotConfigured(ModelError):

@@ -1,4 +1,4 @@
-"""Repeats a transaction that the database gave up because another one was in its way."""
+"""Retries a transaction that the database aborted because of a conflict with another one."""
 
 import logging
 import random
@@ -27,8 +27,8 @@ def is_conflict(error: BaseException | None) -> bool:
     return False
 
 
-def repeated(do: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Repeat a function that is one transaction; as a part of another one, it is not."""
+def retry_on_conflict(do: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Retry a function that is one transaction, unless it is called inside another one."""
 
     @wraps(do)
     def wrapped(*args: Parameters.args, **options: Parameters.kwargs) -> Result:
@@ -39,7 +39,7 @@ def repeated(do: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
                 is_last = number == MAX_TRIES or connection.in_atomic_block
                 if is_last or not is_conflict(error):
                     raise
-                logger.warning("Repeating %s after a deadlock: %s", do.__qualname__, error)
+                logger.warning("Retrying %s after a conflict: %s", do.__qualname__, error)
             time.sleep(random.uniform(0, PAUSE_SECONDS * number))
         raise AssertionError  # the last try returns or raises
 

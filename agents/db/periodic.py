@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class Interval:
-    """Is due once in so many seconds; first at once, or after a delay."""
+    """Due every `seconds`, the first time after `delay`."""
 
     def __init__(self, seconds: float, delay: float = 0.0) -> None:
         self.seconds = seconds
@@ -29,7 +29,7 @@ class PeriodicThread:
     """Does its work in a thread that ends with it, so that users never wait for it.
 
     The thread's own database connection costs more than most work does, so an interval should
-    be as long as users don't notice.
+    be as long as possible without users noticing.
     """
 
     def __init__(

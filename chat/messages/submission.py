@@ -20,7 +20,7 @@ from agents import budgets
 from agents.access import masking
 from agents.db import database, errors
 from agents.db.compiled_queries import compiled_query
-from agents.db.conflicts import repeated
+from agents.db.conflicts import retry_on_conflict
 from agents.db.fast_writes import insert, update
 from agents.db.sanitize import sanitize_text
 from agents.installation import configured
@@ -100,7 +100,7 @@ async def _save_and_dispatch(saving: Callable[[], Message]) -> Message:
     return message
 
 
-@repeated
+@retry_on_conflict
 def save(
     session: ChatSession | None,
     user: User,
@@ -201,7 +201,7 @@ def _claim_files(draft: Draft) -> list[Attachment]:
 def _touch(session: ChatSession, chosen: RunOptions | None) -> None:
     """Record that the chat was used, and with which options."""
     changes: dict[str, Any] = {"updated_at": timezone.now()}
-    if chosen is not None and chosen.dump() != session.options:
+    if chosen is not None:
         changes["options"] = session.options = chosen.dump()
     update(ChatSession, changes, id=session.pk)
 
@@ -243,7 +243,6 @@ def _check_rate(user: User) -> None:
         budgets.count_message(user)
     if not (most := configured.MESSAGES_PER_MINUTE.value):
         return
-    budgets.lock_user(user)
     since = timezone.now() - RATE_WINDOW
     if Message.objects.filter(author=user, created_at__gt=since).count() >= most:
         sentence = ngettext(

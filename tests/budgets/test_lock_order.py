@@ -101,18 +101,45 @@ def test_a_message_that_counts_for_all_locks_its_user_first(person, agent, caplo
     assert BudgetCounter.objects.get(scope="all").messages == 1
 
 
+@pytest.mark.usefixtures("on_postgresql")
+def test_a_message_and_a_rerun_lock_their_user_before_counters(person, agent, settings):
+    for measure in ("messages", "runs"):
+        limit(measure, user=person)
+    settings.PERSON_RUNS = 5
+    is_counted = threading.Event()
+
+    @in_thread
+    def message():
+        with transaction.atomic():
+            starts.count_message(person)
+            is_counted.set()
+            wait_for_a_lock()
+            starts.start_run(person, agent)
+
+    @in_thread
+    def rerun():
+        is_counted.wait(10)
+        with transaction.atomic():
+            starts.start_run(person, agent)
+
+    with ThreadPoolExecutor(2) as threads:
+        for started in [threads.submit(message), threads.submit(rerun)]:
+            started.result(20)
+    assert BudgetCounter.objects.get(scope=f"user:{person.pk}").runs == 2
+
+
 class Deadlock(Exception):
     sqlstate = "40P01"
 
 
 @pytest.mark.parametrize(("failures", "is_done"), [(0, True), (2, True), (3, False)])
-def test_a_transaction_that_the_database_gave_up_is_repeated_within_bounds(
+def test_a_transaction_that_the_database_aborted_is_retried_within_bounds(
     failures, is_done, monkeypatch
 ):
     monkeypatch.setattr(conflicts, "PAUSE_SECONDS", 0)
     tries = []
 
-    @conflicts.repeated
+    @conflicts.retry_on_conflict
     def save():
         tries.append(1)
         if len(tries) <= failures:
@@ -127,10 +154,10 @@ def test_a_transaction_that_the_database_gave_up_is_repeated_within_bounds(
     assert len(tries) == min(failures + 1, 3)
 
 
-def test_inside_a_transaction_nothing_is_repeated():
+def test_inside_a_transaction_nothing_is_retried():
     tries = []
 
-    @conflicts.repeated
+    @conflicts.retry_on_conflict
     def save():
         tries.append(1)
         raise OperationalError from Deadlock()

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.budgets.windows import window_start
-from agents.models import BudgetCounter, Quota
+from agents.models import BudgetCounter, Quota, Run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("agent")]
 
@@ -91,3 +91,14 @@ def test_a_refused_message_stays_in_the_composer(client, spent):
     shown = response.content.decode()
     assert "Keep these words</textarea>" in shown
     assert "resets" in shown
+
+
+@pytest.mark.parametrize(("model", "is_unknown"), [("demo", False), ("openai/secret", True)])
+def test_only_runs_of_models_that_cost_something_have_an_unknown_price(
+    client, person, model, is_unknown
+):
+    Run.objects.create(user=person, model=model, prompt_tokens=5, status="completed")
+
+    shown = client.get("/account/usage/").content.decode()
+
+    assert ("Price unknown for 1 run" in shown) == is_unknown

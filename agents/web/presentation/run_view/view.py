@@ -46,7 +46,7 @@ class RunView(RunFeedback):
         return (
             self.place == "chat"
             and run.status == Run.Status.COMPLETED
-            and not (any(about) or run.detail or run.advice or self.can_continue)
+            and not (any(about) or self.sentence or run.advice or self.can_continue)
             and bool(run.answer)
             and run.output is None
             and self.shows_results
