@@ -1,8 +1,8 @@
 """How often calls of tools succeed, for agents that learn: in memory, counted in a thread.
 
 Of a tool and its fallback, which do the same, the clearly more reliable one is called first.
-That has to hold without the calls of any one person, too: a user who makes a
-tool fail on purpose doesn't change what others' agents call.
+That has to hold without the calls of any one person, too: a user who makes a tool fail on
+purpose doesn't change what others' agents call.
 """
 
 import logging
@@ -55,10 +55,6 @@ class Reliability(NamedTuple):
         low, high = min(one.low for one in found), max(one.high for one in found)
         return cls(calls, failures, low, high)
 
-    @property
-    def rate(self) -> float:
-        return 1 - self.failures / self.calls
-
     def is_better_than(self, other: "Reliability") -> bool:
         """Whether it is clearly more reliable: the intervals of the rates don't overlap."""
         return self.lowest > other.highest
@@ -79,8 +75,11 @@ def known() -> dict[str, Reliability]:
 
 
 def success_rates() -> dict[str, float]:
-    """Return how often calls of tools succeed, for choosing which tools a model is sent."""
-    return {name: found.rate for name, found in known().items()}
+    """Return how often calls of tools may succeed, for choosing which tools a model is sent.
+
+    The best that is possible without one person's calls, so that no user can hide a tool.
+    """
+    return {name: found.highest for name, found in known().items()}
 
 
 def mark_preferred(tools: ToolRegistry) -> None:

@@ -5,6 +5,7 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from agents.catalog import tool_reliability
+from agents.catalog.tool_reliability import Reliability
 from agents.engine.testing import Says
 from agents.models import AgentStep, Run, RunEvent, ToolRegistration
 from tests.conftest import run_question
@@ -119,3 +120,15 @@ def test_a_small_difference_changes_nothing(known, figures):
     tool_reliability.mark_preferred(registry)
 
     assert not hasattr(tool, "prefers_fallback")
+
+
+def test_one_person_cannot_hide_a_tool_from_others(monkeypatch):
+    fine, bullied = Reliability.of([(20, 0), (30, 0)]), Reliability.of([(20, 0), (30, 30)])
+    broken = Reliability.of([(20, 20), (30, 30)])
+    known = {"fine": fine, "bullied": bullied, "broken": broken}
+    monkeypatch.setattr(tool_reliability, "known", lambda: known)
+
+    rates = tool_reliability.success_rates()
+
+    assert rates["fine"] == rates["bullied"] == 1
+    assert rates["broken"] < 0.2
