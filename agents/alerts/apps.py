@@ -8,10 +8,13 @@ class AlertsConfig(AppConfig):
 
     def ready(self) -> None:
         # These need the models, which are only loaded now.
+        from django.db.models.signals import pre_delete
+
         from agents import runs
         from agents.console.config_files import kinds
+        from agents.models import Agent
 
-        from . import background
+        from . import background, deletion
         from .config_kinds import AlertKind, ChannelKind, SummaryKind
         from .models import AlertChannel, AlertRule, SummarySchedule
 
@@ -21,4 +24,5 @@ class AlertsConfig(AppConfig):
             SummaryKind("summaries", SummarySchedule),
         )
 
+        pre_delete.connect(deletion.disable_rules_of, sender=Agent)
         runs.on_finished(background.thread.start_if_due)

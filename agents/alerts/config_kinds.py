@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -18,6 +19,7 @@ from agents.models import ReviewScope
 
 from . import schedules
 from .models import AlertChannel
+from .people import selectable_people
 
 Kind = AlertChannel.Kind
 # The URL of a webhook may contain a secret, as Slack's does.
@@ -69,6 +71,14 @@ class ChannelKind(AlertKind):
         if values["kind"] != row.kind:
             return [ValidationIssue(("kind",), _("A channel's type can't be changed."))]
         return super().keep(row, values, user)
+
+    def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
+        yield from super().missing_references(values)
+        named = User.objects.filter(username__in=values.get("people", []))
+        others = named.exclude(pk__in=selectable_people().values("pk")).order_by("username")
+        for name in others.values_list("username", flat=True):
+            sentence = _("%(name)s has no active account with console access.")
+            yield ValidationIssue(("people",), sentence % {"name": name})
 
     def form(self, row: Any, values: ResourceValues, user: ConfigUser) -> Any:
         form = super().form(row, values, user)

@@ -44,7 +44,11 @@ class AlertChannelQuerySet(models.QuerySet["AlertChannel"]):
         if ReviewScope.objects.agents_of(user) is None:
             return self.all()
         others = AlertRule.objects.exclude(pk__in=AlertRule.objects.editable_by(user))
-        return self.exclude(rules__in=others).filter(summaries=None)
+        # What waits is sent to the URL that the channel has then.
+        waiting = Delivery.objects.filter(status=Delivery.Status.PENDING)
+        hidden = waiting.exclude(pk__in=Delivery.objects.for_user(user).values("pk"))
+        rows = self.exclude(rules__in=others).filter(summaries=None)
+        return rows.exclude(pk__in=hidden.values("channel"))
 
 
 class AlertChannel(models.Model):

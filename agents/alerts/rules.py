@@ -5,6 +5,7 @@ from functools import partial
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agents.problems.models import Problem, ProblemChange
@@ -28,7 +29,12 @@ def announce(now: datetime | None = None) -> int:
     """Announce new changes by the rules; return how many messages were created."""
     now = now or timezone.now()
     fresh = ProblemChange.objects.filter(is_announced=False).order_by("pk")
-    return sum(_announce(change, now) for change in list(fresh[:BATCH]))
+    count = 0
+    while changes := list(fresh[:BATCH]):
+        count += sum(_announce(change, now) for change in changes)
+        if len(changes) < BATCH:
+            break
+    return count
 
 
 @transaction.atomic
@@ -42,8 +48,8 @@ def _announce(change: ProblemChange, now: datetime) -> int:
     if event is None or problem.status != Problem.Status.OPEN:
         return 0
     count = 0
-    for rule in AlertRule.objects.filter(enabled=True, event=event):
-        if _applies(rule, problem) and _claim_quiet_period(rule, problem, now):
+    for rule in _rules(event, problem):
+        if _claim_quiet_period(rule, problem, now):
             for channel in rule.channels.filter(enabled=True):
                 build = partial(_build, event, problem, change, channel)
                 count += delivery.enqueue(channel, build, problem)
@@ -60,9 +66,15 @@ def _build(
     return problem_message(event, problem, change, channel.base_url)
 
 
-def _applies(rule: AlertRule, problem: Problem) -> bool:
-    chosen = set(rule.agents.values_list("pk", flat=True))
-    return not chosen or problem.agent_id in chosen
+def _rules(event: str, problem: Problem) -> QuerySet[AlertRule]:
+    """Return the rules for this agent or for all, in one query.
+
+    With two, a rule whose only agent is deleted in between would look like one for all.
+    """
+    concerned = Q(agents=None)
+    if problem.agent_id is not None:
+        concerned |= Q(agents=problem.agent_id)
+    return AlertRule.objects.filter(concerned, enabled=True, event=event)
 
 
 def _claim_quiet_period(rule: AlertRule, problem: Problem, now: datetime) -> bool:

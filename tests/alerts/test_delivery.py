@@ -158,3 +158,23 @@ def test_the_secret_is_encrypted(webhook, db):
     with connection.cursor() as cursor:
         cursor.execute("SELECT secret FROM alerts_alertchannel")
         assert "s3cret" not in cursor.fetchone()[0]
+
+
+def test_one_pass_sends_more_than_a_batch_and_each_once(receiver, row, monkeypatch):
+    monkeypatch.setattr(delivery, "BATCH", 2)
+    for _ in range(4):
+        row.pk = None
+        row.save()
+    receiver[1][:] = [500]
+
+    assert delivery.deliver_due() == 4
+    assert len(receiver[0]) == 5
+
+
+def test_a_pass_with_slow_receivers_ends(receiver, row, monkeypatch):
+    monkeypatch.setattr(delivery, "BATCH", 1)
+    monkeypatch.setattr(delivery, "PASS_SECONDS", -1.0)
+    row.pk = None
+    row.save()
+
+    assert (delivery.deliver_due(), delivery.deliver_due()) == (1, 1)

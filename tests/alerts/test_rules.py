@@ -98,3 +98,31 @@ def test_a_rule_without_channels_says_nothing(happen):
     happen()
 
     assert rules.announce() == 0
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_rule_whose_agents_are_deleted_does_not_apply_to_all(
+    happen, webhook, add_rule, at_once
+):
+    rule = add_rule(webhook)
+    agents = [Agent.objects.create(name=name) for name in ("first", "second")]
+    rule.agents.set(agents)
+    gone = Agent.objects.filter(pk__in=[agent.pk for agent in agents])
+    for rows in [gone] if at_once else agents:
+        rule.refresh_from_db()
+        assert rule.enabled
+        rows.delete()
+    happen()
+
+    assert rules.announce() == 0
+    rule.refresh_from_db()
+    assert not rule.enabled
+
+
+def test_one_pass_announces_more_than_a_batch(happen, webhook, add_rule, monkeypatch):
+    monkeypatch.setattr(rules, "BATCH", 2)
+    add_rule(webhook, quiet_minutes=0)
+    for _ in range(5):
+        happen()
+
+    assert rules.announce() == 5

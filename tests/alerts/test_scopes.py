@@ -214,3 +214,17 @@ def test_a_secret_is_not_displayed_to_those_who_may_only_look(client, webhook):
     rule("General", channel=webhook)
 
     assert "s3cret" not in client.get(page(webhook)).text
+    assert "https://hooks.example.com/a" not in client.get(page(webhook)).text
+    assert "hooks.example.com" in client.get(page(webhook)).text
+
+
+def test_what_waits_for_other_agents_is_not_redirected(client, webhook, deliver, problem, mine):
+    row = deliver("Payroll is broken", problem=problem)
+    values = {"name": "Slack", "url": "https://other.example.com/", "enabled": "on"}
+    assert client.post(page(webhook), values).status_code == 403
+
+    Problem.objects.update(agent=mine)
+    assert client.post(page(webhook), values).status_code == 302
+    Problem.objects.update(agent=None)
+    Delivery.objects.filter(pk=row.pk).update(status="sent")
+    assert client.post(page(webhook), values).status_code == 302

@@ -18,6 +18,8 @@ URL, SECRET = "https://hooks.example.com/sentinel-path", "sentinel-secret"
 
 @pytest.fixture
 def alerts(agent, person):
+    person.is_staff = True
+    person.save()
     about = {"kind": "webhook", "url": URL, "secret": SECRET}
     slack = AlertChannel.objects.create(name="Slack", **about)
     mail = AlertChannel.objects.create(name="Mail", kind="email", addresses="a@example.com")
@@ -103,6 +105,14 @@ def test_a_wrong_file_is_rejected(alerts, change, sentence):
     assert change[0] in text
 
     assert any(sentence in said for said in problems(text.replace(*change)))
+
+
+@pytest.mark.parametrize("values", [{"is_staff": False}, {"is_active": False}])
+def test_only_people_whom_the_page_offers_are_imported(alerts, person, values):
+    text = export_text().replace("a@example.com", "b@example.com")
+    type(person).objects.update(**values)
+
+    assert problems(text) == ["ada has no active account with console access."]
 
 
 def test_a_reviewer_with_a_scope_has_no_alerts_in_the_file(alerts, administrator):

@@ -4,10 +4,9 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.validators import validate_email
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path
@@ -22,6 +21,7 @@ from agents.alerts import delivery, webhooks
 from agents.alerts.errors import DeliveryFailed
 from agents.alerts.messages import test_message
 from agents.alerts.models import AlertChannel, AlertRule, Delivery
+from agents.alerts.people import selectable_people
 from agents.console.audited import SET
 from agents.console.model_admin import without_models
 from agents.runs.engine_messages import translate
@@ -110,7 +110,13 @@ class AlertChannelAdmin(ScopedAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         names = ["name", *KIND_FIELDS[_kind(request, obj)], "enabled"]
+        if obj is not None and not self.has_change_permission(request, obj):
+            names = ["host" if name == "url" else name for name in names]
         return [(None, {"fields": names})]
+
+    @admin.display(description=gettext_lazy("host"))
+    def host(self, channel: AlertChannel) -> str:
+        return channel.host
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
@@ -120,10 +126,8 @@ class AlertChannelAdmin(ScopedAdmin):
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         if db_field.name == "people":
-            members = get_user_model().objects.filter(is_active=True)
-            staff = members.filter(Q(is_staff=True) | Q(is_superuser=True))
             options |= {
-                "queryset": staff.select_related("profile").order_by("username"),
+                "queryset": selectable_people().select_related("profile").order_by("username"),
                 "form_class": PeopleField,
                 "widget": forms.CheckboxSelectMultiple,
             }
