@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import Exists, F, Max, OuterRef
 
 from agents.db.fast_writes import insert_many
 from agents.models import Run, RunEvent
@@ -17,6 +17,7 @@ from agents.models.runs import RunQuerySet
 
 from . import summaries
 from .models import (
+    VERSION,
     ModelSummary,
     Progress,
     RunSummary,
@@ -39,12 +40,22 @@ def catch_up(most: int | None = None) -> int:
     With `most`, it stops soon after as many.
     """
     _mark_resumed()
-    _mark_titled()
-    done, has_more = 0, True
+    done, has_more = _count_titles(most), True
     while has_more and (most is None or done < most):
         found, has_more = _look_further(most or PAGE)
         done += found
-    return done + _refresh_marked(most)
+    done += _refresh_marked(most)
+    return done + _refresh_outdated(None if most is None else most - done)
+
+
+def delete_orphans() -> None:
+    """Delete what processes of an earlier version have left of runs and summaries."""
+    summary = RunSummary.objects.filter(run=OuterRef("run_id"))
+    run = Run.objects.filter(pk=OuterRef("run_id"))
+    with transaction.atomic():
+        lock()
+        ModelSummary.objects.filter(~Exists(summary)).delete()
+        TitleUsage.objects.filter(~Exists(run)).delete()
 
 
 def count_behind(limit: int) -> int:
@@ -145,6 +156,8 @@ def _write(built: Sequence[summaries.Built]) -> None:
     present = set(there.select_for_update())  # none of them is deleted meanwhile
     if old_days:
         old.delete()
+    # A process of an earlier version deletes summaries without these.
+    ModelSummary.objects.filter(run__in=pks).delete()
     kept = [one for one in built if one.run.run_id in present]
     insert_many(RunSummary, [one.run for one in kept])
     insert_many(ToolSummary, [tool for one in kept for tool in one.tools])
@@ -161,11 +174,19 @@ def _refresh_marked(most: int | None) -> int:
     return done
 
 
+def _refresh_outdated(most: int | None) -> int:
+    """Summarize runs again whose summaries are of an earlier version, the newest first."""
+    if most is not None and most <= 0:
+        return 0
+    outdated = RunSummary.objects.filter(version__lt=VERSION).order_by("-run_id")
+    pks = list(outdated.values_list("run_id", flat=True)[:most])
+    return sum(_summarize(pks[at : at + BATCH]) for at in range(0, len(pks), BATCH))
+
+
 def _ended_marks() -> list[tuple[int, int]]:
     """Return marks of runs that aren't live, also of deleted ones."""
     live = Run.objects.live().order_by().values("pk")
-    # The newest first: after an upgrade there can be one for each run.
-    marks = StaleRun.objects.exclude(run__in=live).order_by("-pk")
+    marks = StaleRun.objects.exclude(run__in=live).order_by("pk")
     return list(marks.values_list("pk", "run")[:BATCH])
 
 
@@ -182,10 +203,8 @@ def _mark_resumed() -> None:
         mark_stale(pks)
 
 
-def _mark_titled() -> None:
-    """Have titles counted whose runs were summarized before them."""
+def _count_titles(most: int | None) -> int:
+    """Summarize runs again that have got a title since."""
     late = TitleUsage.objects.filter(is_counted=False, run__figures__isnull=False)
-    if pks := list(late.values_list("run_id", flat=True)):
-        with transaction.atomic():
-            TitleUsage.objects.filter(run__in=pks).update(is_counted=True)
-            mark_stale(pks)
+    pks = list(late.order_by("run_id").values_list("run_id", flat=True)[:most])
+    return sum(_summarize(pks[at : at + BATCH]) for at in range(0, len(pks), BATCH))

@@ -16,6 +16,7 @@ from .models import (
     DeletedFigures,
     ModelSummary,
     RunSummary,
+    TitleUsage,
     ToolSummary,
 )
 from .rollups import COLUMNS
@@ -41,13 +42,19 @@ def keep_figures_of_run(instance: Run, **_signal: Any) -> None:
 
 
 def _find(run: int) -> summaries.Built | None:
-    """Return a run's summary with its current feedback; its events may be half deleted."""
+    """Return a run's summary with its current feedback and title.
+
+    Its events may be half deleted, so it isn't computed again.
+    """
     row = RunSummary.objects.filter(run=run).first()
     if row is None:
         return next(iter(summaries.build([run])), None)
     summaries.refresh_feedback(row)
     tools, models = ToolSummary.objects.filter(run=run), ModelSummary.objects.filter(run=run)
-    return summaries.Built(row, list(tools), list(models))
+    built = summaries.Built(row, list(tools), list(models))
+    for title in TitleUsage.objects.filter(run=run, is_counted=False):
+        summaries.add_late_title(built, title)
+    return built
 
 
 def _keep(built: summaries.Built) -> None:

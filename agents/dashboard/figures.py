@@ -230,7 +230,8 @@ class FiguresQuery:
     def _deleted(self, by: By, days: Sequence[date]) -> "QuerySet[DeletedFigures]":
         """Return what is left of deleted runs.
 
-        With a tool, their model is the one they started with: both are kept apart.
+        With a tool, their model is the one they started with: tools and models are saved
+        separately.
         """
         grain = Grain.MODEL if self._has_model(by) else Grain.AGENT
         grain = Grain.TOOL if self._has_tool(by) else grain

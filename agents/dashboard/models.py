@@ -10,6 +10,9 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models import Run
 
+# Of what summaries hold: those of an earlier one are computed again.
+VERSION = 1
+
 
 def _count() -> "models.PositiveIntegerField[int, int]":
     return models.PositiveIntegerField(default=0, db_default=0)
@@ -36,6 +39,7 @@ class CallMeasures(models.Model):
     # What caches have saved: less than nothing if a provider's was only written.
     saved_cost = models.BigIntegerField(default=0, db_default=0)
     unpriced_calls = _count()
+    unpriced = _count()  # runs with such a call
 
     class Meta:
         abstract = True
@@ -64,7 +68,6 @@ class Measures(CallMeasures):
     tool_timeouts = _count()
     timed_out = _count()  # runs in which a model or a tool timed out
 
-    unpriced = _count()  # runs with such a call
     cached = _count()  # runs answered from a cache
 
     ratings_up = _count()
@@ -107,6 +110,8 @@ class RunSummary(Measures):
     active_class = models.SmallIntegerField(null=True)  # of its histogram
     first_class = models.SmallIntegerField(null=True)
     is_hidden = models.BooleanField(default=False)  # of a temporary chat: counts nowhere
+    # A process of an earlier version doesn't write it: during an update both are running.
+    version = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     class Meta:
         verbose_name = _("run summary")
@@ -116,6 +121,7 @@ class RunSummary(Measures):
             models.Index(fields=["day"], name="summaries_of_a_day"),
             models.Index(fields=["user", "day"], name="summaries_of_a_person"),
             models.Index(fields=["agent_name", "day"], name="summaries_of_an_agent"),
+            models.Index(fields=["version", "run"], name="outdated_summaries"),
         ]
 
     def __str__(self) -> str:
@@ -160,6 +166,7 @@ class ModelSummary(CallMeasures):
         on_delete=models.CASCADE,
         to_field="run",
         db_index=False,
+        db_constraint=False,  # processes of an earlier version delete runs, but not these
         related_name="models",
     )
     model = models.CharField(max_length=200)
@@ -180,7 +187,12 @@ class ModelSummary(CallMeasures):
 class TitleUsage(models.Model):
     """What the title of a chat used, after the run that it was made from."""
 
-    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="title_usage")
+    run = models.OneToOneField(
+        Run,
+        on_delete=models.CASCADE,
+        db_constraint=False,  # as above
+        related_name="title_usage",
+    )
     model = models.CharField(max_length=200)
     input_tokens = _sum()
     output_tokens = _sum()

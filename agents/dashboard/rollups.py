@@ -6,10 +6,11 @@ from datetime import date
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from agents.db.fast_writes import insert_many
 
-from .catch_up import lock
+from .catch_up import lock, mark_days
 from .models import (
     CALL_MEASURES,
     MEASURES,
@@ -34,6 +35,14 @@ def roll_up_days(most: int | None = None) -> int:
     changed = SummarizedDay.objects.filter(changes__gt=0).order_by("-day")
     days = list(changed.values_list("day", "changes")[:most])
     return sum(_roll_up(day, changes) for day, changes in days)
+
+
+def mark_days_without_models() -> None:
+    """Have days added up again that a process of an earlier version has added up."""
+    of_models = DailyFigures.objects.filter(grain=Grain.MODEL, day=OuterRef("day"))
+    called = ModelSummary.objects.filter(run__day=OuterRef("day"), run__is_hidden=False)
+    days = DailyFigures.objects.filter(~Exists(of_models), Exists(called), grain=Grain.DAY)
+    mark_days(days.values_list("day", flat=True))
 
 
 def _roll_up(day: date, changes: int) -> bool:

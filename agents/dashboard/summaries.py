@@ -24,7 +24,7 @@ from agents.models.runs import EXPERIMENT_TOPIC_PREFIX
 from agents.review.models import Rating, Review
 
 from . import histograms
-from .models import CALL_MEASURES, ModelSummary, RunSummary, TitleUsage, ToolSummary
+from .models import CALL_MEASURES, VERSION, ModelSummary, RunSummary, TitleUsage, ToolSummary
 
 NANOS = 1_000_000_000
 RUN_COLUMNS = (
@@ -145,6 +145,21 @@ def refresh_feedback(row: RunSummary) -> None:
         setattr(row, name, count)
 
 
+def add_late_title(built: Built, title: TitleUsage) -> None:
+    """Add a title to the figures of a run that was summarized before it."""
+    facts = Facts(run={}, free_models=pricing.free_models({title.model}))
+    sums: Counter[str] = Counter()
+    _add_title(facts, title, sums)
+    part = next((one for one in built.models if one.model == title.model), None)
+    if part is None:
+        part = ModelSummary(run_id=title.run_id, model=title.model)
+        built.models.append(part)
+    for row in (built.run, part):
+        for name, amount in sums.items():
+            setattr(row, name, getattr(row, name) + amount)
+        row.unpriced = int(row.unpriced_calls > 0)
+
+
 def day_of(moment: datetime) -> date:
     """Return a moment's day in the installation's time zone."""
     return timezone.localtime(moment, timezone.get_default_timezone()).date()
@@ -246,6 +261,7 @@ def _summary(facts: Facts) -> Built:
         model=run["model"],
         last_seq=facts.last_seq,
         is_hidden=facts.is_hidden,
+        version=VERSION,
         runs=1,
         **{_outcome(run): 1},
         **_plan_figures(facts),
@@ -312,6 +328,8 @@ def _model_summaries(facts: Facts) -> list[ModelSummary]:
         _add_title(facts, facts.title, found.setdefault(facts.title.model, Counter()))
     if not found:
         found[facts.run["model"]] = Counter()
+    for sums in found.values():
+        sums["unpriced"] = int(sums["unpriced_calls"] > 0)
     pk = facts.run["pk"]
     return [ModelSummary(run_id=pk, model=name, **sums) for name, sums in found.items()]
 

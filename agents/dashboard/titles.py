@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def record(run: int, usage: Mapping[str, Any]) -> None:
-    """Save what a title used, unless its run was deleted meanwhile."""
+    """Save what a title used; a failure doesn't take the title away."""
     cost = usage.get("cost")
     row = TitleUsage(
         run_id=run,
@@ -27,5 +27,5 @@ def record(run: int, usage: Mapping[str, Any]) -> None:
     try:
         with transaction.atomic():
             insert(row)
-    except IntegrityError:
-        logger.debug("The run %s of a title is gone.", run)
+    except IntegrityError as error:
+        logger.warning("The usage of a title of run %s isn't saved: %s", run, error)

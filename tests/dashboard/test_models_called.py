@@ -1,20 +1,22 @@
 """Tokens and cost belong to the model that was called; titles count; free isn't unknown."""
 
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 from django.apps import apps
 from django.db import connection
+from django.utils import timezone
 
-from agents.dashboard import titles
+from agents.dashboard import catch_up, periodic, rollups, titles
 from agents.dashboard.figures import By
 from agents.dashboard.models import (
     CALL_MEASURES,
     DailyFigures,
     ModelSummary,
     RunSummary,
-    StaleRun,
     TitleUsage,
+    ToolSummary,
 )
 from agents.models import LanguageModel, Run
 from tests.dashboard.scripted import Script
@@ -111,6 +113,50 @@ def test_a_title_of_unknown_price_is_not_free(count):
     assert (count()["unpriced"], count()["title_cost"]) == (1, 0)
 
 
+@pytest.mark.parametrize("cost", [0.01, None])
+def test_a_title_counts_if_its_run_is_deleted_before_it_is_counted(count, cost):
+    run = Script(costs=[0.5]).save()
+    count()
+    titles.record(run.pk, USAGE | {"cost": cost})
+    run.delete()
+
+    assert figures(count()) == (1, 2, 150, 0.5 + (cost or 0))
+    assert (count()["unpriced"], figures(count(By.MODEL)["demo/two",])) == (
+        int(cost is None),
+        (1, 1, 50, cost or 0),
+    )
+
+
+def test_the_reason_why_a_title_is_not_saved_is_logged(caplog):
+    run = Script().save()
+    titles.record(run.pk, USAGE)
+    titles.record(run.pk, USAGE)
+
+    assert TitleUsage.objects.count() == 1
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert "unique" in record.getMessage().lower()
+
+
+# Unknown prices
+
+
+@pytest.mark.parametrize("is_rolled", [False, True])
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_model_has_a_cost_per_run_if_only_another_one_has_no_price(
+    count, is_rolled, is_deleted
+):
+    run = Script(costs=[0.5, None], called=["demo/one", "mystery/judge"]).save()
+    if is_deleted:
+        count()
+        run.delete()
+    parts = count(By.MODEL, is_rolled=is_rolled)
+
+    assert parts["demo/one",].cost_per_run == 0.5
+    assert parts["mystery/judge",].cost_per_run is None
+    assert count(is_rolled=is_rolled)["unpriced"] == 1
+
+
 # Free models
 
 
@@ -145,6 +191,7 @@ def test_an_upgrade_counts_by_the_first_model_until_runs_are_summarized_again(
 ):
     count()
     ModelSummary.objects.all().delete()
+    RunSummary.objects.update(version=0)
     DailyFigures.objects.filter(grain="model").delete()
     migration = import_module("agents.dashboard.migrations.0004_count_by_model")
     migration.count_by_model(apps, connection.schema_editor())
@@ -152,4 +199,81 @@ def test_an_upgrade_counts_by_the_first_model_until_runs_are_summarized_again(
     assert ModelSummary.objects.count() == RunSummary.objects.count() == Run.objects.count()
     assert DailyFigures.objects.filter(grain="model", model="demo/one").exists()
     assert figures(count(By.MODEL)["demo/two",]) == (1, 2, 200, 0.6)
-    assert not StaleRun.objects.exists()
+    assert not RunSummary.objects.filter(version=0).exists()
+
+
+@pytest.fixture
+def earlier():
+    """What a process of the version before does, which has no such rows."""
+    return SimpleNamespace(
+        delete=lambda rows: rows._raw_delete("default"),
+        summarize=lambda rows: rows.update(version=0),
+        roll_up=lambda: DailyFigures.objects.filter(grain="model").delete(),
+    )
+
+
+def test_runs_and_summaries_can_be_deleted_by_an_earlier_version(count, earlier):
+    titled = Run.objects.create(topic="chat.1", model="demo/one", query="?", status="completed")
+    titles.record(titled.pk, USAGE)
+    Script().save()
+    count()
+    earlier.delete(RunSummary.objects.all())
+    earlier.delete(Run.objects.filter(pk=titled.pk))
+    connection.check_constraints()
+
+    catch_up.delete_orphans()
+    assert not ModelSummary.objects.exists()
+    assert not TitleUsage.objects.exists()
+
+
+def test_rows_in_use_are_no_orphans(fallen_back, count):
+    titles.record(fallen_back[1].pk, USAGE)
+    before = count(By.MODEL)
+    catch_up.delete_orphans()
+
+    assert TitleUsage.objects.count() == 1
+    assert count(By.MODEL, is_rolled=False) == before
+
+
+def test_a_summary_that_an_earlier_version_deleted_is_computed_again(
+    fallen_back, count, earlier
+):
+    count()
+    for model in (ToolSummary, RunSummary):
+        earlier.delete(model.objects.all())
+
+    assert figures(count(By.MODEL)["demo/two",]) == (1, 2, 200, 0.6)
+
+
+def test_runs_that_an_earlier_version_summarized_are_summarized_again_the_newest_first(
+    fallen_back, count, earlier
+):
+    count()
+    ModelSummary.objects.all().delete()
+    earlier.summarize(RunSummary.objects.all())
+
+    assert catch_up.catch_up(1) == 1
+    assert RunSummary.objects.get(version=0).run == fallen_back[0]
+    assert figures(count(By.MODEL)["demo/two",]) == (1, 2, 200, 0.6)
+
+
+def test_the_periodic_job_adds_up_days_before_all_runs_are_summarized_again(
+    fallen_back, count, earlier, monkeypatch
+):
+    count()
+    earlier.summarize(RunSummary.objects.all())
+    earlier.roll_up()
+    monkeypatch.setattr(periodic, "MAX_RUNS", 1)
+    monkeypatch.setattr(periodic, "_claim_turn", lambda now: now <= timezone.now())
+    periodic._work()
+
+    assert RunSummary.objects.filter(version=0).count() == 1
+    assert DailyFigures.objects.filter(grain="model").exists()
+
+
+def test_days_that_an_earlier_version_added_up_are_added_up_again(fallen_back, count, earlier):
+    before = count(By.MODEL)
+    earlier.roll_up()
+    rollups.mark_days_without_models()
+
+    assert count(By.MODEL) == before

@@ -26,6 +26,15 @@ class Migration(migrations.Migration):
             name="title_cost",
             field=models.PositiveBigIntegerField(db_default=0, default=0),
         ),
+        migrations.AddField(
+            model_name="runsummary",
+            name="version",
+            field=models.PositiveSmallIntegerField(db_default=0, default=0),
+        ),
+        migrations.AddIndex(
+            model_name="runsummary",
+            index=models.Index(fields=["version", "run"], name="outdated_summaries"),
+        ),
         migrations.AlterField(
             model_name="dailyfigures",
             name="grain",
@@ -78,10 +87,12 @@ class Migration(migrations.Migration):
                 ("title_cost", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("saved_cost", models.BigIntegerField(db_default=0, default=0)),
                 ("unpriced_calls", models.PositiveIntegerField(db_default=0, default=0)),
+                ("unpriced", models.PositiveIntegerField(db_default=0, default=0)),
                 ("model", models.CharField(max_length=200)),
                 (
                     "run",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="models",
@@ -119,6 +130,7 @@ class Migration(migrations.Migration):
                 (
                     "run",
                     models.OneToOneField(
+                        db_constraint=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="title_usage",
                         to="agents.run",

@@ -3,22 +3,22 @@ from django.db import migrations
 CALLS = (
     *("model_calls", "input_tokens", "output_tokens", "cache_read_tokens"),
     *("cache_write_tokens", "reasoning_tokens", "answer_cost", "replan_cost"),
-    *("retry_cost", "check_cost", "title_cost", "saved_cost", "unpriced_calls"),
+    *("retry_cost", "check_cost", "title_cost", "saved_cost", "unpriced_calls", "unpriced"),
 )
 
 
 def count_by_model(apps, schema_editor):
-    """Count by the models that runs started with, and have all runs summarized again.
+    """Count by the models that runs started with.
 
-    So figures are complete at once, and right as soon as the periodic job has seen each run.
+    So figures are complete at once, and right as soon as the periodic job has summarized each
+    run again: their summaries have no version yet.
     """
     tables = {
         name: apps.get_model("dashboard", name)
-        for name in ("RunSummary", "ModelSummary", "DailyFigures", "DeletedFigures", "StaleRun")
+        for name in ("RunSummary", "ModelSummary", "DailyFigures", "DeletedFigures")
     }
     summaries = tables["RunSummary"]._meta.db_table
     _copy(schema_editor, tables["ModelSummary"], ("run_id", "model", *CALLS), summaries)
-    _copy(schema_editor, tables["StaleRun"], ("run",), summaries, run="run_id")
     for name in ("DailyFigures", "DeletedFigures"):
         columns = [f.column for f in tables[name]._meta.concrete_fields if not f.primary_key]
         table = tables[name]._meta.db_table
