@@ -104,7 +104,7 @@ def test_a_provider_signs_in_with_name_address_and_role_and_signs_out(browse):
     arrive(page)
 
     page.goto("/admin/auth/user/?q=grace")
-    page.get_by_role("link", name="grace").first.click()
+    page.locator("#result_list").get_by_role("link", name="grace").first.click()
     expect(page.locator("[name=first_name]")).to_have_value("Grace")
     expect(page.locator("[name=last_name]")).to_have_value("Hopper")
     expect(page.locator("[name=email]")).to_have_value("grace@example.org")

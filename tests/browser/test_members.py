@@ -200,13 +200,13 @@ def send_on(asker: Page) -> None:
 def test_an_expert_answers_in_the_inbox_and_the_run_continues(visit, asking_server, expert):
     asker, inbox = visit(asking_server), visit(asking_server, storage_state=expert)
     inbox.goto("/approvals/")
-    expect(inbox.locator(".nothing")).to_be_visible()
+    expect(inbox.locator("main .empty")).to_be_visible()
 
     asker.goto("/")
     ask(asker, "What about our addresses?")
     expect(asker.locator(".approval")).to_contain_text("They see only the question")
     assert faults(asker) == []
-    expect(inbox.locator(".nothing")).to_be_visible()
+    expect(inbox.locator("main .empty")).to_be_visible()
     send_on(asker)
     expect(asker.locator(".question-to")).to_contain_text("Waiting for someone in the group")
 
@@ -223,7 +223,7 @@ def test_an_expert_answers_in_the_inbox_and_the_run_continues(visit, asking_serv
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".answer")).to_contain_text("They say: Five years, not ten.")
     expect(run.locator(".question-to")).to_contain_text("Answered by lawyer")
-    expect(inbox.locator(".nothing")).to_be_visible()
+    expect(inbox.locator("main .empty")).to_be_visible()
 
 
 def test_a_question_survives_a_restart(visit, asking_server, expert, watch):
