@@ -43,8 +43,8 @@ DATABASE_TESTS := tests/agents tests/alerts tests/audit tests/budgets tests/cach
 BOTH_DATABASES = $(filter-out tests/upgrades/%,$(shell grep -rlE --include='test_*.py' 'mark\.both_databases' $(DATABASE_TESTS)))
 IN_BROWSER := $(BIN)/python -m pytest -q -rfE -n 3 --dist loadfile tests/browser -c tests/browser/pytest.ini
 BRIEF := --hypothesis-profile brief
-# The browser tests leave half of the processor idle, so others run beside them at low priority.
-BESIDE = log=$$(mktemp); { nice $(1); } >$$log 2>&1 & other=$$!; \
+# The browser tests leave half of the processor idle, so others run beside them at a lower priority.
+BESIDE = log=$$(mktemp); { nice -n 4 $(1); } >$$log 2>&1 & other=$$!; \
 	$(2); second=$$?; wait $$other; first=$$?; cat $$log; rm -f $$log; test $$first$$second = 00
 # Runs the parts until one fails, then prints the time taken.
 TIMED = began=$$(date +%s); $(1); failed=$$?; spent=$$(($$(date +%s) - began)); \

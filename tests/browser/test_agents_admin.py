@@ -69,7 +69,6 @@ def test_an_agent_is_created_from_a_template_tested_published_and_restored(page:
     expect(page.locator("[name=name]")).to_have_value(f"{name}-copy")
 
 
-@pytest.mark.journey
 def test_typed_instructions_survive_a_closed_tab(page: Page):
     create(page)
     address = page.url

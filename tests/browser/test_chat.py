@@ -227,7 +227,6 @@ def test_the_density_can_be_chosen_and_is_remembered(page: Page):
     expect(run.locator(".answer")).to_be_visible()
 
 
-@pytest.mark.journey
 def test_the_page_does_not_scroll_a_reader_who_scrolled_up(slow_page: Page):
     slow_page.set_viewport_size({"width": 900, "height": 300})
     run = begin(slow_page, SEVERAL)

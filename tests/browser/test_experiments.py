@@ -1,6 +1,5 @@
 """Example sets and back-tests in the console."""
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import ask_and_wait
@@ -19,7 +18,6 @@ def add_example(page: Page, question: str) -> None:
     expect(page.locator(".messagelist .success")).to_be_visible()
 
 
-@pytest.mark.journey
 def test_a_set_is_filled_run_and_scored_and_past_runs_are_back_tested(server, visit):
     page = visit(server)
     ask_and_wait(page, "What is 12.5% of 3480?")

@@ -84,7 +84,6 @@ def test_a_file_is_attached_read_and_used_in_the_answer(page: Page, watch):
     expect(page.locator(".upload")).to_have_count(0)
 
 
-@pytest.mark.journey
 def test_a_pasted_image_is_sent_without_words(page: Page):
     page.evaluate(PASTE, list(png(40, 30)))
     expect(page.locator(".upload img")).to_be_visible()

@@ -1,6 +1,5 @@
 """People in the console: an invitation, quotas and settings, as people meet them."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conversation import ask, begin
@@ -8,7 +7,6 @@ from tests.browser.conversation import ask, begin
 PASSWORD = "a long walk on the beach"
 
 
-@pytest.mark.journey
 def test_an_invited_person_accepts_and_chats_until_the_quota(page, visit, server):
     page.goto("/admin/auth/user/")
     page.get_by_role("link", name="Invite people").click()

@@ -1,12 +1,10 @@
 """A project with two members in the browser."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conversation import ask
 
 
-@pytest.mark.journey
 def test_two_members_share_instructions_and_memory_but_not_their_chats(
     page, guest, visit, server
 ):

@@ -248,7 +248,6 @@ def test_a_previewed_page_cannot_leave_for_another_site(page: Page, watch):
             elsewhere.accept()
 
 
-@pytest.mark.journey
 def test_an_answer_links_to_its_observations(page: Page):
     run = ask_and_wait(page, "calculate")
     cited = run.get_by_role("link", name="[1]")
