@@ -17,7 +17,7 @@ from agents.knowledge.ingestion import refetching
 from agents.models import Collection, Document, Sitemap
 from agents.runs.engine_messages import translate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 class Site:
