@@ -10,7 +10,7 @@ class ChatConfig(AppConfig):
     def ready(self) -> None:
         from agents import runs
         from agents.budgets import recorded
-        from agents.dashboard import summaries
+        from agents.dashboard import facts
         from agents.files import store
         from agents.review import turns
         from chat import messages
@@ -22,7 +22,7 @@ class ChatConfig(AppConfig):
         from chat.sessions import branches, deletion, temporary, titles, usage
 
         turns.register(branches.run_tree)
-        summaries.regenerations.append(branches.regenerated_runs)
+        facts.regenerations.append(branches.regenerated_runs)
         runs.on_finished(messages.answer_waiting)
         runs.on_finished(run_news.announce)
         runs.on_finished(retention.run_if_due)

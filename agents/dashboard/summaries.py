@@ -1,36 +1,28 @@
-"""Computes the summary of a run from its rows: the run, its steps, its usage and its feedback.
+"""Computes the summary of a run from its facts.
 
-The rows are read for many runs at once. What another run has paid for, because this one is a
-rerun of it, isn't counted again.
+What another run has paid for, because this one is a rerun of it, isn't counted again.
 """
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from django.db.models import Max, Q, QuerySet
-from django.db.models.functions import Left
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.budgets import pricing
 from agents.db.compiled_queries import compiled_query
-from agents.engine.events import EventType, StatusKind
+from agents.engine.events import EventType
 from agents.engine.loop import StopReason
-from agents.models import AgentStep, HiddenTopic, Run, RunEvent
-from agents.models.runs import EXPERIMENT_TOPIC_PREFIX
-from agents.review.models import Rating, Review
+from agents.models import AgentStep, Run, RunEvent
 
 from . import histograms
+from .facts import Facts, Step, add_feedback, read_facts
 from .models import CALL_MEASURES, VERSION, ModelSummary, RunSummary, TitleUsage, ToolSummary
 
 NANOS = 1_000_000_000
-RUN_COLUMNS = (
-    *("pk", "user_id", "topic", "agent_name", "agent_version", "model", "status"),
-    *("stopped_reason", "started_at", "ended_at", "seconds", "waited", "origin_step"),
-)
 OUTCOME_OF_STATUS = {
     Run.Status.COMPLETED: "completed",
     Run.Status.FAILED: "failed",
@@ -46,62 +38,8 @@ CALL_STATUSES = (AgentStep.Status.DONE, AgentStep.Status.FAILED, AgentStep.Statu
 TOKEN_PARTS = ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 MODEL_KINDS = (AgentStep.Kind.THOUGHT, AgentStep.Kind.ANSWER)
 HIT_ACTIONS = ("block", "mask", "warn")  # observing changes nothing
-# Saved sentences of the engine are in English; pages translate them.
-TIMEOUT = re.compile(r"(didn't respond|No response|sent no answer) within|timed out|timeout\.")
-MAX_TEXT = 300
 MAX_TOOL_CHARS = 64  # of the tag by which the list of runs finds a tool
 Kind = AgentStep.Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    number: int
-    kind: str
-    status: str
-    action: str
-    parent: int | None
-    depth: int
-    attempts: int
-    first_seq: int
-    started_at: datetime
-    ended_at: datetime | None
-
-
-@dataclass(slots=True)
-class Facts:
-    """Everything a summary is computed from."""
-
-    run: Mapping[str, Any]
-    steps: dict[int, Step] = field(default_factory=dict)
-    usage: list[Mapping[str, Any]] = field(default_factory=list)
-    title: TitleUsage | None = None
-    free_models: set[str] = field(default_factory=set)  # of those without a recorded cost
-    plan_versions: dict[int, int] = field(default_factory=dict)
-    fallbacks: int = 0
-    has_model_timeout: bool = False
-    late_calls: set[int] = field(default_factory=set)
-    ratings: Counter[bool] = field(default_factory=Counter)
-    is_corrected: bool = False
-    is_regenerated: bool = False
-    regenerated: list[int] = field(default_factory=list)
-    is_hidden: bool = False
-    last_seq: int = 0
-
-    def is_replayed(self, number: int) -> bool:
-        return number < (self.run["origin_step"] or 0)
-
-    def model_of(self, used: Mapping[str, Any]) -> str:
-        """Return the model that was called; old events say only what a run started with."""
-        model: str = used.get("model") or self.run["model"]
-        return model
-
-    def ancestors(self, number: int) -> Iterator[Step]:
-        """Yield a step and what it is part of, the innermost first."""
-        while (step := self.steps.get(number)) is not None:
-            yield step
-            if step.parent is None or step.parent >= step.number:
-                return
-            number = step.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,32 +53,15 @@ class Built:
     regenerated: Sequence[int] = ()
 
 
-# Returns runs and those that answered the same message again, where one is among the given
-# ones. The chat registers it.
-Regenerations = Callable[[Sequence[int]], Iterable[tuple[int, int]]]
-regenerations: list[Regenerations] = []
-
-
 def build(pks: Sequence[int]) -> list[Built]:
     """Return the summaries of these runs, as far as they have ended."""
-    runs = Run.objects.filter(pk__in=pks).exclude(status__in=Run.LIVE)
-    facts = {
-        run["pk"]: Facts(run=run)
-        for run in runs.exclude(road=Run.IMPORTED).order_by("pk").values(*RUN_COLUMNS)
-        if not run["topic"].startswith(EXPERIMENT_TOPIC_PREFIX)
-    }
-    if facts:
-        _add_steps(facts)
-        _add_events(facts)
-        _add_titles(facts)
-        _add_feedback(facts)
-    return [_summary(each) for each in facts.values()]
+    return [_summary(facts) for facts in read_facts(pks)]
 
 
 def refresh_feedback(row: RunSummary) -> None:
     """Count the ratings, the correction and the regeneration of a run again."""
     facts = Facts(run={"pk": row.run_id, "topic": row.topic})
-    _add_feedback({row.run_id: facts})
+    add_feedback({row.run_id: facts})
     for name, count in _feedback_figures(facts).items():
         setattr(row, name, count)
 
@@ -163,87 +84,6 @@ def add_late_title(built: Built, title: TitleUsage) -> None:
 def day_of(moment: datetime) -> date:
     """Return a moment's day in the installation's time zone."""
     return timezone.localtime(moment, timezone.get_default_timezone()).date()
-
-
-def _add_steps(facts: dict[int, Facts]) -> None:
-    rows = AgentStep.objects.filter(run__in=list(facts)).order_by()
-    columns = (
-        *("number", "kind", "status", "action", "parent", "depth", "attempts"),
-        *("first_seq", "started_at", "ended_at"),
-    )
-    for run, *values in rows.values_list("run_id", *columns):
-        step = Step(*values)
-        facts[run].steps[step.number] = step
-    steps = [step for each in facts.values() for step in each.steps.values()]
-    if any(step.kind == Kind.PLAN for step in steps):
-        plans = rows.filter(kind=Kind.PLAN).values_list("run_id", "number", "action_input")
-        for run, number, about in plans:
-            facts[run].plan_versions[number] = (about or {}).get("plan") or 1
-    if any(step.kind == Kind.TOOL and step.status == FAILED for step in steps):
-        failed = rows.filter(kind=Kind.TOOL, status=FAILED)
-        for run, number, text in failed.values_list(
-            "run_id", "number", Left("observation", MAX_TEXT)
-        ):
-            if TIMEOUT.search(text):
-                facts[run].late_calls.add(number)
-
-
-def _add_events(facts: dict[int, Facts]) -> None:
-    events = RunEvent.objects.filter(run__in=list(facts)).order_by()
-    wanted = Q(type__in=[EventType.USAGE, EventType.ERROR])
-    wanted |= Q(type=EventType.STATUS, data__kind=StatusKind.MODEL_FALLBACK)
-    for run, type_, data in (
-        events.filter(wanted).order_by("run_id", "seq").values_list("run_id", "type", "data")
-    ):
-        if type_ == EventType.STATUS:
-            facts[run].fallbacks += 1
-        elif data.get("replayed"):
-            continue
-        elif type_ == EventType.USAGE:
-            facts[run].usage.append(data)
-        elif data.get("type") == "ModelTimeout":
-            facts[run].has_model_timeout = True
-    for run, last in events.values_list("run_id").annotate(Max("seq")):
-        facts[run].last_seq = last
-
-
-def _add_titles(facts: dict[int, Facts]) -> None:
-    """Add titles, and which of the models without a recorded cost are free."""
-    for title in TitleUsage.objects.filter(run__in=list(facts)):
-        facts[title.run_id].title = title
-    unknown = {
-        each.model_of(used)
-        for each in facts.values()
-        for used in each.usage
-        if used["cost"] is None
-    }
-    unknown |= {each.title.model for each in facts.values() if each.title}
-    free = pricing.free_models(unknown) if unknown else set()
-    for each in facts.values():
-        each.free_models = free
-
-
-def _add_feedback(facts: dict[int, Facts]) -> None:
-    pks = list(facts)
-    for run, is_good in Rating.objects.filter(run__in=pks).values_list("run_id", "is_good"):
-        facts[run].ratings[is_good] += 1
-    corrected = Review.objects.filter(run__in=pks).exclude(correction="")
-    for run in corrected.values_list("run_id", flat=True):
-        facts[run].is_corrected = True
-    for older, newer in (pair for source in regenerations for pair in source(pks)):
-        if older in facts:
-            facts[older].is_regenerated = True
-        if newer in facts:
-            facts[newer].regenerated.append(older)
-    topics = {each.run["topic"] for each in facts.values()}
-    rows = list(HiddenTopic.objects.filter(topic__in=topics).values_list("topic", "user"))
-    hidden = {topic for topic, user in rows if user is not None}
-    if gone := {topic for topic, user in rows if user is None}:
-        # A temporary chat that is being deleted is hidden from its user, too: it stays out.
-        kept = RunSummary.objects.filter(run__in=pks, is_hidden=True, topic__in=gone)
-        hidden |= set(kept.values_list("topic", flat=True))
-    for each in facts.values():
-        each.is_hidden = each.run["topic"] in hidden
 
 
 def _summary(facts: Facts) -> Built:

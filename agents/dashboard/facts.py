@@ -1,0 +1,183 @@
+"""Reads what summaries are computed from, for many runs at once: steps, usage, feedback."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Max, Q
+from django.db.models.functions import Left
+
+from agents.budgets import pricing
+from agents.engine.events import EventType, StatusKind
+from agents.models import AgentStep, HiddenTopic, Run, RunEvent
+from agents.models.runs import EXPERIMENT_TOPIC_PREFIX
+from agents.review.models import Rating, Review
+
+from .models import RunSummary, TitleUsage
+
+RUN_COLUMNS = (
+    *("pk", "user_id", "topic", "agent_name", "agent_version", "model", "status"),
+    *("stopped_reason", "started_at", "ended_at", "seconds", "waited", "origin_step"),
+)
+FAILED = AgentStep.Status.FAILED
+Kind = AgentStep.Kind
+# Saved sentences of the engine are in English; pages translate them.
+TIMEOUT = re.compile(r"(didn't respond|No response|sent no answer) within|timed out|timeout\.")
+MAX_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    number: int
+    kind: str
+    status: str
+    action: str
+    parent: int | None
+    depth: int
+    attempts: int
+    first_seq: int
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything a summary is computed from."""
+
+    run: Mapping[str, Any]
+    steps: dict[int, Step] = field(default_factory=dict)
+    usage: list[Mapping[str, Any]] = field(default_factory=list)
+    title: TitleUsage | None = None
+    free_models: set[str] = field(default_factory=set)  # of those without a recorded cost
+    plan_versions: dict[int, int] = field(default_factory=dict)
+    fallbacks: int = 0
+    has_model_timeout: bool = False
+    late_calls: set[int] = field(default_factory=set)
+    ratings: Counter[bool] = field(default_factory=Counter)
+    is_corrected: bool = False
+    is_regenerated: bool = False
+    regenerated: list[int] = field(default_factory=list)
+    is_hidden: bool = False
+    last_seq: int = 0
+
+    def is_replayed(self, number: int) -> bool:
+        return number < (self.run["origin_step"] or 0)
+
+    def model_of(self, used: Mapping[str, Any]) -> str:
+        """Return the model that was called; old events say only what a run started with."""
+        model: str = used.get("model") or self.run["model"]
+        return model
+
+    def ancestors(self, number: int) -> Iterator[Step]:
+        """Yield a step and what it is part of, the innermost first."""
+        while (step := self.steps.get(number)) is not None:
+            yield step
+            if step.parent is None or step.parent >= step.number:
+                return
+            number = step.parent
+
+
+# Returns runs and those that answered the same message again, where one is among the given
+# ones. The chat registers it.
+Regenerations = Callable[[Sequence[int]], Iterable[tuple[int, int]]]
+regenerations: list[Regenerations] = []
+
+
+def read_facts(pks: Sequence[int]) -> Iterable[Facts]:
+    """Return the facts of these runs, as far as they have ended."""
+    runs = Run.objects.filter(pk__in=pks).exclude(status__in=Run.LIVE)
+    facts = {
+        run["pk"]: Facts(run=run)
+        for run in runs.exclude(road=Run.IMPORTED).order_by("pk").values(*RUN_COLUMNS)
+        if not run["topic"].startswith(EXPERIMENT_TOPIC_PREFIX)
+    }
+    if facts:
+        _add_steps(facts)
+        _add_events(facts)
+        _add_titles(facts)
+        add_feedback(facts)
+    return facts.values()
+
+
+def _add_steps(facts: dict[int, Facts]) -> None:
+    rows = AgentStep.objects.filter(run__in=list(facts)).order_by()
+    columns = (
+        *("number", "kind", "status", "action", "parent", "depth", "attempts"),
+        *("first_seq", "started_at", "ended_at"),
+    )
+    for run, *values in rows.values_list("run_id", *columns):
+        step = Step(*values)
+        facts[run].steps[step.number] = step
+    steps = [step for each in facts.values() for step in each.steps.values()]
+    if any(step.kind == Kind.PLAN for step in steps):
+        plans = rows.filter(kind=Kind.PLAN).values_list("run_id", "number", "action_input")
+        for run, number, about in plans:
+            facts[run].plan_versions[number] = (about or {}).get("plan") or 1
+    if any(step.kind == Kind.TOOL and step.status == FAILED for step in steps):
+        failed = rows.filter(kind=Kind.TOOL, status=FAILED)
+        for run, number, text in failed.values_list(
+            "run_id", "number", Left("observation", MAX_TEXT)
+        ):
+            if TIMEOUT.search(text):
+                facts[run].late_calls.add(number)
+
+
+def _add_events(facts: dict[int, Facts]) -> None:
+    events = RunEvent.objects.filter(run__in=list(facts)).order_by()
+    wanted = Q(type__in=[EventType.USAGE, EventType.ERROR])
+    wanted |= Q(type=EventType.STATUS, data__kind=StatusKind.MODEL_FALLBACK)
+    for run, type_, data in (
+        events.filter(wanted).order_by("run_id", "seq").values_list("run_id", "type", "data")
+    ):
+        if type_ == EventType.STATUS:
+            facts[run].fallbacks += 1
+        elif data.get("replayed"):
+            continue
+        elif type_ == EventType.USAGE:
+            facts[run].usage.append(data)
+        elif data.get("type") == "ModelTimeout":
+            facts[run].has_model_timeout = True
+    for run, last in events.values_list("run_id").annotate(Max("seq")):
+        facts[run].last_seq = last
+
+
+def _add_titles(facts: dict[int, Facts]) -> None:
+    """Add titles, and which of the models without a recorded cost are free."""
+    for title in TitleUsage.objects.filter(run__in=list(facts)):
+        facts[title.run_id].title = title
+    unknown = {
+        each.model_of(used)
+        for each in facts.values()
+        for used in each.usage
+        if used["cost"] is None
+    }
+    unknown |= {each.title.model for each in facts.values() if each.title}
+    free = pricing.free_models(unknown) if unknown else set()
+    for each in facts.values():
+        each.free_models = free
+
+
+def add_feedback(facts: dict[int, Facts]) -> None:
+    pks = list(facts)
+    for run, is_good in Rating.objects.filter(run__in=pks).values_list("run_id", "is_good"):
+        facts[run].ratings[is_good] += 1
+    corrected = Review.objects.filter(run__in=pks).exclude(correction="")
+    for run in corrected.values_list("run_id", flat=True):
+        facts[run].is_corrected = True
+    for older, newer in (pair for source in regenerations for pair in source(pks)):
+        if older in facts:
+            facts[older].is_regenerated = True
+        if newer in facts:
+            facts[newer].regenerated.append(older)
+    topics = {each.run["topic"] for each in facts.values()}
+    rows = list(HiddenTopic.objects.filter(topic__in=topics).values_list("topic", "user"))
+    hidden = {topic for topic, user in rows if user is not None}
+    if gone := {topic for topic, user in rows if user is None}:
+        # A temporary chat that is being deleted is hidden from its user, too: it stays out.
+        kept = RunSummary.objects.filter(run__in=pks, is_hidden=True, topic__in=gone)
+        hidden |= set(kept.values_list("topic", flat=True))
+    for each in facts.values():
+        each.is_hidden = each.run["topic"] in hidden
