@@ -107,7 +107,7 @@ class RunExecutor:
             await self._run_to_end(run, source, outcomes)
 
     def _run_context(self, run: Run) -> RunContext:
-        if run.user_id is None:  # nobody can be asked
+        if run.user_id is None:  # there is no one to ask
             return RunContext(chat_id=run.topic)
         questions = RunQuestions(self.questions, run.pk)
         return RunContext(user_id=str(run.user_id), chat_id=run.topic, questions=questions)

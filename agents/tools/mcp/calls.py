@@ -147,7 +147,7 @@ class CallTracker:
         if here is not None and here in self._calls:
             return here
         if not self._calls:
-            raise UnrelatedRequest("No call is running, so nobody can be asked.")
+            raise UnrelatedRequest("No call is running, so there is no one to ask.")
         recent = _now() - ABANDONED_SECONDS
         self._abandoned = {who: at for who, at in self._abandoned.items() if at > recent}
         owners = {call.owner for call in self._calls}

@@ -116,7 +116,7 @@ MCP_SENTENCES = (
     _("The call took longer than its timeout."),
     _("The server doesn't offer the tool any more, or not as it was accepted."),
     _("The server asks for something that can't be answered."),
-    _("No call is running, so nobody can be asked."),
+    _("No call is running, so there is no one to ask."),
     _("Several people use this server at once, so it can't be told whom it asks."),
     _("The call is over."),
     _("The page to open must have an http or https URL."),
