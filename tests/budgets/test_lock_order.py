@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from django.db import OperationalError, connection, connections, transaction
@@ -49,8 +50,8 @@ def wait_for_a_lock():
     raise AssertionError("The call doesn't wait.")
 
 
-def race(person, agent, caplog):
-    """Save a message with its run while a call of the same user and agent begins."""
+def race(person, agent, caplog, other):
+    """Save a message with its run while something else of the same user begins."""
     is_counted = threading.Event()
 
     @in_thread
@@ -62,15 +63,24 @@ def race(person, agent, caplog):
             starts.start_run(person, agent)
 
     @in_thread
-    def call():
+    def begin():
         is_counted.wait(10)
-        return holds.reserve(Payer(user=person.pk, agent=agent.pk), Estimate(tokens=1))
+        other()
 
     with ThreadPoolExecutor(2) as threads:
-        saving, calling = threads.submit(message), threads.submit(call)
-        saving.result(20)
-        assert calling.result(20) is not None
+        for started in (threads.submit(message), threads.submit(begin)):
+            started.result(20)
     assert "deadlock" not in caplog.text
+
+
+def call(person, agent):
+    payer = Payer(user=person.pk, agent=agent.pk)
+    assert holds.reserve(payer, Estimate(tokens=1)) is not None
+
+
+def rerun(person, agent):
+    with transaction.atomic():
+        starts.start_run(person, agent)
 
 
 @pytest.mark.usefixtures("on_postgresql")
@@ -83,7 +93,7 @@ def test_the_first_call_of_a_window_races_with_a_message(person, agent, caplog):
         limit(measure, user=person)
     counters.forget_known()
 
-    race(person, agent, caplog)
+    race(person, agent, caplog, partial(call, person, agent))
 
     assert BudgetCounter.objects.get(scope=f"user:{person.pk}").messages == 1
 
@@ -96,35 +106,19 @@ def test_a_message_that_counts_for_all_locks_its_user_first(person, agent, caplo
     limit("calls", user=person)
     holds.reserve(Payer(user=person.pk, agent=agent.pk), Estimate())
 
-    race(person, agent, caplog)
+    race(person, agent, caplog, partial(call, person, agent))
 
     assert BudgetCounter.objects.get(scope="all").messages == 1
 
 
 @pytest.mark.usefixtures("on_postgresql")
-def test_a_message_and_a_rerun_lock_their_user_before_counters(person, agent, settings):
+def test_a_message_and_a_rerun_lock_their_user_before_counters(person, agent, settings, caplog):
     for measure in ("messages", "runs"):
         limit(measure, user=person)
     settings.PERSON_RUNS = 5
-    is_counted = threading.Event()
 
-    @in_thread
-    def message():
-        with transaction.atomic():
-            starts.count_message(person)
-            is_counted.set()
-            wait_for_a_lock()
-            starts.start_run(person, agent)
+    race(person, agent, caplog, partial(rerun, person, agent))
 
-    @in_thread
-    def rerun():
-        is_counted.wait(10)
-        with transaction.atomic():
-            starts.start_run(person, agent)
-
-    with ThreadPoolExecutor(2) as threads:
-        for started in [threads.submit(message), threads.submit(rerun)]:
-            started.result(20)
     assert BudgetCounter.objects.get(scope=f"user:{person.pk}").runs == 2
 
 
