@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from agents import budgets
 from agents.access import audit
-from agents.budgets import BudgetState, pricing
+from agents.budgets import BudgetState, pricing, refusals
 from agents.budgets.limits import ALL, DEFAULTS, Key, Limit
 from agents.budgets.windows import window_start
 from agents.installation.setting import MICROS
@@ -68,8 +68,8 @@ def usage(user: User) -> list[UsageRow]:
     return [
         UsageRow(
             label=str(measure.label),
-            today=budgets.format_amount(measure, today[measure]),
-            month=budgets.format_amount(measure, month[measure]),
+            today=refusals.short_amount(measure, today[measure]),
+            month=refusals.short_amount(measure, month[measure]),
         )
         for measure in (Measure.RUNS, Measure.TOKENS, Measure.COST)
     ]
