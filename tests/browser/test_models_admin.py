@@ -62,10 +62,15 @@ def chosen_model(page: Page, label: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with page.context.new_page() as other:
-            open_model(other, label)
-            other.get_by_role("button", name="Switch helper back to the default model").click()
-            expect(other.locator(".messagelist .success")).to_be_visible()
+        restore_default_model(page, label)
+
+
+def restore_default_model(page: Page, label: str) -> None:
+    with page.context.new_page() as other:
+        open_model(other, label)
+        other.get_by_role("button", name="Switch helper back to the default model").click()
+        # Closing a page in the middle of a navigation can wait forever.
+        expect(other.locator(".messagelist .success")).to_be_visible()
 
 
 def choose(page: Page, label: str) -> None:
@@ -180,9 +185,7 @@ def test_a_new_model_is_used_by_an_agent_within_six_clicks(page: Page, provider:
         keys = {request.headers["authorization"] for request in provider.requests}
         assert keys == {f"Bearer {KEY}"}
     finally:
-        with page.context.new_page() as other:
-            open_model(other, "gpt-4.1")
-            other.get_by_role("button", name="Switch helper back to the default model").click()
+        restore_default_model(page, "gpt-4.1")
         delete_models(page)
 
 
