@@ -21,6 +21,9 @@ REASONING_COST = "output_cost_per_reasoning_token"
 # Rates of long prompts; those of other service tiers have one more suffix.
 LONG_PROMPT_COST = re.compile(rf"^{INPUT_COST}_above_(\d+)(k?)_tokens$")
 INCLUSIVE_LIMIT_PROVIDERS = {"xai"}  # others charge more only above it
+# The table has other names for some providers than the prefixes of their models.
+TABLE_PREFIXES = {"bedrock_converse": "bedrock", "amazon_nova": "amazon-nova"}
+VERTEX = "vertex_ai"  # one name for each publisher: vertex_ai-anthropic_models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +173,8 @@ def is_listed(model: str) -> bool:
 
 
 def provider(model: str) -> str:
-    """Return the provider of a model listed by name alone, or an empty string."""
-    return str(_load_table().get(model, {}).get("litellm_provider") or "")
+    """Return the prefix of a model listed by name alone, or an empty string."""
+    return _prefix(_load_table().get(model, {}))
 
 
 def is_responses_only(model: str) -> bool:
@@ -180,10 +183,15 @@ def is_responses_only(model: str) -> bool:
 
 
 def provider_entry(model: str) -> Mapping[str, Any]:
-    """Return what is known about this provider's model."""
+    """Return what is known about this provider's model; a name alone belongs to one."""
     prefix, _, name = model.partition("/")
     known = _find_entry(model, name)
-    return known if known.get("litellm_provider") == prefix else {}
+    return known if not name or _prefix(known) == prefix else {}
+
+
+def _prefix(known: Mapping[str, Any]) -> str:
+    listed = str(known.get("litellm_provider") or "")
+    return VERTEX if listed.startswith(f"{VERTEX}-") else TABLE_PREFIXES.get(listed, listed)
 
 
 def _find_entry(*names: str) -> Mapping[str, Any]:

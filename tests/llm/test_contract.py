@@ -24,7 +24,8 @@ from agents.engine.turn.assembly import assemble
 from agents.llm import model_info, provider_errors
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm_up
-from agents.llm.providers import PROVIDERS, PROVIDERS_BY_PREFIX
+from agents.llm.parameters.model_names import full_name, provider_of
+from agents.llm.providers import PROVIDERS
 from tests.sampling import one_in
 from tests.wire import (
     HANG,
@@ -463,12 +464,13 @@ async def test_urls_and_key_variables_match_litellm(monkeypatch):
             assert address == provider.base_url
 
 
+OTHER_APIS = {"anthropic", "gemini", "bedrock", "vertex_ai"}
 LISTED = [
-    (name if name.startswith(f"{prefix}/") else f"{prefix}/{name}")
-    for name, known in model_info._load_table().items()
-    if (prefix := known.get("litellm_provider")) in PROVIDERS_BY_PREFIX
-    and PROVIDERS_BY_PREFIX[prefix].speaks_openai
-    and known.get("mode") == "chat"
+    name
+    for listed, known in model_info._load_table().items()
+    if known.get("mode") == "chat"
+    and (provider := provider_of(name := full_name(listed)))
+    and (provider.speaks_openai or provider.prefix in OTHER_APIS)
 ]
 USED = [
     {"prompt_tokens": 1000, "completion_tokens": 500},
@@ -479,6 +481,11 @@ USED = [
         "prompt_tokens_details": {"cached_tokens": 1000, "cache_write_tokens": 50},
     },
 ]
+
+
+@pytest.mark.parametrize("name", ["gpt-4.1", "amazon.nova-pro-v1:0"])
+def test_a_name_alone_has_the_price_of_its_provider(name):
+    assert model_info.price(name) == model_info.price(full_name(name)) is not None
 
 
 @pytest.mark.parametrize("usage", one_in(3, USED), ids=["short", "at a limit", "cached"])

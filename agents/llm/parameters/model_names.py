@@ -10,8 +10,6 @@ from .. import model_info
 from .value_rules import REFERENCE_PATTERN
 
 MAX_NAME_CHARS = 200
-# LiteLLM's table has other names for some providers than its model prefixes.
-TABLE_PREFIXES = {"bedrock_converse": "bedrock", "vertex_ai-language-models": "vertex_ai"}
 MODEL_NAME = re.compile(r"[A-Za-z0-9_-]+/[\w.:@~+/()=,-]*[\w)]", re.ASCII)
 FILE_PATH = re.compile(r"\s*(?:~?/|\.{1,2}/|[A-Za-z]:[\\/]|\\\\)")
 ARN = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d{12}:[\w/.:-]+", re.ASCII)
@@ -56,7 +54,7 @@ def full_name(model: str) -> str:
     if "/" in model:
         return model
     listed = model_info.provider(model)
-    return f"{TABLE_PREFIXES.get(listed, listed)}/{model}" if listed else model
+    return f"{listed}/{model}" if listed else model
 
 
 def provider_of(model: str) -> ModelProvider | None:
