@@ -75,3 +75,11 @@ def test_every_term_has_one_translation():
 
     for other in ("レビュー担当者", "用例", "方言", "保存した表示", "例として保存"):
         assert not re.search(f"(?<!事){other}", said), other
+
+
+def test_kana_and_latin_letters_stand_without_a_space():
+    translations = "".join(re.findall(r'^(?:msgstr.*|)"(.*)"$', catalogue_text(), re.M))
+    # Apart stay "p95", the name of a column, and a value after its name: モデル %(model)s は
+    spaced = re.compile(r"[ぁ-ん、。] (?!p\d)[A-Za-z0-9%{].{,20}|(?<!\))[A-Za-z0-9] [ぁ-ん]")
+
+    assert spaced.findall(translations) == []

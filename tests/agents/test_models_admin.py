@@ -515,7 +515,7 @@ def test_every_provider_with_a_url_has_an_example_and_help_for_it(root):
 
 def test_the_help_of_an_own_server_is_in_the_readers_language():
     with translation.override("ja"):
-        assert str(CARDS["hosted_vllm"].url_help).startswith("サーバーの URL")
+        assert str(CARDS["hosted_vllm"].url_help).startswith("サーバーのURL")
 
 
 async def test_a_failed_test_has_a_message_and_advice_without_the_key(tester):
