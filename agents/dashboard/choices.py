@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import Group, User
@@ -111,11 +111,16 @@ def _recent(viewer: Viewer) -> set[tuple[str, int, str]]:
         visible = RunSummary.objects.filter(run__in=viewer.visible_runs(), is_hidden=False)
         return set(visible.filter(day__gte=since).values_list(*CALLED_SETUP).distinct())
     rolled = DailyFigures.objects.filter(grain=Grain.MODEL, day__gte=since)
-    newest = RunSummary.objects.filter(day=day_of(timezone.now()), is_hidden=False)
+    newest = RunSummary.objects.filter(day__gte=_not_added_up(), is_hidden=False)
     return {
         *rolled.values_list(*SETUP).order_by().distinct(),
         *newest.values_list(*CALLED_SETUP).order_by().distinct(),
     }
+
+
+def _not_added_up() -> date:
+    """Return yesterday: shortly after midnight its figures aren't added up yet."""
+    return day_of(timezone.now() - timedelta(days=1))
 
 
 def _tools(viewer: Viewer) -> list[tuple[str, str]]:
@@ -125,7 +130,7 @@ def _tools(viewer: Viewer) -> list[tuple[str, str]]:
         names = set(rows.values_list("tools__tool", flat=True).distinct())
     else:
         rolled = DailyFigures.objects.filter(grain=Grain.TOOL, day__gte=since)
-        recent = RunSummary.objects.filter(day__gte=day_of(timezone.now()))
+        recent = RunSummary.objects.filter(day__gte=_not_added_up())
         names = {
             *rolled.values_list("tool", flat=True).order_by().distinct(),
             *recent.values_list("tools__tool", flat=True).order_by().distinct(),

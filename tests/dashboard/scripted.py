@@ -13,6 +13,12 @@ from agents.runs import event_store
 LATE = "database didn't respond within 30 s."
 
 
+def earlier_today() -> datetime:
+    """Return an hour ago; in the first hour of a day, its beginning."""
+    now = datetime.now(UTC)
+    return max(now - timedelta(hours=1), now.replace(hour=0, minute=0, second=0, microsecond=0))
+
+
 @dataclass
 class Script:
     """What happens in a run; `calls` are tools with how they end."""
@@ -22,7 +28,7 @@ class Script:
     model: str = "demo/one"
     called: list[str] = field(default_factory=list)  # a model for each cost, instead of it
     user: Any = None
-    began: datetime = field(default_factory=lambda: datetime.now(UTC) - timedelta(hours=1))
+    began: datetime = field(default_factory=earlier_today)
     reason: str = "completed"
     calls: list[tuple[str, str]] = field(default_factory=list)  # done, failed, late, rejected
     costs: list[float | None] = field(default_factory=lambda: [0.25])

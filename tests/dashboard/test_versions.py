@@ -1,5 +1,7 @@
 """Two versions of an agent compared, with intervals, n and coverage."""
 
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
 from django.utils import timezone
@@ -77,3 +79,11 @@ def test_a_report_has_the_figures_of_a_period(administrator, person):
     assert report["runs"].value == 3
     assert report["completion"].text == "66.7%"
     assert str(today) in report.path
+
+
+def test_versions_are_offered_before_their_day_is_added_up(root, person):
+    yesterday = timezone.now() - timedelta(days=1)
+    for version in (1, 2):
+        Script(user=person, version=version, began=yesterday).save()
+
+    assert root.get(PAGE).context["numbers"] == [2, 1]

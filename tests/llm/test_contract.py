@@ -488,6 +488,8 @@ def test_a_name_alone_has_the_price_of_its_provider(name):
     assert model_info.price(name) == model_info.price(full_name(name)) is not None
 
 
+# LiteLLM's types for Bedrock, when they are imported.
+@pytest.mark.filterwarnings("ignore:Items .* are using the `ReadOnly`:UserWarning")
 @pytest.mark.parametrize("usage", one_in(3, USED), ids=["short", "at a limit", "cached"])
 async def test_costs_match_litellm(usage):
     litellm = await asyncio.wrap_future(warm_up())
