@@ -13,6 +13,7 @@ const MAX_DRAWN = 40;
 let frame;
 let ready;
 let count = 0;
+let last = Promise.resolve(); // a slow one doesn't use up the time of the next
 
 export const isDark = () => {
   const { theme } = document.documentElement.dataset;
@@ -22,7 +23,8 @@ export const isDark = () => {
 export async function drawDiagram(source) {
   const key = `${isDark()}\n${source}`;
   if (!drawn.has(key)) {
-    const picture = await ask(source);
+    last = last.catch(() => {}).then(() => ask(source));
+    const picture = await last;
     if (drawn.size >= MAX_DRAWN) drawn.delete(drawn.keys().next().value);
     drawn.set(key, picture);
   }
@@ -33,7 +35,10 @@ async function ask(source) {
   await connect();
   const id = String((count += 1));
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => end(id, { error: label("slow") }), DEADLINE);
+    const timer = setTimeout(() => {
+      frame.remove(); // it may never return, so the next one gets another
+      end(id, { error: label("slow") });
+    }, DEADLINE);
     waiting.set(id, { resolve, reject, timer });
     send(frame, { id, diagram: source, isDark: isDark() });
   });

@@ -1,7 +1,7 @@
 // Highlights the cited place in an observation, without changing any element.
 
 const NAME = "evidence";
-const SEEN = ".seen pre, .payload";
+const SEEN = ".seen pre, .payload, .shared-steps pre";
 const LOAD_MS = 10_000; // a step that takes longer to load isn't waited for
 const NEAR = 24; // characters on each side that tell one figure from another
 let wanted;

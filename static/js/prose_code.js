@@ -115,7 +115,7 @@ function addDiagram(block, tools, source) {
   const larger = button("larger", "expand", () => openLarger(label("diagram"), picture.querySelector("img").cloneNode()));
   larger.disabled = true;
   tools.append(larger);
-  picture.start = () => draw(picture, source, turn, larger);
+  picture.start = () => draw(block, picture, source, turn, larger);
   turn(true);
   seen.observe(picture);
 }
@@ -133,7 +133,7 @@ function redraw(picture) {
   picture.start?.();
 }
 
-async function draw(picture, source, turn, larger) {
+async function draw(block, picture, source, turn, larger) {
   try {
     const { svg, width, height } = await drawDiagram(source);
     const image = new Image(width, height);
@@ -148,6 +148,7 @@ async function draw(picture, source, turn, larger) {
     picture.replaceChildren(element("p", "diagram-note", label("failed").replace("{}", error.message)));
     picture.dataset.failed = "";
     turn(false);
+    for (const tool of [block.querySelector(".code-switch"), larger]) tool.remove();
   }
   picture.removeAttribute("aria-busy");
 }

@@ -535,3 +535,30 @@ def test_the_amount_of_highlighted_code_is_limited():
     assert sum("<span" in part for part in html.split("<pre")) == 2
     growing, _ = render_stream(block * 5)
     assert growing.whole == html
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "rest"),
+    [
+        ("See https://example.com/a_b?x=1&y=2.", "https://example.com/a_b?x=1&amp;y=2", "."),
+        ("(https://example.com/A_(b))", "https://example.com/A_(b)", ")"),
+        ("詳細はhttps://example.com/xをご覧ください。", "https://example.com/x", "を"),
+        (r"**https://example.com/x\_y**", "https://example.com/x_y", "</strong>"),
+    ],
+)
+def test_a_bare_address_is_a_link(text, address, rest):
+    assert f'<a href="{address}" rel="noopener noreferrer nofollow">{address}</a>{rest}' in (
+        render_markdown(text)
+    )
+    growing, _ = render_stream(text)
+    assert growing.whole == render_markdown(text)
+
+
+def test_only_web_addresses_outside_code_and_links_become_links():
+    text = "`https://a.example` javascript://b ftp://c https:// [https://d.example](https://e.example)"
+
+    assert render_markdown(text).count("<a ") == 1
+
+
+def test_the_number_of_linked_addresses_is_limited():
+    assert "<a " not in render_markdown("https://a.example " * limits.MAX_MARKS)

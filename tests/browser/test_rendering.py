@@ -197,7 +197,7 @@ def test_a_diagram_with_an_error_shows_its_source_and_why(page: Page):
         "couldn’t be drawn: Parse error on line"
     )
     expect(run.locator("code")).to_be_visible()
-    expect(run.get_by_role("button", name="Code")).to_have_attribute("aria-pressed", "true")
+    expect(run.get_by_role("button", name="Diagram")).to_have_count(0)
 
 
 def test_a_diagram_follows_the_theme_and_can_be_opened_larger(page: Page):

@@ -15,9 +15,14 @@
     try {
       parent.postMessage({ id, ...(await draw(id, diagram, isDark)) }, "*");
     } catch (error) {
-      parent.postMessage({ id, error: String(error?.message ?? error).split("\nExpecting")[0].slice(0, 300) }, "*");
+      parent.postMessage({ id, error: summary(error) }, "*");
     }
     document.body.replaceChildren();
+  }
+
+  // Without the excerpt, which is below a heading of dashes.
+  function summary(error) {
+    return String(error?.message ?? error).split(/:?\n/)[0].slice(0, 300);
   }
 
   async function draw(id, diagram, isDark) {

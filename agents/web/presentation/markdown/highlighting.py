@@ -18,9 +18,10 @@ LANGUAGES = {
     *("html", "ini", "java", "javascript", "js", "json", "jsx", "kotlin", "kt", "latex"),
     *("lua", "make", "makefile", "markdown", "md", "nginx", "perl", "php", "pl"),
     *("powershell", "ps1", "py", "python", "python3", "r", "rb", "rs", "ruby", "rust"),
-    *("scala", "scss", "sh", "shell", "sql", "swift", "tex", "toml", "ts", "tsx"),
+    *("scala", "scss", "sh", "shell", "sql", "svg", "swift", "tex", "toml", "ts", "tsx"),
     *("typescript", "xml", "yaml", "yml", "zsh"),
 }
+LEXERS = {"svg": "xml"}  # where the name of the language isn't that of its lexer
 MAX_CODE_HTML_CHARS = (
     200_000  # characters of HTML: in dense code every character may have a tag
 )
@@ -33,7 +34,7 @@ def looks_like_code(text: str) -> bool:
 
 def highlight_code(code: str, language: str) -> str:
     try:
-        lexer = get_lexer_by_name(language)
+        lexer = get_lexer_by_name(LEXERS.get(language, language))
     except ClassNotFound:
         return escape(code)
     html = highlight(code, lexer, HtmlFormatter(nowrap=True))

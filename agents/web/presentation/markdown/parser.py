@@ -11,7 +11,7 @@ from markdown_it.token import Token
 
 from agents.engine.guardrails import LINK_TARGET, MAX_GAP_CHARS
 
-from . import syntax
+from . import autolinks, syntax
 from .highlighting import LANGUAGES, MAX_HIGHLIGHTED_CHARS, highlight_code, looks_like_code
 from .limits import MAX_MARKS, LimitUsage, count_marks
 
@@ -24,12 +24,14 @@ def _parse_inline(state: StateCore) -> None:
     for token in state.tokens:
         if token.type != "inline":
             continue
-        spent = spent._replace(marks=spent.marks + count_marks(token.content))
+        addresses = token.content.count(autolinks.SCHEME_END)  # each takes as long as two marks
+        marks = count_marks(token.content) + 2 * addresses
+        spent = spent._replace(marks=spent.marks + marks)
         token.children = []
         if spent.marks <= MAX_MARKS:
             state.md.inline.parse(token.content, state.md, state.env, token.children)
         else:
-            token.children.append(Token("text", "", 0, content=token.content))
+            token.children.append(Token("plain", "", 0, content=token.content))
     state.env["spent"] = spent
 
 
@@ -99,6 +101,7 @@ def _create_parser() -> MarkdownIt:
     tables.MAX_AUTOCOMPLETED_CELLS = MAX_FILLED_CELLS
     renderer: Any = markdown.renderer  # its protocol has no rules
     renderer.rules |= {
+        "plain": lambda tokens, at, *_: escape(tokens[at].content),
         "fence": _render_fence,
         "image": _render_image,
         "th_open": _open_cell,
@@ -109,6 +112,7 @@ def _create_parser() -> MarkdownIt:
         "table_close": lambda *_: "</table></div>\n",
     }
     syntax.extend(markdown)
+    autolinks.extend(markdown)
     return markdown
 
 

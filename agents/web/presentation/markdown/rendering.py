@@ -8,6 +8,7 @@ import nh3
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from .autolinks import SCHEME_END
 from .limits import LimitUsage, is_too_large
 from .parser import MARKDOWN
 
@@ -71,8 +72,9 @@ def plain_end(text: str, start: int = 0) -> int:
         return 0
     rest = PLAIN_REST.match(text, start)
     end = rest.end() if rest else start
-    mark = text.find("_", start, end)
-    return end if mark < 0 else mark
+    # An underscore may be emphasis, and an address becomes a link.
+    marks = (text.find("_", start, end), text.find(SCHEME_END, max(0, start - 2), end))
+    return min((mark for mark in marks if mark >= 0), default=end)
 
 
 def render_paragraph(line: str) -> SafeString:
