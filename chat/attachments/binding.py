@@ -139,6 +139,11 @@ def hide(place: ChatSession, messages: Collection[int]) -> None:
         reading.move_documents(place, documents - used)
 
 
+def show(session: ChatSession, messages: Collection[int]) -> None:
+    """Move the documents of restored messages back."""
+    reading.move(session, Attachment.objects.filter(message__in=messages))
+
+
 def stored_for(user: int) -> QuerySet[Attachment, int]:
     """Return the stored files that count towards a user's quota."""
     return Attachment.objects.filter(user=user).order_by().values_list("file_id", flat=True)

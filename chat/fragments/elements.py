@@ -23,7 +23,7 @@ from chat.attachments.presentation import FileView
 from chat.listing import session_list
 from chat.messages import session_status
 from chat.models import ChatSession, Message
-from chat.sessions import session_state
+from chat.sessions import deletion, session_state
 from chat.sessions.branches import Fork
 from chat.sessions.presence import Person
 
@@ -303,6 +303,12 @@ def render_people(people: Collection[Person]) -> SafeString:
 
 def render_notice(text: str, level: str = "problem") -> SafeString:
     return _render("messages/_composer.html#notice", {"notice": text, "level": level})
+
+
+def render_deleted(count: int, place: int) -> SafeString:
+    """Render what a page says after messages were deleted, with what undoes it."""
+    context = {"count": count, "place": place, "seconds": deletion.UNDO_SECONDS}
+    return _render("messages/_message_dialogs.html#deleted", context)
 
 
 def _render(name: str, context: dict[str, Any]) -> SafeString:

@@ -14,12 +14,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from agents.access.requests import UserRequest
 from agents.db import database
 from chat.models import ChatSession, Folder
-from chat.sessions import deletion
+from chat.sessions import deletion, message_deletion
 
 from . import filing, search
 from . import session_list as listing
 
 MAX_SELECTED = 1_000
+NOTICE_SECONDS = 6  # without anything to undo
 
 # What a page can do to chats, and what undoes it.
 FILINGS: dict[str, Callable[[User, Collection[int]], list[int]]] = {
@@ -57,6 +58,8 @@ def act(request: UserRequest) -> HttpResponse:
     chats, action = _selected(request), request.POST.get("action", "")
     if action == "restore":
         done, undo = deletion.restore(user, chats), ""
+    elif action == "restore_messages":
+        done, undo = message_deletion.restore(user, chats), ""
     elif action == "move":
         folder = _target_folder(request, user)
         done, undo = filing.move(user, chats, folder), ""
@@ -172,7 +175,8 @@ def list_context(request: HttpRequest, user: User) -> dict[str, Any]:
     """Return what the list shows: by the search text, the archive, or everything."""
     query = _parameter(request, "q").strip()
     if query:
-        return {"query": query, "found": search.search(user, query)}
+        found = search.search(user, query)
+        return {"query": query, "found": found, "is_cut": len(found) == search.MAX_FOUND}
     return _unsearched_context(request, user)
 
 
@@ -240,7 +244,7 @@ def _notify(
 ) -> None:
     """Have the page show a message, with a button that undoes the action."""
     about: dict[str, Any] = {"text": sentence, "undo": undo, "ids": list(ids)}
-    about |= {"level": level, "seconds": deletion.UNDO_SECONDS}
+    about |= {"level": level, "seconds": deletion.UNDO_SECONDS if undo else NOTICE_SECONDS}
     if sentence:
         response["HX-Trigger"] = json.dumps({"chats:notice": about})
 
@@ -266,4 +270,6 @@ def _sentence(action: str, done: int, left: int) -> str:
         parts.append(others % {"count": left})
     if action == "restore" and not done:
         return _("It's too late to undo this: the chat has been permanently deleted.")
+    if action == "restore_messages":
+        return _("Restored.") if done else _("It's too late to undo this.")
     return " ".join(parts)

@@ -36,8 +36,13 @@ CHUNK_ROWS = 10  # in memory at once: an imported message can have megabytes
 EXCERPT_CHARS = 120
 NEAR_CHARS = 2_000  # read around a match, markup included
 
-# Markup that isn't text; underscores stay, because names have them.
-MARKUP = re.compile(r"\[[ xX]\]\s|[*`#>|~]+|\[(?=[^\[\]]{0,300}\]\()|\]\([^()]{0,300}\)")
+# Markup that isn't text; underscores stay, because names have them, and so do "6 * 7" and "C#".
+MARKUP = re.compile(
+    r"^\s*(?:#{1,6}|>+|\*)\s+|\[[ xX]\]\s|[`|]+|~~+"
+    r"|(?<!\w)\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?!\w)"
+    r"|\[(?=[^\[\]]{0,300}\]\()|\]\([^()]{0,300}\)",
+    re.MULTILINE,
+)
 RULES = re.compile(r"^[ \t|:-]{2,}$", re.MULTILINE)  # lines between parts and in tables
 
 

@@ -271,9 +271,11 @@ class ChatConsumer(PresenceConsumer):
         await database.run_urgent(self._check_access)
         user = self.scope["user"]
         try:
-            await message_actions.delete(self.session, user, pk, below=below)
+            deleted = await message_actions.delete(self.session, user, pk, below=below)
         except MessageRejected as reason:
             await self.send_error(reason.args[0])
+        else:
+            await self.show(fragments.render_deleted, deleted.count, deleted.place)
 
     async def message_corrected(self, notification: dict[str, Any]) -> None:
         await self.show(self.conversation.corrected_frames, notification["message"])

@@ -12,11 +12,11 @@ from agents import runs
 from agents.access import masking
 from agents.catalog import agent_factory
 from agents.db import database, errors
-from agents.models import Agent, HistorySummary, Run
+from agents.models import Agent, Run
 from agents.runs import pubsub
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
-from chat.sessions import branches, deletion, rights, session_state
+from chat.sessions import branches, message_deletion, rights, session_state
 
 from . import dispatching, run_factory, submission
 from .run_options import RunOptions
@@ -34,6 +34,14 @@ class Deletion:
     @property
     def count(self) -> int:
         return self.below + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What was deleted, and where it can be restored from."""
+
+    count: int
+    place: int
 
 
 async def edit(
@@ -96,15 +104,16 @@ async def show_branch(session: ChatSession, user: User, pk: int | None) -> bool:
     return True
 
 
-async def delete(session: ChatSession, user: User, pk: int | None, *, below: bool) -> None:
+async def delete(session: ChatSession, user: User, pk: int | None, *, below: bool) -> Deleted:
     """Delete a message and its answer, or everything below it too. A live run is stopped."""
-    run = await database.run(_remove, session, user, pk, below)
+    deleted, run = await database.run(_remove, session, user, pk, below)
     await pubsub.publish(session.topic, "messages.deleted")
     if below:  # members on other branches see the queue, too
         await pubsub.publish(session.topic, "queue.changed")
     if run is not None:
         await runs.stop(run)
         await dispatching.answer_next(session)  # queued messages waited for this run
+    return deleted
 
 
 def find_own(session: ChatSession, user: User, pk: int | None) -> Message:
@@ -174,13 +183,8 @@ def _save_correction(session: ChatSession, user: User, pk: int | None, text: str
         if text != message.text:
             message.text, message.edited_at = text, timezone.now()
             message.save(update_fields=["text", "edited_at"])
-            _forget_summaries(session)
+            message_deletion.forget_summaries(session)
     return message
-
-
-def _forget_summaries(session: ChatSession) -> None:
-    """Have older turns summarized again, because a summary may have what was changed."""
-    HistorySummary.objects.filter(run__message__session=session).delete()
 
 
 def _screen(agent: Agent, text: str) -> str:
@@ -210,18 +214,18 @@ def _may_delete(session: ChatSession, user: User, pks: set[int]) -> bool:
     return user.pk == session.user_id or not others.exists()
 
 
-def _remove(session: ChatSession, user: User, pk: int | None, below: bool) -> Run | None:
-    """Hide the messages, which are erased soon; return their live run."""
+def _remove(
+    session: ChatSession, user: User, pk: int | None, below: bool
+) -> tuple[Deleted, Run | None]:
+    """Hide the messages, which are erased soon; return them and their live run."""
     with errors.reraise_as(MessageRejected), transaction.atomic():
         _lock(session, user)
         doomed = _doomed(session, user, pk, below)
         live = Run.objects.live().filter(message__in=doomed).defer("history").first()
         if below:  # what others have queued continues on the branch that they see
             session.messages.queued().filter(parent__in=doomed, author=user).delete()
-        _forget_summaries(session)
-        branches.detach(session, doomed)
-        deletion.discard(session, user, doomed)
-    return live
+        place = message_deletion.discard(session, user, doomed)
+    return Deleted(len(doomed), place.pk), live
 
 
 def _lock(session: ChatSession, user: User) -> None:

@@ -83,6 +83,7 @@ def delete(request: UserRequest, pk: int, message: int) -> HttpResponse:
         else:
             return redirect("chat:session", pk)
     context = {"session": chat, "deletion": deletion, "problem": problem}
+    context |= {"can_undo": bool(request.htmx)}
     name = (
         "chat/messages/message_delete.html#panel"
         if request.htmx

@@ -22,8 +22,7 @@ from agents.db import database
 from agents.db.periodic import Interval
 from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
-from chat.attachments import binding
-from chat.models import ChatSession, Message
+from chat.models import ChatSession
 
 from . import batched_delete, rights, server_files, session_state
 
@@ -34,6 +33,8 @@ UNDO_LIMIT = timedelta(seconds=60)  # a slow network must not make it too late
 ERASE_AFTER = timedelta(seconds=90)  # later than that, so that nothing half erased comes back
 POLL_SECONDS = 15.0
 PAUSE_SECONDS = 0.02
+
+TAKEN_FROM = "taken_from"  # in the options of a chat that only has deleted messages of another
 
 _checks = Interval(POLL_SECONDS)
 
@@ -46,23 +47,6 @@ async def delete(session: ChatSession) -> None:
         await runs.stop(run)
     await pubsub.publish(session.topic, "people.changed")
     await announce_in_background(told)
-
-
-def discard(session: ChatSession, user: User, messages: Collection[int]) -> None:
-    """Move messages with their runs to a deleted chat of their own, which is erased in batches.
-
-    They are invisible at once, and count towards their authors' limits until they are erased.
-    """
-    # So long ago that it can't be restored.
-    deleted_at = timezone.now() - UNDO_LIMIT
-    place = ChatSession.objects.create(user=user, title=session.title, deleted_at=deleted_at)
-    # Continuations that stay have their own events, and would be erased with their origin.
-    stays = Run.objects.filter(origin__message__in=messages, message__isnull=False)
-    stays.exclude(message__in=messages).update(origin=None, origin_step=None)
-    Run.objects.filter(message__in=messages).update(topic=place.topic)
-    binding.hide(place, messages)
-    Message.objects.filter(pk__in=messages).update(session=place)
-    _hide_topics(place)
 
 
 def restore(user: User, chats: Collection[int]) -> list[int]:
@@ -106,11 +90,12 @@ def _hide(session: ChatSession) -> set[int]:
         if not session_state.lock(session):
             return set()
         ChatSession.objects.filter(pk=session.pk).update(deleted_at=timezone.now())
-        _hide_topics(session)
+        hide_topics(session)
         return watchers(session)
 
 
-def _hide_topics(session: ChatSession) -> None:
+def hide_topics(session: ChatSession) -> None:
+    """Hide the runs of a chat and their reruns from everybody."""
     for topic in topics_of(session):
         HiddenTopic.objects.update_or_create({"user": None}, topic=topic)
 
@@ -127,19 +112,25 @@ def topics_of(session: ChatSession) -> set[str]:
 
 
 def _restore(user: User, chats: Collection[int]) -> tuple[list[int], set[int]]:
-    recent = timezone.now() - UNDO_LIMIT
-    gone = ChatSession.objects.filter(user=user, pk__in=chats, deleted_at__gte=recent)
+    gone = recently_deleted(user).filter(pk__in=chats).exclude(options__has_key=TAKEN_FROM)
     told: set[int] = set()
     with transaction.atomic():
         found = list(gone.select_for_update().select_related("user"))
         ChatSession.objects.filter(pk__in=[chat.pk for chat in found]).update(deleted_at=None)
         for chat in found:
-            _show_topics(chat)
+            show_topics(chat)
             told |= watchers(chat)
     return [chat.pk for chat in found], told
 
 
-def _show_topics(chat: ChatSession) -> None:
+def recently_deleted(user: User) -> QuerySet[ChatSession]:
+    """Return the chats of a user that can still be restored."""
+    recent = timezone.now() - UNDO_LIMIT
+    return ChatSession.objects.filter(user=user, deleted_at__gte=recent)
+
+
+def show_topics(chat: ChatSession) -> None:
+    """Show the runs of a restored chat and their reruns again."""
     hidden = HiddenTopic.objects.filter(topic__in=topics_of(chat))
     if chat.is_temporary:
         hidden.update(user=chat.user)

@@ -71,7 +71,8 @@ def make_title(text: str) -> str:
     plain = MARKUP.sub("", plain) or text[:4_000]
     for sentence in _sentences(plain):
         while sentence and (greeting := GREETING.match(sentence)) and greeting[0]:
-            sentence = sentence[greeting.end() :]
+            rest = sentence[greeting.end() :]
+            sentence = rest[:1].upper() + rest[1:]
         if any(letter.isalnum() for letter in sentence):
             return shorten(sentence)
     return ""

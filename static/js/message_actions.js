@@ -23,6 +23,7 @@ export function actOnMessages() {
   document.addEventListener("pointerdown", selected);
   document.addEventListener("submit", submitted, true);
   document.addEventListener("htmx:oobBeforeSwap", answered);
+  document.addEventListener("htmx:oobAfterSwap", ({ detail }) => detail.target.id === "deleted-messages" && offerUndo());
   document.addEventListener("htmx:wsAfterMessage", settled);
   document.addEventListener("htmx:wsOpen", sendAgain);
   document.addEventListener("htmx:load", offer);
@@ -46,8 +47,8 @@ function offer() {
 
 const ACTIONS = {
   "[data-edit]": (link) => edit(link.closest(".message")),
-  "[data-cancel]": (button) => close(button.closest("form")),
-  "[data-save]": (button) => submit(button.closest("form"), "correct"),
+  ".message-editor [data-cancel]": (button) => close(button.closest("form")),
+  ".message-editor [data-save]": (button) => submit(button.closest("form"), "correct"),
   "[data-switch]": startSwitch,
   "[data-regenerate]": (button) => regenerate(button),
   "[data-regenerate-menu]": openMenu,
@@ -92,7 +93,7 @@ function newId() {
 async function edit(message) {
   const open = document.querySelector(".message-editor");
   if (open && open.closest(".message") === message) return open.elements.text.focus();
-  if (open) close(open);
+  if (open) close(open, true);
   const question = message.querySelector(".question");
   const long = question.querySelector("[data-whole]");
   const kept = sessionStorage.getItem(draftKey(message));
@@ -127,9 +128,9 @@ function grow(text) {
   text.style.height = `${text.scrollHeight}px`;
 }
 
-function close(form) {
+function close(form, keepsText = false) {
   const message = form.closest(".message");
-  sessionStorage.removeItem(draftKey(message));
+  if (!keepsText) sessionStorage.removeItem(draftKey(message));
   delete message.dataset.editing;
   form.remove();
   message.querySelector("[data-edit]")?.focus({ preventScroll: true });
@@ -276,6 +277,8 @@ function openMenu(button) {
     item.hidden = models.hidden;
     item.setAttribute("aria-current", item.dataset.regenerateModel === button.dataset.model);
   }
+  for (const item of menu.querySelectorAll("[data-regenerate-with]"))
+    item.setAttribute("aria-current", item.dataset.regenerateWith === button.dataset.agent);
   menu.showPopover();
   const { bottom, top, left } = button.getBoundingClientRect();
   const fits = bottom + menu.offsetHeight < innerHeight - 8;
@@ -331,4 +334,10 @@ function confirmDelete(event) {
   const form = event.target;
   send({ type: "delete_message", message: form.elements.message.value, scope: event.submitter.value });
   dialog.close();
+}
+
+function offerUndo() {
+  const { dataset, textContent: text } = document.getElementById("deleted-messages");
+  const { undo, place, seconds } = dataset;
+  if (undo) document.dispatchEvent(new CustomEvent("chats:notice", { detail: { text, undo, ids: [place], seconds: Number(seconds) } }));
 }

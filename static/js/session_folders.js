@@ -2,7 +2,7 @@
 
 import { closeMenu, openMenu } from "./menus.js";
 import { act, list, post, urls } from "./session_requests.js";
-import { selected } from "./session_select.js";
+import { endSelecting, selected } from "./session_select.js";
 
 const TYPE = "application/x-ashiato-chats";
 const menu = document.getElementById("folder-menu");
@@ -105,8 +105,10 @@ function move(form) {
   const isNew = !folder || folder.value === "new";
   if (isNew && !name.value.trim()) return name.focus();
   chooser.close();
-  if (isNew) post(urls.folders, { name: name.value, ids: moving.join(",") });
-  else act("move", moving, { folder: folder.value });
+  const moved = isNew
+    ? post(urls.folders, { name: name.value, ids: moving.join(",") })
+    : act("move", moving, { folder: folder.value });
+  moved.then(endSelecting);
 }
 
 function named({ target }) {

@@ -18,12 +18,20 @@ const links = () => [...list().querySelectorAll(".session > a, .found-hit")];
 function fromField(event) {
   if (isComposing(event)) return;
   if (event.key === "ArrowDown") go(event, links()[0]);
-  if (event.key === "Enter" && search.value.trim()) go(event, list().querySelector(".found-hit, .session > a"), true);
+  if (event.key === "Enter" && search.value.trim()) go(event, bestHit(), true);
   if (event.key === "Escape" && search.value) {
     event.preventDefault();
     search.value = "";
     htmx.trigger(search, "search");
   }
+}
+
+// The first chat: at the message that was found, unless its title was.
+function bestHit() {
+  const first = list().querySelector(".found");
+  const title = first?.querySelector(".title").textContent.toLowerCase();
+  const isNamed = search.value.toLowerCase().split(/\s+/).every((word) => title?.includes(word));
+  return (!isNamed && first?.querySelector(".found-hit")) || list().querySelector(".session > a");
 }
 
 function inResults(event) {

@@ -102,7 +102,7 @@ def test_an_answer_is_regenerated_quoted_and_copied(talk: Page):
     expect(last_run(talk)).to_have_attribute("data-status", "completed")
 
 
-def test_a_message_is_deleted_alone_or_with_all_after_it(talk: Page):
+def test_a_message_is_deleted_alone_or_with_all_after_it_and_restored(talk: Page):
     first = talk.locator(".message").first
     first.hover()
     first.get_by_role("link", name="Delete message").click()
@@ -110,8 +110,10 @@ def test_a_message_is_deleted_alone_or_with_all_after_it(talk: Page):
     expect(dialog).to_contain_text("Delete this and 1 later message")
     dialog.get_by_role("button", name="Delete only this message").click()
     expect(questions(talk)).to_have_text(["What is 6 * 7?"])
+    talk.locator("#toast").get_by_role("button", name="Undo").click()
+    expect(questions(talk)).to_have_text(["What is 2 + 3?", "What is 6 * 7?"])
     talk.reload()
-    expect(questions(talk)).to_have_text(["What is 6 * 7?"])
+    expect(questions(talk)).to_have_text(["What is 2 + 3?", "What is 6 * 7?"])
 
 
 def test_an_answer_is_read_aloud_and_stopped(page: Page):

@@ -15,7 +15,7 @@ from chat.listing import search
 from chat.live.page_state import CLEARED
 from chat.messages import message_actions, run_factory
 from chat.models import BranchPosition, ChatSession, Message
-from chat.sessions import batched_delete, branches, deletion
+from chat.sessions import batched_delete, branches, deletion, message_deletion
 from chat.sharing import members
 from tests.chat.test_branches import heard, post
 from tests.conftest import frames_until, tab
@@ -248,6 +248,45 @@ async def test_deleted_messages_are_hidden_at_once_and_erased_in_batches(
     assert not await HiddenTopic.objects.aexists()
 
 
+def undo(user, deleted):
+    return sync_to_async(message_deletion.restore)(user, [deleted.place])
+
+
+async def test_a_deleted_pair_is_restored_where_it_was(chat, talk, stranger):
+    first, second, third = talk
+    deleted = await message_actions.delete(chat, chat.user, second.pk, below=False)
+
+    assert await undo(stranger, deleted) == []
+    assert await sync_to_async(deletion.restore)(chat.user, [deleted.place]) == []
+    assert await undo(chat.user, deleted) == [deleted.place]
+
+    assert await path(chat) == [first.pk, second.pk, third.pk]
+    assert await sync_to_async(heard)(chat, third) == ["First", "Second", "Third"]
+    assert await Run.objects.listed().filter(pk=second.run_id, topic=chat.topic).aexists()
+    assert await ChatSession.objects.acount() == 1
+    assert not await HiddenTopic.objects.aexists()
+    assert await undo(chat.user, deleted) == []
+
+
+async def test_what_was_sent_after_a_deletion_is_a_branch_of_what_is_restored(chat, talk):
+    first, second, third = talk
+    deleted = await message_actions.delete(chat, chat.user, second.pk, below=True)
+    new = await sync_to_async(post)(chat, "New", first)
+
+    await undo(chat.user, deleted)
+
+    assert await path(chat) == [first.pk, second.pk, third.pk]
+    assert await sync_to_async(heard)(chat, new) == ["First", "New"]
+
+
+async def test_deleted_messages_are_restored_only_for_a_moment(chat, talk, monkeypatch):
+    deleted = await message_actions.delete(chat, chat.user, talk[1].pk, below=False)
+    monkeypatch.setattr(deletion, "UNDO_LIMIT", timedelta(0))
+
+    assert await undo(chat.user, deleted) == []
+    assert await texts(chat) == ["First", "Third"]
+
+
 async def test_a_member_cannot_delete_other_members_replies(chat, talk, stranger):
     first, second, third = talk
     await sync_to_async(members.add_member)(chat, stranger.username, "write")
@@ -321,6 +360,12 @@ async def test_live_and_reloaded_page_are_equal_with_branches(chat, talk, client
         now = await loaded(client, chat)
         assert shown(html) == shown(now)
         assert html.find("messages").shape == now.find("messages").shape
+
+        place = await ChatSession.objects.aget(deleted_at__isnull=False)
+        undo = {"action": "restore_messages", "ids": str(place.pk)}
+        await client.post("/chat/selected/", undo, headers={"HX-Request": "true"})
+        await watch(page, html, f'id="message-{second.pk}"')
+        assert shown(html) == [talk[0].pk, second.pk, third.pk]
 
 
 async def test_a_hidden_branch_updates_only_the_counter(chat, talk, client, django_user_model):

@@ -82,6 +82,14 @@ def test_an_excerpt_has_no_rules_of_tables_and_no_boxes_of_lists():
     assert search.excerpt(text, ["Revenue"]) == "- Done Region <mark>Revenue</mark> Osaka 14"
 
 
+def test_an_excerpt_keeps_signs_that_are_no_markup():
+    text = "## C# and 6 * 7\n> **Bold** `code`, 2*3 > 5, issue #42, ~3 s"
+
+    assert search.excerpt(text, ["none"]) == (
+        "C# and 6 * 7 Bold code, 2*3 &gt; 5, issue #42, ~3 s"
+    )
+
+
 def test_hits_are_grouped_and_their_number_is_limited(person):
     make(person, "T", *((f"sencha {n}", "") for n in range(5)))
 

@@ -22,7 +22,7 @@ from tests.conftest import frames_until, tab
     [
         ("What is 12.5% of 3480? Be brief.", "What is 12.5% of 3480?"),
         ("Hello! How do I stop a run?", "How do I stop a run?"),
-        ("Hi there,\n\nplease compare July and August.", "compare July and August."),
+        ("Hi there,\n\nplease compare July and August.", "Compare July and August."),
         ("@helper **Compare** `July` with [August](http://x)", "Compare July with August"),
         ("# Quarterly plan\nWrite one", "Quarterly plan"),
         ("```py\nprint()\n```\nWhy does this fail?", "Why does this fail?"),
