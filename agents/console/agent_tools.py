@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from django import forms
+from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -46,10 +47,9 @@ class ToolRow(forms.ModelForm):
             use_required_attribute=False,
         )
         self.tool = tool
-        self._label_controls()
 
-    def _label_controls(self) -> None:
-        """Label each control with its tool and its default value."""
+    def label_controls(self) -> None:
+        """Label each control with its tool and its default value, for a page."""
         for name, field in self.fields.items():
             label = self.tool.name if name == "is_given" else f"{self.tool}: {field.label}"
             field.widget.attrs["aria-label"] = label
@@ -73,7 +73,7 @@ class ToolRow(forms.ModelForm):
     def is_on(self) -> bool:
         return bool(self["is_given"].value())
 
-    @property
+    @cached_property
     def about(self) -> str:
         """Its description for models; a built-in one in the reader's language."""
         own = getattr(load_tool(self.tool), "description", "") or ""

@@ -108,6 +108,13 @@ def test_the_page_shows_the_draft_and_users_get_the_published_agent(root, agent)
     assert Agent.objects.get().instructions == ""
 
 
+def test_the_controls_of_a_tool_name_it_and_its_defaults(root, agent):
+    html = root.get(page("change", agent.pk)).content.decode()
+
+    assert 'aria-label="calculator: Timeout (seconds)"' in html
+    assert "Default (read-only)" in html
+
+
 def test_users_with_view_permission_see_every_field_disabled(agent, django_user_model):
     viewer = django_user_model.objects.create_user("viewer", is_staff=True)
     viewer.user_permissions.add(Permission.objects.get(codename="view_agent"))

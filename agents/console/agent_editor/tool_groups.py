@@ -59,6 +59,8 @@ class ToolGroup:
 def build(form: Any, agent: Agent | None, request: HttpRequest) -> list[ToolGroup]:
     """Return built-in tools, HTTP tools and each server's, sorted by name."""
     rows = sorted(form["given"].value(), key=lambda row: row.tool.name)
+    for row in rows:
+        row.label_controls()
     used = _usage(agent)
     tools = [EditedTool(row=row, usage=used.get(row.tool.name, "")) for row in rows]
     own = [tool for tool in tools if tool.row.tool.source == Source.OWN]
