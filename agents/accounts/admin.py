@@ -18,9 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
 from django.utils.encoding import force_bytes
-from django.utils.formats import date_format
 from django.utils.http import urlsafe_base64_encode
-from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
@@ -32,6 +30,7 @@ from agents.console.model_admin import ConsoleAdmin
 from agents.models.rights import Role
 from agents.models.types import LazyText
 from agents.web.presentation.badges import badge
+from agents.web.presentation.dates import timestamp
 
 from . import (
     access_view,
@@ -144,7 +143,7 @@ class PersonAdmin(ConsoleAdmin):
     @admin.display(description=_("last active"), ordering="seen")
     def last_seen(self, person: ListedUser) -> str:
         seen = person.seen or person.last_login
-        return date_format(localtime(seen), "DATETIME_FORMAT") if seen else "—"
+        return timestamp(seen)
 
     @admin.display(description=_("sign-in methods"))
     def ways(self, person: User) -> str:

@@ -10,7 +10,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -20,6 +19,7 @@ from agents.access.requests import signed_in_user
 from agents.console.model_admin import ConsoleAdmin
 from agents.models.types import LazyText
 from agents.web.presentation.badges import badge
+from agents.web.presentation.dates import timestamp
 
 from . import invitations
 from .invitation_form import InviteForm
@@ -107,7 +107,7 @@ class InvitationAdmin(ConsoleAdmin):
 
     @admin.display(description=_("expires"), ordering="expires_at")
     def expires(self, row: Invitation) -> str:
-        return date_format(timezone.localtime(row.expires_at), "DATETIME_FORMAT")
+        return timestamp(row.expires_at)
 
     @admin.display(description=_("invited by"), ordering="invited_by__username")
     def by(self, row: Invitation) -> str:

@@ -15,9 +15,9 @@ from agents.models import Agent
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
 from agents.web.presentation.badges import badge
+from agents.web.presentation.dates import timestamp
 from agents.web.presentation.icons import icon
 
-from . import figures
 from .agent_editor import drafts
 from .agent_editor.editor_views import EditorAdmin
 from .agent_editor.layout import TABS
@@ -27,13 +27,16 @@ from .draft_runs import DraftRunAdmin
 from .json_field import JsonObjectField
 from .recent_usage import ListedAgent, UsageChangeList
 
-AVATAR = '<span class="avatar" data-icon="{0}">{1}</span>{2}'
+NAMED = (
+    '<span class="avatar" data-icon="{}">{}</span>'
+    '<span class="listed-agent">{} <small>{}</small></span>'
+)
 
 
 @admin.register(Agent)
 class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
     form = AgentForm
-    list_display = ["named", "state", "description", "thinks_with", "tool_count"]
+    list_display = ["named", "state", "thinks_with", "tool_count"]
     list_display += ["last_change", "last_used", "recent_runs", "failures"]
     search_fields = ["name", "description"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}  # for imports
@@ -62,7 +65,9 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
 
     @admin.display(description=_("name"), ordering="name")
     def named(self, agent: Agent) -> SafeString:
-        return format_html(AVATAR, agent.icon, icon(agent.icon or "auto"), agent.name)
+        """Return the name with its icon and what the agent is for."""
+        picture = icon(agent.icon or "auto")
+        return format_html(NAMED, agent.icon, picture, agent.name, agent.description)
 
     @admin.display(description=_("state"), ordering="enabled")
     def state(self, agent: ListedAgent) -> SafeString:
@@ -89,14 +94,15 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
             return "—"
         page = reverse("admin:agents_agent_history", args=[agent.pk])
         who = agent.newest.author.get_username() if agent.newest.author else ""
-        about = " · ".join(filter(None, [who, figures.ago(agent.newest.created_at)]))
+        when = timestamp(agent.newest.created_at)
+        about = format_html("{} · {}", who, when) if who else when
         form = '<a href="{}">{}</a> <span class="about">{}</span>'
         return format_html(form, page, agent.newest.number, about)
 
     @admin.display(description=_("last used"))
     def last_used(self, agent: ListedAgent) -> LazyText:
         last = agent.used.get("last")
-        return figures.ago(last) if last else _("unused")
+        return timestamp(last) if last else _("unused")
 
     @admin.display(description=_("runs (7 days)"))
     def recent_runs(self, agent: ListedAgent) -> SafeString | str:

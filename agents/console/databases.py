@@ -27,6 +27,7 @@ from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
 from agents.tools.database.query_tool import QueryTool
 from agents.web.presentation.badges import badge
+from agents.web.presentation.dates import timestamp
 
 from . import circuit_breakers, figures
 from .database_form import DatabaseForm, TablesField
@@ -103,7 +104,7 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
 
     @admin.display(description=gettext_lazy("last checked"), ordering="checked_at")
     def last_checked(self, row: DatabaseConnection) -> LazyText:
-        return figures.ago(row.checked_at) if row.checked_at else "—"
+        return timestamp(row.checked_at) if row.checked_at else "—"
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).prefetch_related("tools__agents")

@@ -1,21 +1,9 @@
-"""Formats figures: ages, counts and durations."""
+"""Formats figures: counts, shares and durations."""
 
-from datetime import datetime, timedelta
-
-from django.utils import timezone
 from django.utils.formats import number_format
-from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
 from .usage import ToolUsage
-
-
-def ago(moment: datetime) -> str:
-    """Return the time since then, in one unit."""
-    now = timezone.now()
-    if now - moment < timedelta(minutes=1):
-        return _("just now")
-    return _("%(time)s ago") % {"time": timesince(moment, now, depth=1)}
 
 
 def calls(used: ToolUsage) -> str:

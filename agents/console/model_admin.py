@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models.rights import group_label
 from agents.models.secret import EncryptedValue, UnreadableSecret
+from agents.web.presentation.badges import time_column
 
 from . import undo
 from .audited import AuditedMixin
@@ -50,6 +51,15 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
         if obj is None or request.method != "POST":
             return form
         return with_conflict_check(form, request)
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """Display times in the user's format, relative where recent."""
+        fields = self.opts.get_fields()
+        times = {field.name for field in fields if isinstance(field, models.DateTimeField)}
+        times = {name for name in times if not hasattr(self, name)}
+        columns = super().get_list_display(request)
+        label = self.opts.label
+        return [time_column(label, name) if name in times else name for name in columns]
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         """Offer groups as checkboxes, because an installation has few."""

@@ -20,6 +20,7 @@ from agents.models import DatabaseConnection, McpServer, ToolRegistration
 from agents.models.types import LazyText
 from agents.tools.mcp.definition import escape_invisible
 from agents.tools.search import SearchTool
+from agents.web.presentation.dates import timestamp
 
 from . import (
     budgets,
@@ -111,12 +112,12 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     @admin.display(description=_("last used"))
     def last_used(self, row: ToolRegistration) -> LazyText:
         used = usage.usage_cache().get(row.name)
-        return figures.ago(used.last) if used else _("not in the last 7 days")
+        return timestamp(used.last) if used else _("not in the last 7 days")
 
     @admin.display(description=_("last used"))
     def latest(self, row: ToolRegistration) -> LazyText:
         used = usage.usage_cache().get(row.name)
-        return figures.ago(used.last) if used else "—"
+        return timestamp(used.last) if used else "—"
 
     @admin.display(description=_("calls (7 days)"))
     def calls(self, row: ToolRegistration) -> str:

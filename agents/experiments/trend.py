@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from django.urls import reverse
-from django.utils import formats, timezone
 from django.utils.translation import gettext as _
+
+from agents.web.presentation.dates import datetime_text
 
 from .models import Experiment
 
@@ -71,7 +72,7 @@ def _line(agent: str, tone: str, recent: Sequence[Experiment]) -> TrendLine:
 
 
 def _point(x: float, one: Experiment) -> TrendPoint:
-    when = formats.date_format(timezone.localtime(one.started_at), "SHORT_DATETIME_FORMAT")
+    when = datetime_text(one.started_at)
     score = one.score or 0.0
     words = _("%(when)s, %(agent)s %(target)s: %(score)s") % {
         "when": when,

@@ -19,6 +19,18 @@ from .projects import Project
 from .types import AnyUser
 from .workflows import WorkflowVersion
 
+STOP_REASONS = {
+    StopReason.COMPLETED.value: _("Completed"),
+    StopReason.MAX_STEPS.value: _("Max steps reached"),
+    StopReason.DEGRADED.value: _("Tools failed"),
+    StopReason.BLOCKED.value: _("Blocked by a guardrail"),
+    StopReason.CANCELLED.value: _("Stopped by a user"),
+    StopReason.DUPLICATE.value: _("Max duplicate calls reached"),
+    StopReason.TOOL_LIMIT.value: _("Max calls per tool reached"),
+    StopReason.BUDGET.value: _("Out of budget"),
+    StopReason.ERROR.value: _("Error"),
+    StopReason.INTERRUPTED.value: _("Interrupted"),
+}
 # Topics of test runs, which belong to no chat.
 DRAFT_TOPIC_PREFIX = "trial."
 # Those of experiments, which are in no list and no figure unless asked for.
@@ -143,7 +155,9 @@ class Run(models.Model):
     status = models.CharField(
         _("status"), max_length=12, choices=Status, default=Status.RUNNING
     )
-    stopped_reason = models.CharField(_("reason"), max_length=32, blank=True)
+    stopped_reason = models.CharField(
+        _("reason"), max_length=32, blank=True, choices=STOP_REASONS
+    )
     detail = models.TextField(_("what happened"), blank=True)
     advice = models.TextField(_("what to do"), blank=True)
     origin = models.ForeignKey(

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
 from agents.models import Run
 from agents.review.listing import RunMatch
+from agents.web.presentation.dates import datetime_text
 from agents.web.presentation.formatting import duration
 
 BAR_COUNT = 40
@@ -128,4 +128,4 @@ def _format_seconds(seconds: float) -> str:
 
 
 def _format_time(at: datetime) -> str:
-    return formats.date_format(timezone.localtime(at), "SHORT_DATETIME_FORMAT")
+    return datetime_text(at)

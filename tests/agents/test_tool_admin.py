@@ -134,10 +134,10 @@ def test_the_list_shows_calls_failures_and_durations(root):
 
     assert "3 (33.3% failed)" in html
     assert "300 ms" in html
-    assert "2\xa0hours ago" in html
+    assert "2 hours ago" in html
 
 
-def test_a_tool_that_was_used_this_minute_says_just_now(root):
+def test_a_tool_that_was_used_this_minute_says_now(root):
     run = Run.objects.create(topic="a", query="6 * 7", agent_name="helper")
     tool("calculator")
     step(run, 1, "done", 1.5, ago=timedelta(seconds=5))
@@ -146,8 +146,8 @@ def test_a_tool_that_was_used_this_minute_says_just_now(root):
     root.cookies["django_language"] = "ja"
     japanese = root.get(page("changelist")).content.decode()
 
-    assert "just now" in html
-    assert "たった今" in japanese
+    assert ">now</time>" in html
+    assert ">今</time>" in japanese
     assert "1.5秒" in japanese
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone, translation
 
 from agents.accounts import profiles
+from agents.models import Run
 from agents.web.preferences import Preferences
 from agents.web.presentation import dates
 from agents.web.presentation.dates import DateStyle
@@ -107,3 +108,18 @@ def test_quotas_and_schedules_stay_in_the_installations_zone(settings):
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     with Preferences("en", "Asia/Tokyo").applied():
         assert schedules.next_time("0 15 * * *", noon) == datetime(2026, 1, 1, 15, tzinfo=UTC)
+
+
+def test_lists_and_records_of_the_console_have_the_users_dates(admin_user, admin_client):
+    started = datetime(2025, 3, 4, 20, 6, 7, tzinfo=UTC)
+    run = Run.objects.create(user=admin_user, query="6 * 7", stopped_reason="max_steps_reached")
+    Run.objects.filter(pk=run.pk).update(started_at=started, ended_at=started)
+    profiles.save_setting(admin_user, time_zone="Asia/Tokyo", date_format="dmy")
+
+    listed = admin_client.get("/admin/agents/run/").content.decode()
+    record = admin_client.get(f"/admin/agents/run/{run.pk}/change/").content.decode()
+
+    for page in (listed, record):
+        assert 'title="05/03/2025 05:06:07 (Asia/Tokyo, UTC+09:00)"' in page
+        assert "Max steps reached" in page
+        assert "max_steps_reached</" not in page

@@ -2,15 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
+from django.apps import apps
 from django.contrib import admin
 from django.core.exceptions import FieldDoesNotExist
+from django.db import models
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
 from agents.models.types import LazyText
+
+from .dates import timestamp
 
 
 def badge(label: LazyText, tone: str = "", title: str = "") -> SafeString:
@@ -23,13 +28,29 @@ def badge(label: LazyText, tone: str = "", title: str = "") -> SafeString:
 
 
 def read_only_text(field: Any) -> str:
-    """Return the value of a form's read-only field; the label of a choice in sentence case."""
+    """Return a read-only field's value: choices in sentence case, times as on all pages."""
     text: str = field.contents()
     with suppress(FieldDoesNotExist, TypeError):
-        known = field.form.instance._meta.get_field(field.field["field"])
+        row = field.form.instance
+        known = row._meta.get_field(field.field["field"])
+        if isinstance(known, models.DateTimeField):
+            return timestamp(getattr(row, known.name), "full")
         if getattr(known, "flatchoices", None):
             return SafeString(capfirst(text))  # escaped already
     return text
+
+
+@cache  # Django compares columns by identity
+def time_column(model: str, field: str) -> Callable[[Any], SafeString]:
+    """Return a list's column that displays a time as all other pages do."""
+    description = getattr(apps.get_model(model)._meta.get_field(field), "verbose_name", field)
+
+    @admin.display(description=description, ordering=field)
+    def column(row: Any) -> SafeString:
+        return timestamp(getattr(row, field))
+
+    column.__name__ = field
+    return column
 
 
 def badge_column(
