@@ -193,7 +193,7 @@ def _unsearched_context(request: HttpRequest, user: User) -> dict[str, Any]:
 def _render_older(request: UserRequest, user: User, cursor: str) -> HttpResponse:
     listed = listing.older(user, cursor)
     rows = [listing.session_row(row, listing.live_runs(user)) for row in listed.recent]
-    context = {"rows": rows, "cursor": listed.cursor}
+    context = {"sections": listing.older_by_day(rows, cursor), "cursor": listed.cursor}
     return render(request, "chat/listing/_sessions.html#older", context)
 
 

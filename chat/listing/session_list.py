@@ -92,11 +92,8 @@ class SessionList:
 
     def places(self) -> list[object]:
         """Return what decides the list's structure and order."""
-        today, yesterday = day_starts()
-        days = [
-            (row.pk, (row.used < today) + (row.used < yesterday), row.project_name)
-            for row in self.recent
-        ]
+        starts = day_starts()
+        days = [(row.pk, _period(row.used, starts), row.project_name) for row in self.recent]
         filed = [(row.pk, bool(row.pinned_at), row.folder) for row in self.filed]
         return [*self.folders, *filed, *days]
 
@@ -199,7 +196,7 @@ def _filed(user: int) -> QuerySet[ChatSession, tuple[Any, ...]]:
 def older(user: User, cursor: str) -> SessionList:
     """Return the chats that follow the cursor; an invalid one has none."""
     at, _comma, pk = cursor.partition(",")
-    moment = parse_datetime(at) if len(at) < 64 else None
+    moment = _parse_moment(at)
     if moment is None or not (pk.isascii() and pk.isdigit() and len(pk) < 19):
         return SessionList()
     after = Q(updated_at__lt=moment) | Q(updated_at=moment, pk__lt=int(pk))
@@ -207,6 +204,15 @@ def older(user: User, cursor: str) -> SessionList:
     shared = _shared_outlines(user.pk).filter(after)[: MAX_SESSIONS + 1]
     both = sorted([*map(_own_outline, own), *map(_short, shared)], reverse=True)
     return SessionList([], [], both[:MAX_SESSIONS], len(both) > MAX_SESSIONS)
+
+
+def _parse_moment(text: str) -> datetime | None:
+    """Return a moment with its time zone, or None if the text has none."""
+    try:
+        moment = parse_datetime(text) if len(text) < 64 else None
+    except ValueError:  # well formed, but no such day
+        return None
+    return moment if moment is not None and timezone.is_aware(moment) else None
 
 
 def archived(user: User) -> list[ChatSession]:
@@ -259,9 +265,27 @@ def _project_sections(listed: SessionList, live: Runs) -> list[Section]:
 
 def by_day(rows: Iterable[ListedSession]) -> list[Section]:
     """Group chats by when they were last used."""
-    headings, midnights = (_("Today"), _("Yesterday"), _("Earlier")), day_starts()
-    days = groupby(rows, lambda row: sum(row.updated_at < m for m in midnights))
+    starts, headings = day_starts(), _headings()
+    days = groupby(rows, lambda row: _period(row.updated_at, starts))
     return [Section(heading=headings[day], rows=list(group)) for day, group in days]
+
+
+def older_by_day(rows: Iterable[ListedSession], cursor: str) -> list[Section]:
+    """Group the chats that follow a cursor; the first heading may already be in the list."""
+    found = by_day(rows)
+    last = _parse_moment(cursor.partition(",")[0])
+    if found and last and found[0].heading == _headings()[_period(last, day_starts())]:
+        found[0] = replace(found[0], heading="")
+    return found
+
+
+def _headings() -> tuple[str, ...]:
+    recent = (_("Previous 7 days"), _("Previous 30 days"))
+    return (_("Today"), _("Yesterday"), *recent, _("Earlier"))
+
+
+def _period(used: datetime, starts: Sequence[datetime]) -> int:
+    return sum(used < start for start in starts)
 
 
 def session_row(about: Outline, live: Runs) -> ListedSession:
@@ -281,10 +305,10 @@ def _is_public(until: datetime | None) -> bool:
     return until is not None and until > timezone.now() and configured.PUBLIC_LINKS.value
 
 
-def day_starts() -> tuple[datetime, datetime]:
-    """Return when today and yesterday started, for the headings of the list."""
+def day_starts() -> list[datetime]:
+    """Return when the periods of the list's headings start."""
     today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    return today, today - timedelta(days=1)
+    return [today - timedelta(days=days) for days in (0, 1, 7, 30)]
 
 
 def live_runs(user: User) -> Runs:

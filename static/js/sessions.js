@@ -28,6 +28,7 @@ export function tend() {
   document.addEventListener("htmx:beforeSwap", ({ detail }) => detail.target.id === "sessions" && keepRest());
   document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target.id === "sessions" && putBack());
   document.addEventListener("htmx:load", markCurrent);
+  document.addEventListener("pointerover", nameWhole);
   search.form.addEventListener("submit", (event) => event.preventDefault());
   onMenuAsked(".session", openRowMenu);
   moveInMenus();
@@ -181,7 +182,7 @@ function keepRest() {
   kept = {
     top: now.parentElement.scrollTop,
     focus: focused && { row: focused.id, menu: document.activeElement.matches("[data-menu]") },
-    last: older.length ? [...now.querySelectorAll(":scope > ul:not(.older-rows) > .session")].at(-1) : undefined,
+    last: older.length ? [...now.querySelectorAll(":scope > ul > .session")].at(-1) : undefined,
     rest: older.length && !search.value ? [...older, now.querySelector(":scope > .older")].filter(Boolean) : [],
   };
   for (const part of kept.rest) part.remove();
@@ -197,7 +198,7 @@ function putBack() {
     for (const part of rest)
       for (const row of part.querySelectorAll?.(".session") ?? [])
         if (now.querySelector(`#${row.id}`)) row.remove();
-    if (last && !now.querySelector(`#${last.id}`)) rest[0].prepend(last); // one more came before it
+    if (last && !now.querySelector(`#${last.id}`)) rest[0].querySelector("ul")?.prepend(last); // one more came before it
     next.replaceWith(...rest);
   }
   now.parentElement.scrollTop = top;
@@ -221,4 +222,10 @@ function showTitle(link) {
   const title = link.querySelector(".title").textContent;
   document.getElementById("session-title").textContent = title;
   document.title = `${title} · Ashiato`;
+}
+
+// A title that doesn't fit is readable under the pointer.
+function nameWhole({ target }) {
+  const title = target.closest?.("#session-list :is(.session > a, summary)")?.querySelector(".title");
+  if (title && !title.closest("[title]") && title.scrollWidth > title.clientWidth) title.title = title.textContent;
 }

@@ -132,7 +132,7 @@ def test_undo_is_offered_on_the_page_that_follows_a_deleted_chat(page: Page):
 def test_older_chats_load_while_scrolling_and_stay_when_the_list_changes(page: Page, server):
     seed(server, *(f"Kukicha {n}" for n in range(130)), count=0)
     ask_and_wait(page, "What is 6262 + 1?")
-    rows = page.locator("#sessions > ul .session")
+    rows = page.locator("#sessions .session")
     page.locator("#session-list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
     expect(page.locator("#session-list .older")).to_have_count(0)
     before = rows.count()

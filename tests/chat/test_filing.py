@@ -117,4 +117,5 @@ def test_more_than_a_hundred_chats_are_listed_page_by_page(client, person):
         cursor = page.cursor
 
     assert len(seen) == 250
-    assert client.get("/chat/sessions/?before=nonsense").status_code == 200
+    for cursor in ("nonsense", "2026-13-40T00:00:00,1", "2026-11-01T00:00:00,1"):
+        assert client.get(f"/chat/sessions/?before={cursor}").status_code == 200

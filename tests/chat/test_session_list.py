@@ -6,7 +6,7 @@ from django.utils import timezone, translation
 
 from agents.models import Run
 from agents.web.presentation.template_cache import RUN_PLACEHOLDER
-from chat.listing.session_list import by_day
+from chat.listing.session_list import by_day, older_by_day
 from chat.models import ChatSession
 from chat.templatetags.session_list import TITLE_PLACEHOLDER, session_rows
 
@@ -54,9 +54,18 @@ def test_titles_are_escaped():
 
 def test_chats_are_grouped_by_the_day_of_their_last_use():
     now, rows = timezone.now(), []
-    for days in (-1, 0, 1, 2, 9):
+    for days in (-1, 0, 1, 2, 9, 99):
         rows.append(ChatSession(title=str(days), updated_at=now - timedelta(days=days)))
 
-    listed = [(day.heading, [row.title for row in day.rows]) for day in by_day(rows)]
-    assert listed == [("Today", ["-1", "0"]), ("Yesterday", ["1"]), ("Earlier", ["2", "9"])]
+    def listed(sections):
+        return [(day.heading, [row.title for row in day.rows]) for day in sections]
+
+    earlier = [("Previous 30 days", ["9"]), ("Earlier", ["99"])]
+    assert listed(by_day(rows)) == [
+        *(("Today", ["-1", "0"]), ("Yesterday", ["1"]), ("Previous 7 days", ["2"])),
+        *earlier,
+    ]
     assert by_day([]) == []
+    last = f"{(now - timedelta(days=3)).isoformat()},1"
+    assert listed(older_by_day(rows[3:], last)) == [("", ["2"]), *earlier]
+    assert listed(older_by_day(rows[4:], last)) == earlier
