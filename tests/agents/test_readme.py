@@ -4,11 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.wire import call, say, serve_in_thread
 
 EXAMPLE = re.search(r"```python\n(.*?)```", Path("README.md").read_text(), re.S).group(1)
 
 
+@pytest.mark.thorough
 def test_the_readme_example_runs_without_django():
     script = [call(("weather", '{"city": "Kyoto"}')), say("It is sunny in Kyoto.")]
     code = (
