@@ -90,19 +90,26 @@ class StepDetails:
     @cached_property
     def result(self) -> str:
         step = self.step
-        text = step.observation or step.thought or self._answer_text()
-        value = parse_json_text(text)
+        value = self._task_output() or parse_json_text(
+            step.observation or step.thought or self._answer_text()
+        )
         return value if isinstance(value, str) else format_json(value)
 
     def _answer_text(self) -> str:
         """Return the answer; text for another agent or in a form isn't the run's."""
         if self.step.kind != AgentStep.Kind.ANSWER:
             return ""
-        if self.step.parent is None:
-            return self.run.answer
+        return self.run.answer if self.step.parent is None else self._ended_with("answer")
+
+    def _task_output(self) -> Any:
+        """Return a task's whole output; its row has only the beginning."""
+        return self._ended_with("output") if self.step.kind == AgentStep.Kind.TASK else ""
+
+    def _ended_with(self, name: str) -> Any:
+        """Return a value of the event that ended the step."""
         ended = self.run.events.filter(type=EventType.STEP, data__step=self.step.number)
-        answer = (ended.values_list("data", flat=True).last() or {}).get("answer", "")
-        return masking.mask_value(answer) if self.is_masked else answer
+        value = (ended.values_list("data", flat=True).last() or {}).get(name) or ""
+        return masking.mask_value(value) if self.is_masked else value
 
     @cached_property
     def prompt(self) -> Prompt | None:

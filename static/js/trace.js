@@ -1,4 +1,5 @@
 import { watch } from "./connection.js";
+import { findSteps, stopFinding } from "./find_steps.js";
 import { isComposing } from "./keys.js";
 import { rate } from "./rating.js";
 import { start } from "./run.js";
@@ -19,12 +20,15 @@ watch();
 arrange();
 wide.addEventListener("change", arrange);
 if (!openTarget()) preselect();
+findSteps({ all: (then) => readOn(then) || then(), move: () => move(1) });
 addEventListener("hashchange", openTarget);
 document.addEventListener("keydown", pressed);
 document.addEventListener("click", clicked);
 document.addEventListener("htmx:oobAfterSwap", chooseAgain);
 document.addEventListener("htmx:oobAfterSwap", judgeAtTheEnd);
 document.addEventListener("htmx:afterSettle", settled);
+document.addEventListener("htmx:responseError", notLoaded);
+document.addEventListener("htmx:sendError", notLoaded);
 panel.addEventListener("toggle", closed);
 
 // A sheet closes itself: by Escape, or by a click beside it.
@@ -38,16 +42,18 @@ function openTarget() {
   const step = document.getElementById(location.hash.slice(1));
   if (!step && location.hash.startsWith("#step-")) return readOn(openTarget);
   if (!step?.matches(".step")) return false;
+  if (step.hidden) stopFinding();
   isChosen = true;
   choose(step);
   step.scrollIntoView({ block: "center" });
   return true;
 }
 
-// A page starts with the step that went wrong, or with the first one.
+// A page starts with the step that went wrong or waits, or with the first one.
 function preselect() {
   if (!wide.matches) return;
-  const step = document.querySelector(`.step:is(${PROBLEMS})`) ?? document.querySelector(".step");
+  const wanted = [`.step:is(${PROBLEMS})`, ".step[data-status=waiting]", ".step"];
+  const step = wanted.map((each) => document.querySelector(each)).find(Boolean);
   if (step) choose(step);
   else panel.textContent = panel.dataset.empty;
 }
@@ -57,6 +63,8 @@ function clicked(event) {
   if (opener) document.getElementById(opener.dataset.open).showModal();
   if (event.target.matches("dialog")) event.target.close();
   if (event.target.closest("[data-close-panel]")) close();
+  if (event.target.closest("[data-next-problem]")) move(1, PROBLEMS);
+  if (event.target.closest("[data-load-again]") && selected()) load(selected());
   const reach = event.target.closest("[data-reach]");
   if (reach && reachFor(reach.dataset.reach)) event.preventDefault();
   const tab = event.target.closest("#panel .tabs a");
@@ -139,7 +147,7 @@ function current() {
 
 // Selects the next row, or the next of a kind, wrapping around.
 function move(by, kind = "") {
-  const rows = [...document.querySelectorAll(".step")];
+  const rows = [...document.querySelectorAll(".step:not([hidden])")];
   const at = rows.indexOf(current());
   const order = by > 0 ? rows.slice(at + 1) : rows.slice(0, at < 0 ? undefined : at).reverse();
   const further = order.find((row) => row.matches(kind || "*"));
@@ -217,10 +225,24 @@ async function load(step, then) {
   const open = panel.querySelector(".tabs [aria-current]")?.dataset.tab;
   const tab = open ?? new URLSearchParams(location.search).get("tab") ?? "result";
   const address = `${step.querySelector("[data-detail]").getAttribute("href")}?tab=${encodeURIComponent(tab)}`;
-  await htmx.ajax("GET", address, { target: panel, swap: "innerHTML" });
+  await htmx.ajax("GET", address, { target: panel, swap: "innerHTML" }).catch(() => {}); // `notLoaded` says so
   if (isChosen) announcer.textContent = panel.querySelector("h2")?.textContent ?? "";
   if (!wide.matches && panel.popover) showSheet();
   then?.();
+}
+
+// Says that the details couldn't be loaded, and offers to try again.
+function notLoaded({ detail }) {
+  if (detail.target !== panel) return;
+  const text = document.createElement("p");
+  const again = document.createElement("button");
+  Object.assign(text, { textContent: panel.dataset.failed, role: "alert" });
+  Object.assign(again, { type: "button", className: "button", textContent: panel.dataset.again });
+  again.dataset.loadAgain = "";
+  const note = document.createElement("div");
+  note.className = "panel-failed";
+  note.append(text, again);
+  panel.replaceChildren(note);
 }
 
 function showSheet() {

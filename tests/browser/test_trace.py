@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conversation import (
     CALCULATION,
     SEVERAL,
+    ask,
     ask_and_wait,
     begin,
     html,
@@ -229,3 +230,36 @@ def test_missing_and_forbidden_runs_get_a_friendly_404(visit, page, server, gues
             "This page isn’t available"
         )
         expect(stranger.get_by_role("link", name="Back to chat")).to_be_visible()
+
+
+def test_steps_of_a_long_run_are_found(page: Page):
+    page.goto("/")
+    page.locator("select[name=agent]").select_option("planner")
+    ask(page, "Compare this year's best month with last year's and explain.")
+    expect(last_run(page)).to_have_attribute("data-status", "completed", timeout=30_000)
+    last_run(page).get_by_role("link", name="Trace").click()
+    page.wait_for_load_state()
+    steps = page.locator(".step:visible")
+    count = steps.count()
+
+    page.keyboard.press("/")
+    page.keyboard.type("ＣＡＬＣＵＬＡＴＯＲ 2025")
+    expect(page.locator(".find-count")).to_contain_text(f"of {count} steps")
+    assert 0 < steps.count() < count
+    page.keyboard.press("Enter")
+    expect(steps.first.locator("summary")).to_be_focused()
+    page.keyboard.press("/")
+    page.keyboard.press("Escape")
+    expect(steps).to_have_count(count)
+
+
+def test_details_that_cannot_be_loaded_can_be_loaded_again(page: Page, watch):
+    trace_of(page, CALCULATION)
+    watch.expect("ERR_FAILED|sendError|afterRequest")
+    page.route("**/steps/2/**", lambda route: route.abort())
+    page.locator("#step-2 summary").click()
+    expect(page.get_by_text("The details couldn’t be loaded.")).to_be_visible()
+    page.unroute("**/steps/2/**")
+    page.get_by_role("button", name="Try again").click()
+
+    expect(page.locator("#panel h2")).to_contain_text("calculator")

@@ -6,9 +6,10 @@ from itertools import product
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
+from django.utils import timezone
 
 from agents.engine.testing import Says
-from agents.models import AgentStep, GuardrailPattern, Run
+from agents.models import AgentStep, GuardrailPattern, Run, RunEvent
 from agents.review.step_details import HEAD_CHARS, TAIL_CHARS, StepDetails
 from agents.review.views.runs import TABS
 from tests.conftest import run_question
@@ -130,3 +131,18 @@ async def test_missing_steps_return_404(path, scripted, person):
     await sync_to_async(client.force_login)(person)
 
     assert (await client.get(f"/traces/{run.pk}/{path}")).status_code == 404
+
+
+def test_a_tasks_result_is_its_whole_output(admin_client):
+    run = Run.objects.create(query="?", status="completed", topic="chat.1")
+    text = "A long answer. " * 40
+    now = timezone.now()
+    AgentStep.objects.create(
+        run=run, number=1, kind="task", status="done", observation=text[:200], started_at=now
+    )
+    data = {"step": 1, "kind": "task", "observation": text[:200], "output": text}
+    RunEvent.objects.create(run=run, seq=1, type="step", data=data, time=now, agent="helper")
+
+    html = admin_client.get(f"/traces/{run.pk}/steps/1/").content.decode()
+
+    assert text.strip() in html

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.utils import timezone
 
-from agents.models import AgentStep, Approval
+from agents.models import AgentStep, Approval, Run
 from agents.web.presentation.side_effects import SideEffects
 from agents.web.presentation.waterfall import Waterfall
 
@@ -173,3 +174,19 @@ def test_a_handoff_is_not_a_side_effect():
     )
 
     assert (ledger.changes, ledger.reads, ledger.unclear) == ([], 1, 0)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("count", "is_offered"), [(15, True), (3, False)])
+def test_a_long_run_can_be_searched_and_counts_its_problems(admin_client, count, is_offered):
+    now = timezone.now()
+    run = Run.objects.create(query="?", status="completed", started_at=now, ended_at=now)
+    about = {"kind": "tool", "action": "search", "started_at": now, "ended_at": now}
+    AgentStep.objects.bulk_create(
+        AgentStep(run=run, number=at, status="failed" if at == 2 else "done", **about)
+        for at in range(1, count + 1)
+    )
+
+    html = admin_client.get(f"/traces/{run.pk}/").content.decode()
+
+    assert ('id="find-step"' in html, "1 problem<" in html) == (is_offered, is_offered)

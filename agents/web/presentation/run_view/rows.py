@@ -30,6 +30,8 @@ from ..waterfall import THINKING_KINDS, TimeBreakdown, Waterfall
 
 MAX_FINDINGS = 5
 MAX_ROWS = 100
+MANY_ROWS = 15
+PROBLEMS = {AgentStep.Status.FAILED, AgentStep.Status.BLOCKED, AgentStep.Status.UNKNOWN}
 # Fields not needed where all steps are loaded at once.
 DEFERRED_FIELDS = {"compare": ("request",), "shared": ()}
 WRITTEN_KINDS = {AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
@@ -136,6 +138,15 @@ class RunRows:
     def more_steps(self) -> int:
         """The number of rows loaded later on this page."""
         return 0 if self.place == "chat" else len(self.steps) - len(self.first_steps)
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether it has too many rows to take in at a glance."""
+        return self.place == "trace" and not self.run.is_live and len(self.steps) >= MANY_ROWS
+
+    @property
+    def problem_count(self) -> int:
+        return sum(step.status in PROBLEMS for step in self.steps)
 
     @property
     def folded_count(self) -> int:
