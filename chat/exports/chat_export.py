@@ -26,6 +26,7 @@ from chat.models import ChatSession, Message
 from chat.sessions import branches, conversation
 
 FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+CITATION = re.compile(r"\[\d")
 FILE_NAME_CHARS = re.compile(r"[^\w-]+")
 
 
@@ -149,8 +150,20 @@ def _answer_markdown(run: Run, *, has_steps: bool) -> Iterator[str]:
         yield f"{code_block(view.output_text, 'json')}\n"
     elif run.answer:
         yield f"{_close_fence(run.answer)}\n"
+        yield from _sources_markdown(view)
     if view.sentence or not run.answer:
         yield f"\n*{_escape_line(view.sentence or _('No answer.'))}*\n"
+
+
+def _sources_markdown(view: RunView) -> Iterator[str]:
+    """Yield the passages that an answer cites; most cite none, and needn't be rendered."""
+    cited = view.evidence.cited if CITATION.search(view.run.answer) else ()
+    if cited:
+        yield f"\n**{_('Sources')}**\n\n"
+    for source in cited:
+        about = [source.passage.title if source.passage else "", source.place]
+        name = " · ".join(filter(None, about))
+        yield f"- \\[{source.number}\\] {_escape_line(name)}\n"
 
 
 def _step_markdown(step: StepView) -> str:

@@ -122,6 +122,18 @@ def test_the_print_page_has_only_the_whole_branch(chat, person):
     assert "calculator" in with_steps
 
 
+def test_cited_passages_are_listed_with_their_numbers(chat, person):
+    found = {"number": 2, "id": "a", "title": "Guide", "document": 1, "chunk": 1}
+    text = "[1] Other (b.md #0)\nElse\n\n[2] Guide (a.md #0)\nStop it with Esc."
+    AgentStep.objects.filter(action="calculator").update(observation=text, sources=[found])
+    Run.objects.filter(query="6 * 7?").update(answer="Press Esc [2].")
+    client = Client()
+    client.force_login(person)
+
+    assert "Press Esc [2].\n\n**Sources**\n\n- \\[2\\] Guide\n" in markdown(chat, person)
+    assert "<li>[2] Guide</li>" in client.get(f"/chat/{chat.pk}/print/").content.decode()
+
+
 def test_a_truncated_long_chat_says_so(chat, person, monkeypatch):
     monkeypatch.setattr(export_pages, "MAX_PRINTED", 1)
     client = Client()
