@@ -5,6 +5,7 @@ import { isComposing } from "./keys.js";
 const LONG_PRESS = 500;
 const GAP = 4;
 let press;
+let isHeld = false; // by a long press, whose end isn't a click on the row
 
 // Open a menu at an element or a point. Not closed by the browser, which would take the release
 // of the right button for a click outside.
@@ -39,16 +40,31 @@ export function onMenuAsked(selector, open) {
     if (!row) return;
     event.preventDefault();
     clearTimeout(press);
+    isHeld ||= event.pointerType === "touch";
     const byKey = !event.clientX && !event.clientY;
     open(row, byKey ? undefined : at(event));
   });
   document.addEventListener("pointerdown", (event) => {
     const row = event.pointerType === "touch" && event.target.closest?.(selector);
     clearTimeout(press);
-    if (row) press = setTimeout(() => open(row, at(event)), LONG_PRESS);
+    isHeld = false;
+    if (row) press = setTimeout(() => hold(() => open(row, at(event))), LONG_PRESS);
   });
+  document.addEventListener("click", (event) => event.target.closest?.(selector) && released(event), true);
   for (const end of ["pointerup", "pointercancel", "pointermove"])
     document.addEventListener(end, (event) => end !== "pointermove" || far(event) ? clearTimeout(press) : undefined);
+}
+
+function hold(act) {
+  isHeld = true;
+  act();
+}
+
+function released(event) {
+  if (!isHeld) return;
+  isHeld = false;
+  event.preventDefault();
+  event.stopPropagation();
 }
 
 const far = ({ movementX, movementY }) => Math.abs(movementX) + Math.abs(movementY) > 4;

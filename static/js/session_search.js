@@ -66,7 +66,8 @@ async function openAtMessage() {
 function highlight() {
   const query = new URLSearchParams(location.search);
   const message = document.getElementById(`message-${query.get("message")}`);
-  const words = (query.get("q") ?? "").split(/\s+/).filter(Boolean);
+  const typed = (query.get("q") ?? "").split(/\s+/).filter(Boolean);
+  const words = [...new Set(typed.flatMap((word) => [word, word.normalize("NFKC")]))]; // as the server searches
   if (!message || !words.length || !globalThis.Highlight) return message;
   const ranges = words.flatMap((word) => occurrences(message, word)).slice(0, MAX_MARKS);
   CSS.highlights.set("found", new Highlight(...ranges));

@@ -129,6 +129,22 @@ def test_undo_is_offered_on_the_page_that_follows_a_deleted_chat(page: Page):
     expect(row(page, "What is 6161")).to_have_count(1)
 
 
+def test_a_long_press_opens_the_menu_and_not_the_chat(phone: Page, server):
+    seed(server, "Bancha")
+    phone.goto("/")
+    phone.get_by_role("button", name="Show chats").tap()
+    place = row(phone, "Bancha").bounding_box()
+    finger = [{"x": place["x"] + 40, "y": place["y"] + 10}]
+    touch = phone.context.new_cdp_session(phone)
+
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": finger})
+    expect(phone.locator("#session-menu")).to_be_visible()
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+    phone.get_by_role("menuitem", name="Rename").tap()
+    expect(phone.locator(".rename input")).to_have_value("Bancha")
+
+
 def test_older_chats_load_while_scrolling_and_stay_when_the_list_changes(page: Page, server):
     seed(server, *(f"Kukicha {n}" for n in range(130)), count=0)
     ask_and_wait(page, "What is 6262 + 1?")
