@@ -89,7 +89,35 @@ async def decide(user: Approver, pk: int, word: Decision) -> Run:
     if goes_on:
         runs.resume(run)
     await event_writer.publish(run, [event])
+    if word.always:
+        await _approve_covered(user, pk)
     return run
+
+
+async def _approve_covered(user: Approver, pk: int) -> None:
+    """Approve what waits beside a call whose tool was just allowed: they are displayed, too."""
+    for other, digest in await database.run(_covered_calls, user, pk):
+        try:
+            await decide(user, other, Decision(digest=digest, is_approved=True))
+        except (DecisionRejected, Approval.DoesNotExist):
+            continue  # decided elsewhere, or it keeps waiting
+
+
+def _covered_calls(user: Approver, pk: int) -> list[tuple[int, str]]:
+    """Return waiting calls of the same run to the same tool, as it was displayed."""
+    row = _decidable_approvals(user).select_related("run").get(pk=pk)
+    shown = _request(row, row.run).data["tool"]
+    others = _decidable_approvals(user).filter(
+        run=row.run,
+        agent_name=row.agent_name,
+        tool=row.tool,
+        why__in=tool_grants.ELIGIBLE_REASONS,
+    )
+    return [
+        (other.pk, other.digest)
+        for other in others
+        if other.is_waiting and _request(other, row.run).data["tool"] == shown
+    ]
 
 
 def _apply(user: Approver, pk: int, word: Decision) -> tuple[Run, Event, bool]:

@@ -21,6 +21,7 @@ MAX_DIRECTORY_BYTES = 16 * 1024**2
 MAX_FILE_BYTES = 2 * 1024**3  # unpacked
 MAX_TOTAL_BYTES = 4 * 1024**3  # unpacked, of all files of an upload
 MAX_CHATS = 50_000
+MAX_SIGNS = 50_000_000  # brackets and commas of all files, which take two minutes
 ZIP_START = b"PK\x03\x04"
 DIRECTORY_ENTRY = b"PK\x01\x02"
 # Damaged, encrypted, or compressed in an unknown way.
@@ -79,7 +80,7 @@ def _chats_of_upload(name: str, path: Path, budget: "_Budget") -> Iterator[Found
 
 def _chats_of_file(name: str, file: IO[bytes], budget: "_Budget") -> Iterator[Found]:
     try:
-        for value in json_stream.elements(_CountedFile(file, budget)):
+        for value in json_stream.elements(_CountedFile(file, budget), budget.spend):
             yield _read(name, value)
     except json_stream.NotJson:
         yield Found(name, problem=NotImportable(Problem.NOT_JSON))
@@ -123,10 +124,16 @@ class _ArchiveFile(io.BufferedReader):
 
 
 class _Budget:
-    """How much may still be unpacked."""
+    """How much may still be unpacked and read."""
 
     def __init__(self) -> None:
-        self.left = MAX_TOTAL_BYTES
+        self.left, self._signs = MAX_TOTAL_BYTES, MAX_SIGNS
+
+    def spend(self, signs: int) -> None:
+        """Count brackets and commas; raise LimitExceeded once there were too many."""
+        self._signs -= signs
+        if self._signs < 0:
+            raise LimitExceeded(Problem.TOO_MUCH)
 
 
 class _CountedFile:

@@ -7,7 +7,7 @@ its own (docs/decisions/chat-import.md).
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from chat.imports.values import NotImportable, Problem
@@ -15,6 +15,10 @@ from chat.imports.values import NotImportable, Problem
 CHUNK_BYTES = 256 * 1024
 MAX_ELEMENT_BYTES = 32 * 1024 * 1024
 MAX_DEPTH = 900  # Python's parser ends at 1,000
+# Brackets and commas: parsed, an empty object takes a hundred times its two bytes.
+MAX_SIGNS = 2_000_000
+MAX_SKIPPED_SIGNS = 5_000_000  # what follows an element with more isn't read
+MAX_PIECE_BYTES = 8 * 1024 * 1024
 BOM = b"\xef\xbb\xbf"
 SPACE = b" \t\r\n"
 STRUCTURE = re.compile(rb'[{}\[\]",]')
@@ -29,12 +33,15 @@ class NotJson(Exception):
     """Raised when a file isn't a JSON array or object."""
 
 
-def elements(file: Readable) -> Iterator[Any]:
+def elements(
+    file: Readable, spend: Callable[[int], None] = lambda _signs: None
+) -> Iterator[Any]:
     """Yield the elements of the outer array, or the outer object.
 
-    A NotImportable in place of an element says why that one can't be read. Raises NotJson.
+    A NotImportable in place of an element says why that one can't be read. `spend` is given the
+    number of brackets and commas read, which is what reading costs. Raises NotJson.
     """
-    for raw in _Splitter(file).elements():
+    for raw in _Splitter(file, spend).elements():
         yield raw if isinstance(raw, NotImportable) else _parse(raw)
 
 
@@ -48,8 +55,8 @@ def _parse(raw: bytes) -> Any:
 class _Splitter:
     """Finds where each element ends, in one pass and with the memory of one element."""
 
-    def __init__(self, file: Readable) -> None:
-        self._file = file
+    def __init__(self, file: Readable, spend: Callable[[int], None]) -> None:
+        self._file, self._spend = file, spend
         self._buffer = b""
         self._at = 0  # how far the buffer is read
         self._start = 0  # where the element starts in the buffer
@@ -68,8 +75,13 @@ class _Splitter:
 
     def _separate(self, outer: int) -> Iterator[bytes | NotImportable]:
         """Yield what is between the commas at this depth."""
-        depth = outer
+        depth, signs = outer, 0
         while (sign := self._next_sign()) is not None:
+            signs += 1
+            if signs > MAX_SIGNS:
+                self._drop(Problem.TOO_LARGE)
+                if signs > MAX_SKIPPED_SIGNS:
+                    break
             if sign in b"{[":
                 depth += 1
                 if depth > MAX_DEPTH:
@@ -78,9 +90,15 @@ class _Splitter:
                 depth -= 1
             is_end = depth == outer - 1 if outer else depth == 0
             if is_end or (sign == b"," and depth == outer):
+                self._spend(signs)
+                signs = 0
                 yield from self._take(until=self._at - (0 if is_end and not outer else 1))
             if is_end:
                 return
+        self._spend(signs)
+        if self._problem in {Problem.TOO_LARGE, Problem.TOO_DEEP}:
+            yield NotImportable(self._problem)
+            return
         # The file ends early, for example because a download was cut off.
         if self._problem or self._buffer[self._start :].strip(SPACE):
             yield NotImportable(Problem.BROKEN)
@@ -130,7 +148,7 @@ class _Splitter:
         self._at -= self._start
         self._start = 0
         # In growing pieces, because what is left is copied each time.
-        more = self._file.read(max(CHUNK_BYTES, len(kept)))
+        more = self._file.read(min(max(CHUNK_BYTES, len(kept)), MAX_PIECE_BYTES))
         self._buffer = kept + more
         return bool(more)
 

@@ -1,6 +1,7 @@
 """A chat as it is imported, independent of the product it comes from."""
 
 import re
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -106,6 +107,12 @@ class SourceChat:
     updated_at: datetime | None = None
     is_archived: bool = False
     is_pinned: bool = False
+
+
+def check_count(messages: Sized) -> None:
+    """Raise NotImportable if a chat has too many messages, before they are all copied."""
+    if len(messages) > MAX_MESSAGES:
+        raise NotImportable(Problem.TOO_MANY_MESSAGES)
 
 
 def text_of(value: Any) -> str:

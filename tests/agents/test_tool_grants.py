@@ -103,6 +103,22 @@ async def test_a_plain_approval_allows_nothing(permitted, person):
     assert (await ask(person)).status == "waiting"
 
 
+async def test_calls_that_already_wait_beside_an_allowed_one_are_approved_with_it(
+    letter, scripted, person
+):
+    await Tool.objects.filter(name="calculator").aupdate(always_allow="user")
+    scripted(Says(calls=(*WRITE.calls, *WRITE.calls)), DONE)
+    run = await ask(person)
+    first = await Approval.objects.filter(run=run).afirst()
+
+    word = Decision(digest=first.digest, is_approved=True, always="chat")
+    await approvals.decide(person, first.pk, word)
+    await runs.wait(run)
+
+    assert (await Run.objects.aget(pk=run.pk)).status == "completed"
+    assert len(letter.sent) == 2
+
+
 async def test_a_permission_for_one_chat_does_not_apply_to_another(permitted, person):
     await allow(person, await ask(person), "chat")
 

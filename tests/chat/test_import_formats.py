@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chat.imports import formats, json_stream, trees
-from chat.imports.formats import chatgpt, open_webui
+from chat.imports import formats, json_stream, trees, values
+from chat.imports.formats import chatgpt, librechat, open_webui
 from chat.imports.values import Node, NotImportable, Problem, SourceChat, code_block, parse_time
 from tests.sampling import one_in
 
@@ -389,3 +389,46 @@ def test_nesting_and_size_are_limited_per_element(monkeypatch):
     monkeypatch.setattr(json_stream, "CHUNK_BYTES", 64)
     large = json.dumps("x" * 1000)
     assert elements(f"[1, {large}, 2]") == [1, Problem.TOO_LARGE, 2]
+
+
+def test_the_structure_of_an_element_is_limited(monkeypatch):
+    monkeypatch.setattr(json_stream, "MAX_SIGNS", 50)
+    monkeypatch.setattr(json_stream, "MAX_SKIPPED_SIGNS", 500)
+    many = json.dumps([{}] * 20)
+    assert elements(f"[1, {many}, 2]") == [1, Problem.TOO_LARGE, 2]
+    assert elements(f"[1, {json.dumps([{}] * 200)}, 2]") == [1, Problem.TOO_LARGE]
+
+
+def test_labels_of_citations_that_contain_each_other_do_not_grow():
+    marks = [f"\ue200{chr(97 + at)}" for at in range(26)]
+    references = [
+        {"matched_text": mark, "alt": after * 2}
+        for mark, after in zip(marks, marks[1:], strict=False)
+    ]
+    message = {
+        "author": {"role": "assistant"},
+        "content": {"content_type": "text", "parts": [marks[0]]},
+        "metadata": {"content_references": references},
+    }
+
+    chat = chatgpt.read({"mapping": {"a": {"message": message}}})
+
+    assert len(chat.nodes[0].text) < 100_000
+
+
+@pytest.mark.parametrize(
+    "chat",
+    [
+        {"mapping": dict.fromkeys(range(30))},
+        {"history": {"messages": dict.fromkeys(range(30))}},
+        {"chat_messages": [0] * 30},
+        {"conversationId": "a", "messages": [0] * 30},
+        {"schema": "ashiato.chat/1", "messages": [0] * 30},
+    ],
+)
+def test_a_chat_with_too_many_messages_is_rejected_in_every_format(chat, monkeypatch):
+    for module in (values, librechat, trees):
+        monkeypatch.setattr(module, "MAX_MESSAGES", 20)
+
+    with pytest.raises(NotImportable, match=Problem.TOO_MANY_MESSAGES):
+        trees.build(formats.read(chat), NOW)

@@ -223,6 +223,13 @@ def test_a_zip_bomb_ends_the_import(person, monkeypatch):
     assert count(person, upload_of("x.zip", bomb)).problem == Problem.TOO_MUCH
 
 
+def test_brackets_without_end_are_not_read_to_their_end(person, monkeypatch):
+    monkeypatch.setattr(archive, "MAX_SIGNS", 1_000)
+    bomb = zipped(**{"conversations.json": "[" * 10_000})
+
+    assert count(person, upload_of("x.zip", bomb)).problem == Problem.TOO_MUCH
+
+
 def test_an_archive_with_too_many_entries_is_rejected(person, monkeypatch):
     monkeypatch.setattr(archive, "MAX_ENTRIES", 2)
     files = {f"{number}.json": "[]" for number in range(3)}

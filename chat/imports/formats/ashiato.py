@@ -9,6 +9,7 @@ from typing import Any
 from chat.imports.values import (
     Node,
     SourceChat,
+    check_count,
     dict_of,
     id_of,
     list_of,
@@ -24,7 +25,9 @@ def read(value: dict[str, Any]) -> SourceChat | None:
     if value.get("schema") != SCHEMA:
         return None
     chat = dict_of(value.get("chat"))
-    messages = [dict_of(message) for message in list_of(value.get("messages"))]
+    found = list_of(value.get("messages"))
+    check_count(found)
+    messages = [dict_of(message) for message in found]
     nodes = [node for at, message in enumerate(messages) for node in _nodes(message, at)]
     current = id_of(chat.get("current"))
     return SourceChat(

@@ -10,6 +10,7 @@ from chat.imports.values import (
     MAX_TEXT_CHARS,
     Node,
     SourceChat,
+    check_count,
     code_block,
     collect_text,
     cut,
@@ -26,6 +27,7 @@ SIDE_CHANNELS = {"analysis", "commentary"}
 # Marks of citations in private-use characters, as in "\ue200cite\ue202turn0search0\ue201".
 CITATION_MARK = re.compile("\ue200[^\ue200\ue201]*\ue201")
 MAX_CITATIONS = 500
+MAX_LABEL_CHARS = 2_000  # of a citation
 ASSET_LABELS = {
     "image_asset_pointer": "[image]",
     "audio_asset_pointer": "[audio]",
@@ -38,6 +40,7 @@ def read(value: dict[str, Any]) -> SourceChat | None:
     mapping = value.get("mapping")
     if not isinstance(mapping, dict):
         return None
+    check_count(mapping)
     model = text_of(value.get("default_model_slug"))
     return SourceChat(
         source="chatgpt",
@@ -142,7 +145,9 @@ def _with_citations(text: str, metadata: dict[str, Any]) -> str:
     for reference in map(dict_of, list_of(metadata.get("content_references"))[:MAX_CITATIONS]):
         mark, alt = text_of(reference.get("matched_text")), text_of(reference.get("alt"))
         if mark.strip() and "\ue200" in mark:
-            text = text.replace(mark, f" {alt}" if alt else "")
+            # The label is from the file, too, and may contain the next mark.
+            label = f" {cut(alt, MAX_LABEL_CHARS)}" if alt else ""
+            text = cut(text.replace(mark, label, MAX_CITATIONS), MAX_TEXT_CHARS)
     found = map(dict_of, list_of(metadata.get("citations"))[:MAX_CITATIONS])
     cited = [cite for cite in found if _is_position(cite, len(text))]
     for cite in sorted(cited, key=lambda cite: cite["start_ix"], reverse=True):

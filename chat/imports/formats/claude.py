@@ -5,6 +5,7 @@ from typing import Any
 from chat.imports.values import (
     Node,
     SourceChat,
+    check_count,
     collect_text,
     dict_of,
     id_of,
@@ -21,6 +22,7 @@ def read(value: dict[str, Any]) -> SourceChat | None:
     messages = value.get("chat_messages")
     if not isinstance(messages, list):
         return None
+    check_count(messages)
     nodes: list[Node] = []
     for at, message in enumerate(map(dict_of, messages)):
         nodes.append(_node(message, at, nodes[-1].id if nodes else None))

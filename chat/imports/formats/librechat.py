@@ -1,9 +1,11 @@
 """LibreChat: one chat per file, flat or as a tree of `children`."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from chat.imports.values import (
+    MAX_MESSAGES,
     Node,
     SourceChat,
     collect_text,
@@ -24,7 +26,8 @@ def read(value: dict[str, Any]) -> SourceChat | None:
     if "conversationId" not in value or not isinstance(messages, list):
         return None
     model = text_of(dict_of(value.get("options")).get("model"))
-    nodes = [_node(*entry, model) for entry in _flatten(messages)]
+    entries = islice(_flatten(messages), MAX_MESSAGES + 1)  # which is rejected later
+    nodes = [_node(*entry, model) for entry in entries]
     return SourceChat(
         source="librechat",
         agent=NAME,

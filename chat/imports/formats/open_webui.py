@@ -10,6 +10,7 @@ from typing import Any
 from chat.imports.values import (
     Node,
     SourceChat,
+    check_count,
     collect_text,
     dict_of,
     id_of,
@@ -34,6 +35,7 @@ def read(value: dict[str, Any]) -> SourceChat | None:
     messages = dict_of(about.get("history")).get("messages")
     if not isinstance(messages, dict):
         return None
+    check_count(messages)
     models = [text_of(model) for model in list_of(about.get("models"))]
     nodes = [
         _node(id_of(key), dict_of(entry), next(iter(models), ""))
