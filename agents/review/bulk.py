@@ -78,7 +78,7 @@ class Outcome:
 def export(selection: Selection, columns: Sequence[Column], form: str) -> Iterator[str]:
     """Yield the selected runs with these columns, as the list displays them."""
     if form == "csv":
-        yield _csv_line([str(column.name) for column in columns])
+        yield _csv_line(list(_id_cell(columns, "run")) + [column.name for column in columns])
     for pks in selection.chunks():
         for row in load_rows(pks, selection.user):
             yield _export_line(row, columns, form)
@@ -151,10 +151,22 @@ class _Tally:
 
 
 def _export_line(row: RunRow, columns: Iterable[Column], form: str) -> str:
-    values = {column.name: column.value(row) for column in columns}
+    pk = row.view.run.pk
+    values = {column.name: _rounded(column.value(row)) for column in columns}
     if form == "csv":
-        return _csv_line(["" if v is None else _escape_formula(v) for v in values.values()])
-    return json.dumps({"run": row.view.run.pk} | values, ensure_ascii=False) + "\n"
+        cells = ["" if value is None else _escape_formula(value) for value in values.values()]
+        return _csv_line([*_id_cell(columns, str(pk)), *cells])
+    return json.dumps({"run": pk} | values, ensure_ascii=False) + "\n"
+
+
+def _id_cell(columns: Iterable[Column], text: str) -> list[str]:
+    """Return a first cell that names the run, unless a column does."""
+    return [] if any(column.name == "id" for column in columns) else [text]
+
+
+def _rounded(value: Any) -> Any:
+    """Return a figure without the last digits of binary fractions."""
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def _escape_formula(value: Any) -> str:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from agents.models import Agent
 from agents.models.types import LazyText
+from agents.web.presentation.dates import day_text
 
 from .filter_fields import STATUSES
 from .filter_language import Filter, Term
@@ -41,6 +42,8 @@ class Menu:
     label: str
     options: Sequence[Option]
     is_used: bool
+    first: str = ""  # of a range of days, for its form
+    last: str = ""
 
 
 def date_menu(asked: Filter, url: ToUrl) -> Menu:
@@ -54,8 +57,16 @@ def date_menu(asked: Filter, url: ToUrl) -> Menu:
         )
         for term, label in RANGES.items()
     ]
-    label = next((option.label for option in options if option.is_on), text)
-    return Menu(name="date", label=label, options=options, is_used=bool(used))
+    first, last = _days(text)
+    label = next((option.label for option in options if option.is_on), "")
+    return Menu(
+        name="date",
+        label=label or _range_label(first, last) or text,
+        options=options,
+        is_used=bool(used),
+        first=first.isoformat() if first else "",
+        last=last.isoformat() if last else "",
+    )
 
 
 def status_menu(asked: Filter, url: ToUrl) -> Menu:
@@ -97,6 +108,29 @@ def custom_range(asked: Filter, first: str, last: str) -> str | None:
     if end:
         return asked.with_terms(DATE_FIELDS, f"before:{end + timedelta(days=1)}")
     return None
+
+
+def _days(text: str) -> tuple[date | None, date | None]:
+    """Return the days that `custom_range` made this text of."""
+    field, _colon, days = text.partition(":")
+    start, dots, end = days.partition("..")
+    first, last = _parse_date(start), _parse_date(end) if dots else None
+    match field:
+        case "on":
+            return (first, last or first)
+        case "after":
+            return (first, None)
+        case "before":
+            return (None, first and first - timedelta(days=1))
+    return (None, None)
+
+
+def _range_label(first: date | None, last: date | None) -> str:
+    if first and last:
+        return day_text(first) if first == last else f"{day_text(first)} – {day_text(last)}"
+    if first:
+        return _("Since %(day)s") % {"day": day_text(first)}
+    return _("Until %(day)s") % {"day": day_text(last)} if last else ""
 
 
 def _choice_menu(name: str, title: str, options: Sequence[Option]) -> Menu:

@@ -116,6 +116,7 @@ def test_keyboard_shortcuts_work_and_are_listed(page: Page):
     trace_of(page, "What is 5 + 5?")
     page.keyboard.press("]")
     expect(page).to_have_url(re.compile(rf"/traces/{before}/"))
+    page.wait_for_load_state()
     page.keyboard.press("[")
     expect(page.get_by_role("heading", level=1)).to_have_text("What is 5 + 5?")
 

@@ -294,3 +294,36 @@ def test_only_reviewers_save_examples(mine, person):
 
     assert not Example.objects.exists()
     assert "only reviewers can save examples" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("q", "label", "first", "last"),
+    [
+        ("on:2026-09-01..2026-09-03", "Sep 1, 2026 – Sep 3, 2026", "2026-09-01", "2026-09-03"),
+        ("on:2026-09-01", "Sep 1, 2026", "2026-09-01", "2026-09-01"),
+        ("after:2026-09-01", "Since Sep 1, 2026", "2026-09-01", ""),
+        ("before:2026-09-04", "Until Sep 3, 2026", "", "2026-09-03"),
+        ("after:-12h", "after:-12h", "", ""),
+    ],
+)
+def test_a_range_of_days_is_in_words_and_can_be_edited(q, label, first, last):
+    menu = filter_controls.date_menu(parse(q, is_reviewer=False), str)
+
+    assert (menu.label, menu.first, menu.last) == (label, first, last)
+
+
+def test_an_action_comes_back_to_its_page_of_the_list(mine, person):
+    newest = [make(person) for _ in range(3)][-1]
+    sent = {"action": "flag", "run": newest, "q": "status:completed", "older": newest}
+
+    answer = mine.post("/traces/selected/", sent)
+
+    assert answer["Location"] == f"/traces/?q=status%3Acompleted&older={newest}"
+
+
+def test_a_table_names_its_runs_and_rounds_figures(person):
+    pk = make(person, cost=0.1 + 0.2)
+
+    assert export(person, "csv", columns="question,cost").splitlines()[1].endswith(",0.3")
+    assert export(person, "csv", columns="question").startswith("run,question")
+    assert export(person, "csv", columns="question").splitlines()[1].startswith(f"{pk},")

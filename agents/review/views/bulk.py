@@ -1,5 +1,7 @@
 """Actions on several runs of the trace list."""
 
+from urllib.parse import urlencode
+
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
@@ -37,7 +39,7 @@ async def export_runs(request: UserRequest, form: str) -> HttpResponseBase:
 def act_on_runs(request: UserRequest) -> HttpResponse:
     """Compare, flag or save the selected runs."""
     selection, action = _selection(request), request.POST.get("action", "")
-    here = ListLook.of(request).url(selection.run_filter.text)
+    here = _page_url(request, ListLook.of(request).url(selection.run_filter.text))
     if not selection.pks and "all" not in request.POST:
         messages.error(request, _("Select at least one run first."))
         return redirect(here)
@@ -64,6 +66,13 @@ def _compare(request: UserRequest, selection: Selection, here: str) -> HttpRespo
         messages.error(request, _("Select exactly two runs to compare them."))
         return redirect(here)
     return redirect("trace:compare", *sorted(pks))
+
+
+def _page_url(request: UserRequest, url: str) -> str:
+    """Return the list's URL at the page that the action was on."""
+    sent = {name: request.POST.get(name, "") for name in ("older", "newer", "page")}
+    place = {name: text for name, text in sent.items() if text.isascii() and text.isdigit()}
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(place)}" if place else url
 
 
 def _open_export(request: UserRequest, form: str) -> tuple[Selection, list[Column]]:

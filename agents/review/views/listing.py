@@ -78,6 +78,8 @@ def run_list(request: UserRequest) -> HttpResponse:
         "may_review": is_reviewer(request.user),
         "within": look.kept(asked.text),
         "counted": _count_text(page, cursor),
+        "place": _place(request),
+        "matching": f"{page.count:,}{'+' if page.is_cut or page.unread else ''}",
     }
     response = render(request, f"trace/list.html{'#found' if is_part else ''}", context)
     patch_vary_headers(response, ["HX-Request"])
@@ -210,6 +212,12 @@ def list_url(query: str, sort: str = "", columns: str = "") -> str:
 
 def _parse_filter(request: UserRequest) -> Filter:
     return parse(request.GET.get("q", ""), is_reviewer=is_reviewer(request.user))
+
+
+def _place(request: UserRequest) -> list[tuple[str, int]]:
+    """Return the parameters of this page, for actions that come back to it."""
+    numbers = {name: _parse_number(request, name) for name in ("older", "newer", "page")}
+    return [(name, number) for name, number in numbers.items() if number is not None]
 
 
 def _parse_number(request: UserRequest, name: str) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.utils import dateformat, timezone
@@ -92,6 +92,11 @@ def date_text(moment: datetime | None) -> str:
         return DASH
     pattern = _style.get().date_pattern(has_year=True)
     return dateformat.format(timezone.localtime(moment), pattern)
+
+
+def day_text(day: date) -> str:
+    """Format a day of the calendar, which has no time zone: Nov 17, 2026."""
+    return dateformat.format(day, _style.get().date_pattern(has_year=True))
 
 
 def short_date_text(moment: datetime) -> str:
