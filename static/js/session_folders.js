@@ -108,7 +108,7 @@ function move(form) {
   const moved = isNew
     ? post(urls.folders, { name: name.value, ids: moving.join(",") })
     : act("move", moving, { folder: folder.value });
-  moved.then(endSelecting);
+  moved.then((isDone) => isDone && endSelecting());
 }
 
 function named({ target }) {

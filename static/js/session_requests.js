@@ -19,9 +19,11 @@ export function show(name) {
   return request("GET", urls.list, { view: name });
 }
 
+// Resolves to whether the server answered; if it didn't, the page says so.
 function request(method, url, values) {
   const source = document.getElementById("session-list");
-  return htmx.ajax(method, url, { source, target: "#sessions", swap: "outerHTML", values });
+  const answer = htmx.ajax(method, url, { source, target: "#sessions", swap: "outerHTML", values });
+  return answer.then(() => true, () => false);
 }
 
 function view() {

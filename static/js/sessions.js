@@ -91,7 +91,7 @@ function actOnAll(action, ids) {
   if (action === "delete") askFirst(ids);
   else if (action === "move") chooseFolder(ids);
   else if (action === "export") exportSessions(ids);
-  else act(action, ids).then(endSelecting);
+  else act(action, ids).then((isDone) => isDone && endSelecting());
 }
 
 function openSharing(pk) {
@@ -133,14 +133,24 @@ function submitted(event) {
   if (form.matches(".rename")) {
     event.preventDefault();
     form.dataset.left = "";
-    post(form.action, Object.fromEntries(new FormData(form)));
+    post(form.action, Object.fromEntries(new FormData(form))).then((isDone) => isDone || renameAgain(form));
   }
   if (form.matches("#delete-session form")) {
     event.preventDefault();
     dialog.close();
-    deleting.forEach(forgetChat);
-    act("delete", deleting).then(endSelecting);
+    act("delete", deleting).then((isDone) => isDone && deleted());
   }
+}
+
+function deleted() {
+  deleting.forEach(forgetChat);
+  endSelecting();
+}
+
+// What was typed stays, to be sent again.
+function renameAgain(form) {
+  delete form.dataset.left;
+  form.elements[0].focus();
 }
 
 function escaped(event) {

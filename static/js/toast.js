@@ -5,12 +5,19 @@ import { isComposing } from "./keys.js";
 import { act } from "./session_requests.js";
 
 const KEY = "ashiato-toast";
+const PROBLEM_SECONDS = 10;
+const PARTS = "#session-list, #session-search, #folder-choice, #people, [hx-target='#people'], [hx-target='#message-deletion']";
 const toast = document.getElementById("toast");
 let shown; // what can be undone
 let timer;
+let isLeaving = false; // requests that the browser cancels haven't failed
 
 export function notify() {
   document.addEventListener("chats:notice", ({ detail }) => open(detail));
+  document.addEventListener("htmx:sendError", (event) => failed(event, "offline"));
+  document.addEventListener("htmx:responseError", (event) => failed(event, "failed"));
+  addEventListener("beforeunload", () => (isLeaving = true));
+  addEventListener("pageshow", () => (isLeaving = false));
   toast.addEventListener("click", pressed);
   document.addEventListener("keydown", shortcut);
   const kept = JSON.parse(sessionStorage.getItem(KEY) ?? "null");
@@ -21,6 +28,11 @@ export function notify() {
 function open(detail) {
   const { text, undo, ids, level, seconds } = detail;
   show({ text, undo, ids, level, until: Date.now() + seconds * 1000 });
+}
+
+function failed({ detail }, why) {
+  if (isLeaving || !detail.elt.closest(PARTS)) return;
+  open({ text: toast.dataset[why], level: "problem", seconds: PROBLEM_SECONDS });
 }
 
 function show(about) {

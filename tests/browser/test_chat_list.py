@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import AWAY
 from tests.browser.conversation import ask, ask_and_wait, number_in
 from tests.browser.test_accessibility import faults
 
@@ -143,6 +144,22 @@ def test_a_long_press_opens_the_menu_and_not_the_chat(phone: Page, server):
 
     phone.get_by_role("menuitem", name="Rename").tap()
     expect(phone.locator(".rename input")).to_have_value("Bancha")
+
+
+def test_a_change_that_does_not_reach_the_server_says_so(page: Page, server, watch):
+    watch.expect(AWAY)
+    seed(server, "Matcha")
+    page.goto("/")
+    choose(page, "Matcha", "Rename")
+    page.locator(".rename input").fill("Matcha latte")
+    page.context.set_offline(True)
+    page.keyboard.press("Enter")
+    expect(page.locator("#toast")).to_contain_text("The server can't be reached.")
+
+    page.context.set_offline(False)
+    expect(page.locator(".rename input")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(row(page, "Matcha latte")).to_have_count(1)
 
 
 def test_older_chats_load_while_scrolling_and_stay_when_the_list_changes(page: Page, server):
