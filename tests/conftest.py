@@ -78,18 +78,30 @@ def django_db_setup(
 
 
 @pytest.fixture
-def person(django_user_model):
-    return django_user_model.objects.create_user("ada")
+def add_user(django_user_model):
+    """Add users without an entry in the audit log, which takes longer than the rest."""
+    from agents.access.audit.request_context import as_system
+
+    def add(name, **rights):
+        with as_system():
+            return django_user_model.objects.create_user(name, **rights)
+
+    return add
 
 
 @pytest.fixture
-def stranger(django_user_model):
-    return django_user_model.objects.create_user("eve")
+def person(add_user):
+    return add_user("ada")
 
 
 @pytest.fixture
-def administrator(django_user_model):
-    return django_user_model.objects.create_superuser("root")
+def stranger(add_user):
+    return add_user("eve")
+
+
+@pytest.fixture
+def administrator(add_user):
+    return add_user("root", is_staff=True, is_superuser=True)
 
 
 @pytest.fixture
