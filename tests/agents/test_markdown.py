@@ -562,3 +562,12 @@ def test_only_web_addresses_outside_code_and_links_become_links():
 
 def test_the_number_of_linked_addresses_is_limited():
     assert "<a " not in render_markdown("https://a.example " * limits.MAX_MARKS)
+
+
+def test_a_formula_that_is_still_being_written_is_its_source():
+    growing = StreamingMarkdown("So:\n\n\\[\nx = \\frac{1}")
+
+    assert growing.tail_html == '<div class="math-open">\\[\nx = \\frac{1}</div>\n'
+    growing.feed("{2}\n\\]\n")
+    assert '<div class="math display">' in growing.whole
+    assert "math-open" not in render_markdown("\\[\nx = 1\n\nNo end.")

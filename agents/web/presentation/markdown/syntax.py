@@ -38,6 +38,7 @@ def extend(markdown: MarkdownIt) -> None:
     renderer.rules |= {
         "math_inline": _render_math,
         "math_block": _render_math_block,
+        "math_open": _render_open_math,
         "task_box": _render_task,
         "footnote_reference": _render_reference,
         "footnotes_open": lambda *_: '<div class="footnotes"><ol>\n',
@@ -86,6 +87,9 @@ def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         token = state.push("math_block", "", 0)
         token.content, token.markup = formula, first[:2]
         token.map = [start, state.line]
+    elif state.env.get("growing") and closing not in content and state.line >= end:
+        token = state.push("math_open", "", 0)
+        token.content, token.map = lines.strip(), [start, state.line]
     else:
         _push_paragraph(state, lines.strip(), start)
     return True
@@ -135,6 +139,11 @@ def _render_math(tokens: list[Token], at: int, *_: Any) -> str:
 
 def _render_math_block(tokens: list[Token], at: int, *_: Any) -> str:
     return f'<div class="math display">{_source(tokens[at])}</div>\n'
+
+
+def _render_open_math(tokens: list[Token], at: int, *_: Any) -> str:
+    """Render math that is still being written as its source."""
+    return f'<div class="math-open">{escape(tokens[at].content)}</div>\n'
 
 
 # Task lists
