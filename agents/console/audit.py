@@ -41,7 +41,8 @@ MAX_VERIFIED = 20_000
 PAGE_SIZE = 500
 MAX_PEOPLE = 100
 MAX_SUMMARY_CHARS = 120
-FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+# Excel also runs the full-width signs of Japanese keyboards.
+FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")
 EXPORT_FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 
 

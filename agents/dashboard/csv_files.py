@@ -8,7 +8,8 @@ from django.http import HttpResponse
 
 from .tables import Comparison, Table
 
-FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n")
+# Excel also runs the full-width signs of Japanese keyboards.
+FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
 BYTE_ORDER_MARK = "\ufeff"  # for Excel, which takes other files for Latin-1
 
 

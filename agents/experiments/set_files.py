@@ -23,7 +23,8 @@ MAX_ROWS = 500
 MAX_QUESTION_CHARS = 20_000
 MAX_NAME_CHARS = 120
 COLUMNS = ("name", "question", "expected", "checks", "tags")
-FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+# Excel also runs the full-width signs of Japanese keyboards.
+FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")
 
 
 class InvalidFile(ValueError):

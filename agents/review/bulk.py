@@ -23,7 +23,8 @@ from .models import Example, Review
 
 CHUNK = 200
 MAX_SELECTED = 500
-FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+# Excel also runs the full-width signs of Japanese keyboards.
+FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")
 FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 MAX_EXAMPLE_NAME_CHARS = 60
 

@@ -2,8 +2,8 @@
 
 import { button, confirm, copyText, download, element, find, isGrowing, label } from "./prose_parts.js";
 
-// A spreadsheet would run these as a formula, unless it is just a number.
-const FORMULA = /^[\s]*[=+\-@\t\r]/;
+// A spreadsheet would run these as a formula, unless it is just a number; Excel also the full-width signs.
+const FORMULA = /^[\s]*[=+\-@＝＋－＠\t\r]/;
 const NUMBER = /^[\s]*[+-]?[\d.,\s]*\d%?$/;
 
 export function addTableTools(within) {

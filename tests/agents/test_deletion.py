@@ -207,7 +207,7 @@ async def test_a_chat_continues_after_its_answer_was_deleted(root, person):
     shown = (await sync_to_async(client.get)(f"/chat/{first.session_id}/")).text
     assert second.run.status == "completed"
     assert second.run.history == []
-    assert shown.count("This answer was deleted.") == 1
+    assert shown.count("No answer is saved for this message.") == 1
 
 
 def test_deleting_configuration_keeps_the_runs(root, chat, agent):

@@ -27,6 +27,7 @@ RICH = r"""The area is \(A = \pi r^2\), for $5 or $6, but \(\frac{1\) is broken.
 | Region | Growth | Note | Text |
 |:--|--:|--|--|
 | Osaka | -2.5% | =SUM(A1) | a "b", c |
+| Kobe | ＋1 | ＝SUM(A1) | d |
 
 A note[^1].
 
@@ -142,6 +143,7 @@ def test_an_answer_has_formulas_diagrams_and_tables_live_and_reloaded_alike(page
     assert copied.splitlines() == [
         "Region,Growth,Note,Text",
         'Osaka,-2.5%,\'=SUM(A1),"a ""b"", c"',
+        "Kobe,'＋1,'＝SUM(A1),d",
     ]
     assert faults(page) == []
 

@@ -146,11 +146,11 @@ def test_an_unknown_price_is_shown_as_such(root, runs):
 
 def test_files_have_all_rows_and_run_no_formulas(root, person):
     Script(user=person, agent="=HYPERLINK(1)").save()
-    Script(user=person, agent="+cmd").save()
+    Script(user=person, agent="＋cmd").save()
     answer = root.get(reverse("dashboard:export", args=["table"]))
     rows = list(csv.reader(io.StringIO(answer.content.decode("utf-8-sig"))))
 
-    assert {row[0] for row in rows[1:]} == {"'=HYPERLINK(1)", "'+cmd"}
+    assert {row[0] for row in rows[1:]} == {"'=HYPERLINK(1)", "'＋cmd"}
     assert rows[1][1] == "1"
     figures = root.get(reverse("dashboard:export", args=["figures"])).content.decode()
     assert "Completion rate,1," in figures
