@@ -4,7 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from django.db.models.functions import Left, Length
 from django.http import HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
@@ -30,7 +30,7 @@ from chat.messages import (
     queue_actions,
     session_status,
 )
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Filing, Message
 from chat.sessions import branches, deletion, rights, session_state, temporary, titles
 
 
@@ -46,14 +46,17 @@ def new(request: UserRequest) -> HttpResponse:
 @require_GET
 @allow_frames
 def session(request: UserRequest, pk: int) -> HttpResponse:
-    chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
+    filed = Filing.objects.filter(user=request.user, session=OuterRef("pk"))
+    archived = Exists(filed.filter(archived_at__isnull=False))
+    chats = ChatSession.objects.for_user(request.user).annotate(archived=archived)
+    chat = get_object_or_404(chats, pk=pk)
     if chat.is_temporary:
         temporary.touch(chat)
     before = request.GET.get("before", "")
     after = request.GET.get("after", "")
     linked = _linked_message(request, chat)
     shown = _conversation_context(request, chat, before, after, linked)
-    context = {"session": chat, "linked": linked} | shown
+    context = {"session": chat, "linked": linked, "is_archived": vars(chat)["archived"]} | shown
     if request.htmx and before:
         return render(request, "chat/session.html#earlier", context)
     return render(request, "chat/session.html", _page_context(request, chat) | context)

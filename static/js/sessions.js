@@ -28,6 +28,7 @@ export function tend() {
   document.addEventListener("htmx:beforeSwap", ({ detail }) => detail.target.id === "sessions" && keepRest());
   document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target.id === "sessions" && putBack());
   document.addEventListener("htmx:load", markCurrent);
+  document.addEventListener("htmx:afterRequest", unarchived);
   document.addEventListener("pointerover", nameWhole);
   search.form.addEventListener("submit", (event) => event.preventDefault());
   onMenuAsked(".session", openRowMenu);
@@ -214,6 +215,10 @@ function putBack() {
   now.parentElement.scrollTop = top;
   if (focus && document.activeElement === document.body)
     now.querySelector(`#${focus.row} ${focus.menu ? "[data-menu]" : "a"}`)?.focus();
+}
+
+function unarchived({ detail }) {
+  if (detail.successful && detail.elt.matches(".archived-note")) detail.elt.remove();
 }
 
 function markCurrent({ target }) {

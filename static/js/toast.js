@@ -6,7 +6,7 @@ import { act } from "./session_requests.js";
 
 const KEY = "ashiato-toast";
 const PROBLEM_SECONDS = 10;
-const PARTS = "#session-list, #session-search, #folder-choice, #people, [hx-target='#people'], [hx-target='#message-deletion']";
+const PARTS = ".archived-note, #session-list, #session-search, #folder-choice, #people, [hx-target='#people'], [hx-target='#message-deletion']";
 const toast = document.getElementById("toast");
 let shown; // what can be undone
 let timer;

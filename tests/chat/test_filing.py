@@ -61,6 +61,18 @@ def test_an_archived_chat_leaves_the_list_until_its_user_writes_in_it(person, ch
     assert session_list.archived(person) == []
 
 
+def test_the_page_of_an_archived_chat_says_so(client, person, chats):
+    client.force_login(person)
+    address = f"/chat/{chats[0].pk}/"
+    assert "This chat is archived." not in client.get(address).content.decode()
+
+    filing.archive(person, [chats[0].pk])
+
+    assert "This chat is archived." in client.get(address).content.decode()
+    client.post("/chat/selected/", {"action": "unarchive", "ids": str(chats[0].pk)})
+    assert "This chat is archived." not in client.get(address).content.decode()
+
+
 def test_a_folder_holds_chats_and_its_deletion_leaves_them(post, person, chats):
     post("/chat/folders/", name=" Tea  launch ", ids=f"{chats[0].pk},{chats[2].pk}")
     folder = Folder.objects.get()
