@@ -1,7 +1,10 @@
 """What happens to rules when their agents are deleted."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from agents.access import audit
+from agents.access.audit import request_context
 from agents.models import Agent
 
 from .models import AlertRule
@@ -12,5 +15,22 @@ def disable_rules_of(sender: type[Agent], instance: Agent, **more: Any) -> None:
     for rule in AlertRule.objects.filter(agents=instance):
         # Removed now, because several agents may be deleted at once.
         rule.agents.remove(instance)
-        if not rule.agents.exists():
+        if rule.enabled and not rule.agents.exists():
             AlertRule.objects.filter(pk=rule.pk).update(enabled=False)
+            changes = {"enabled": [True, False]}
+            actor = request_context.actor()
+            audit.record(actor, audit.CHANGED, rule, name=rule.name, changes=changes)
+
+
+def rules_to_disable(
+    sender: type[Agent], rows: Iterable[Agent], **more: Any
+) -> list[dict[str, Any]]:
+    """Return the rules that deleting these agents disables, so that an undo enables them."""
+    agents = {row.pk for row in rows}
+    rules = AlertRule.objects.filter(enabled=True, agents__in=agents).distinct()
+    about = {"model": AlertRule._meta.label, "field": "enabled", "value": True, "left": False}
+    return [
+        {**about, "pk": rule.pk}
+        for rule in rules.prefetch_related("agents")
+        if {agent.pk for agent in rule.agents.all()} <= agents
+    ]

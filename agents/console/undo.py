@@ -14,6 +14,7 @@ from django.contrib import messages
 from django.contrib.admin.utils import NestedObjects
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, models, router, transaction
+from django.dispatch import Signal
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -31,6 +32,10 @@ KEPT_FOR = timedelta(minutes=10)
 MAX_ROWS = 5_000
 
 Row = dict[str, Any]
+
+# Sent with the rows of one model that are about to be deleted. Receivers return what else that
+# changes: columns with their value before and the one that the deletion leaves.
+about_to_delete = Signal()
 
 
 class TooManyRows(Exception):
@@ -97,6 +102,8 @@ def _copy(rows: Iterable[models.Model]) -> dict[str, Any]:
     found = {(type(row), row.pk): row for row in rows}
     found |= {(type(row), row.pk): row for model in collector.data.values() for row in model}
     references = list(_references(collector))
+    for _receiver, others in about_to_delete.send(type(rows[0]), rows=rows):
+        references += cast(list[Row], others)
     if len(found) + len(references) > MAX_ROWS:
         raise TooManyRows
     return {"rows": [_values(row) for row in found.values()], "references": references}
@@ -114,6 +121,7 @@ def _references(collector: NestedObjects) -> Iterator[Row]:
                 "pk": row.pk,
                 "field": field.attname,
                 "value": getattr(row, field.attname),
+                "left": None,
             }
 
 
@@ -136,7 +144,8 @@ def _restore(copied: dict[str, Any]) -> models.Model:
         row.save_base(raw=True, force_insert=True)
     for about in copied["references"]:
         kept = apps.get_model(about["model"])._base_manager.filter(pk=about["pk"])
-        kept.filter(**{about["field"]: None}).update(**{about["field"]: about["value"]})
+        is_untouched = {about["field"]: about.get("left")}
+        kept.filter(**is_untouched).update(**{about["field"]: about["value"]})
     return rows[0]
 
 

@@ -27,6 +27,7 @@ from agents.models import (
     RunEvent,
 )
 from agents.problems.models import Problem
+from agents.suggestions.models import Suggestion
 from chat import messages
 from chat.models import ChatSession, Invitation, Member, Message
 from tests.conftest import run_question
@@ -94,8 +95,10 @@ def test_single_rows_have_no_delete_button(model, root, chat):
     )
     Chunk.objects.create(document=document, ordinal=1, text="a")
     EmbeddingIndex.objects.get_or_create(model="local", dimension=512)
-    Experiment.objects.create(agent=Agent.objects.create(name="tester"), kind="set")
-    now = timezone.now()
+    tester, now = Agent.objects.create(name="tester"), timezone.now()
+    Experiment.objects.create(agent=tester, kind="set")
+    seen = {"first_seen": now, "last_seen": now, "figures": {"calls": 9, "failures": 3}}
+    Suggestion.objects.create(agent=tester, kind="tool_fails", **seen)
     Problem.objects.create(fingerprint="a", algorithm=1, first_seen=now, last_seen=now)
     channel = AlertChannel.objects.create(name="Team")
     Delivery.objects.create(channel=channel, event="test", subject="A", next_at=now)

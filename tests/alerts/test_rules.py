@@ -4,12 +4,13 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.urls import reverse
 from django.utils import timezone
 
 from agents.accounts import profiles
 from agents.alerts import rules
 from agents.alerts.models import AlertChannel, AlertRule, Delivery, Notification
-from agents.models import Agent
+from agents.models import Agent, AuditEntry, Deletion
 from agents.problems.models import Problem, ProblemChange
 
 pytestmark = pytest.mark.django_db
@@ -98,6 +99,22 @@ def test_a_rule_without_channels_says_nothing(happen):
     happen()
 
     assert rules.announce() == 0
+
+
+def test_undoing_the_deletion_of_an_agent_enables_its_rules(admin_client, webhook, add_rule):
+    on = add_rule(webhook)
+    off = add_rule(webhook, event="problem.reopened", enabled=False)
+    agent = Agent.objects.create(name="first")
+    on.agents.add(agent)
+    off.agents.add(agent)
+    admin_client.post(f"/admin/agents/agent/{agent.pk}/delete/", {"post": "yes"})
+    entry = AuditEntry.objects.filter(subject__contains="alertrule").get()
+    assert entry.detail["changes"] == {"enabled": [True, False]}
+
+    admin_client.post(reverse("admin:undo", args=[Deletion.objects.get().pk]))
+
+    found = {rule.pk: (rule.enabled, rule.agents.get()) for rule in AlertRule.objects.all()}
+    assert found == {on.pk: (True, agent), off.pk: (False, agent)}
 
 
 @pytest.mark.parametrize("at_once", [True, False])
