@@ -4,15 +4,22 @@ import sys
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.db import DatabaseError, OperationalError
 from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
 
 RETRY_AFTER_SECONDS = "30"
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Render the page of a request that can't be read; too much text is said to be so."""
+    if isinstance(exception, RequestDataTooBig):
+        limit = filesizeformat(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+        return render_error(request, 413, limit=limit)
     return render_error(request, 400)
 
 
@@ -59,7 +66,11 @@ def _visitor(request: HttpRequest, status: int) -> dict[str, bool]:
         if user is not None
         else settings.SESSION_COOKIE_NAME in request.COOKIES
     )
-    return {"is_signed_in": is_signed_in, "is_staff": bool(getattr(user, "is_staff", False))}
+    return {
+        "is_signed_in": is_signed_in,
+        "is_staff": bool(getattr(user, "is_staff", False)),
+        "is_console": request.path.startswith(reverse("admin:index")),
+    }
 
 
 def _load_user(request: HttpRequest) -> Any:

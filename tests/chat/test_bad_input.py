@@ -235,8 +235,8 @@ async def test_an_invalid_post_returns_the_page_with_its_input(chat, path):
 async def test_an_oversized_post_gets_a_plain_error_page(chat):
     answer = await post_form(chat.user, "/chat/", text="y" * 2_000_000)
 
-    assert answer.status_code == 400
-    assert "Bad request" in answer.content.decode()
+    assert answer.status_code == 413
+    assert "Too much text" in answer.content.decode()
 
 
 async def test_a_post_to_a_full_queue_keeps_the_text(chat, monkeypatch):

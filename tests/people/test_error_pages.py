@@ -67,3 +67,19 @@ def test_a_failure_has_its_time_and_needs_no_database():
     assert page.status_code == 500
     assert "Time of the error" in page.text
     assert "Try again" in page.text
+
+
+def test_too_much_text_is_refused_with_the_limit_and_the_navigation(person, client):
+    client.force_login(person)
+    page = client.post("/account/profile/", {"about_me": "x" * 2_000_000})
+
+    assert page.status_code == 413
+    assert "a form can send at most 1.0" in page.content.decode()
+    assert 'href="/traces/"' in page.content.decode()
+
+
+def test_a_missing_page_of_the_console_leads_back_to_it(admin_client, client):
+    assert "Admin console</a><a" in admin_client.get("/admin/nowhere/").content.decode()
+    assert (
+        '<a class="button primary" href="/login/">' in client.get("/nowhere/").content.decode()
+    )
