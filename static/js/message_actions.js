@@ -5,6 +5,7 @@ import { readableText } from "./prose_text.js";
 import { whole, write } from "./run.js";
 import { toEnd } from "./scroll.js";
 import { speech } from "./speech.js";
+import { focusUnlessTouch } from "./touch.js";
 
 const messages = document.getElementById("messages");
 const composer = document.getElementById("text");
@@ -16,6 +17,7 @@ let quoted = ""; // selected text, before the click on a button can clear it
 let switched = null; // the button that switched branches, and where it was
 let turned = null; // the button that opened the menu
 let socket = null; // queues while it is closed
+let byKeyboard = false; // whether a deletion was confirmed with it
 let awaited = ""; // the id of the new branch's first message
 
 export function actOnMessages() {
@@ -222,6 +224,7 @@ function settled() {
   if (awaited && document.querySelector(`[data-client-id="${CSS.escape(awaited)}"]`)) {
     awaited = "";
     toEnd();
+    if (document.activeElement === document.body) focusUnlessTouch(composer); // the pressed button is gone
   }
   const message = switched && document.getElementById(`message-${switched.to}`);
   if (!message) return;
@@ -332,6 +335,7 @@ function confirmDelete(event) {
   if (!socket) return; // without a socket, the form is sent
   stop(event);
   const form = event.target;
+  byKeyboard = event.submitter.matches(":focus-visible");
   send({ type: "delete_message", message: form.elements.message.value, scope: event.submitter.value });
   dialog.close();
 }
@@ -339,5 +343,7 @@ function confirmDelete(event) {
 function offerUndo() {
   const { dataset, textContent: text } = document.getElementById("deleted-messages");
   const { undo, place, seconds } = dataset;
-  if (undo) document.dispatchEvent(new CustomEvent("chats:notice", { detail: { text, undo, ids: [place], seconds: Number(seconds) } }));
+  if (!undo) return;
+  const detail = { text, undo, ids: [place], seconds: Number(seconds), isFocused: byKeyboard };
+  document.dispatchEvent(new CustomEvent("chats:notice", { detail }));
 }

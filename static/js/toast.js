@@ -3,6 +3,7 @@
 
 import { isComposing } from "./keys.js";
 import { act } from "./session_requests.js";
+import { focusUnlessTouch } from "./touch.js";
 
 const KEY = "ashiato-toast";
 const PROBLEM_SECONDS = 10;
@@ -28,6 +29,7 @@ export function notify() {
 function open(detail) {
   const { text, undo, ids, level, seconds } = detail;
   show({ text, undo, ids, level, until: Date.now() + seconds * 1000 });
+  if (detail.isFocused) toast.querySelector("[data-undo]").focus();
 }
 
 function failed({ detail }, why) {
@@ -61,7 +63,9 @@ function close() {
   clearTimeout(timer);
   shown = undefined;
   sessionStorage.removeItem(KEY);
+  const hadFocus = toast.contains(document.activeElement);
   toast.hidden = true;
+  if (hadFocus) focusUnlessTouch(document.getElementById("text") ?? document.body);
 }
 
 // In a text field, Ctrl Z is about the text.

@@ -44,6 +44,7 @@ def test_an_edited_question_is_a_version_one_click_from_the_other(talk: Page):
     edit_last(talk, "What is 9 * 9?", "Control+Enter")
 
     expect(talk.locator(".fork-count")).to_contain_text("2/2")
+    expect(talk.locator("#text")).to_be_focused()
     expect(questions(talk)).to_have_text(["What is 2 + 3?", "What is 9 * 9?"])
     expect(last_run(talk)).to_have_attribute("data-status", "completed")
     expect(talk.get_by_role("button", name="Next version")).to_be_disabled()
