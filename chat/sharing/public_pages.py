@@ -9,7 +9,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from agents.access import audit
 from agents.access.audit.request_context import client_address
@@ -63,7 +63,7 @@ def revoke(request: UserRequest, pk: int, link: int) -> HttpResponse:
 
 
 @login_not_required
-@require_GET
+@require_safe  # programs that check a link only ask for its head
 @allow_frames
 def public_chat(request: HttpRequest, token: str) -> HttpResponse:
     """Display the copy of a chat to anyone who has the link."""
@@ -76,7 +76,7 @@ def public_chat(request: HttpRequest, token: str) -> HttpResponse:
         response = render(request, "chat/sharing/public_gone.html", status=404)
     else:
         page = request.GET.get("page", "")
-        if not page:
+        if not page and request.method == "GET":
             public_links.record_visit(link, request.user)
         response = render(request, "chat/sharing/public.html", _public_context(link, page))
     for name, value in PRIVATE_HEADERS.items():

@@ -238,6 +238,13 @@ def test_creating_updating_opening_and_revoking_is_audited(client, chat, person)
     assert {entry.subject for entry in entries} == {f"chat:{chat.pk}"}
 
 
+def test_checking_whether_a_link_works_is_no_visit(client, chat):
+    answer = Client().head(url_of(publish(client, chat)))
+
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store, private")
+    assert PublicLink.objects.get().opened == 0
+
+
 def test_too_many_requests_are_rejected_for_a_minute(client, chat, monkeypatch):
     monkeypatch.setattr(public_pages, "MAX_VISITS", 2)
     url, visitor = url_of(publish(client, chat)), Client()

@@ -93,7 +93,8 @@ def test_an_invalid_value_is_rejected_and_keeps_the_input(field, value, page):
     response = page(**{field: value})
 
     assert response.status_code == 422
-    assert "Ada Lovelace" in response.text
+    assert 'value="Ada Lovelace"' in response.text
+    assert "<span>Ada Lovelace</span>" not in response.text  # in the bar: not saved
     assert not Profile.objects.exists()
 
 

@@ -1,5 +1,6 @@
 """“Profile”: how a user appears, how pages look to them, and what agents know about them."""
 
+from copy import copy
 from typing import Any
 
 from django import forms
@@ -70,7 +71,8 @@ def _clean_text(text: str) -> str:
 def profile_page(request: UserRequest) -> HttpResponse:
     """Show the profile and save changes to it."""
     profile = profiles.of_user(request.user)
-    form = ProfileForm(request.POST or None, instance=profile)
+    # The page's bar has the saved name, not one that is rejected.
+    form = ProfileForm(request.POST or None, instance=copy(profile))
     if request.method == "GET" or not form.is_valid():
         is_wrong = request.method == "POST"
         return render(

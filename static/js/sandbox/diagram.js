@@ -3,6 +3,11 @@
 (() => {
   const LIMITS = { maxTextSize: 20000, maxEdges: 500 };
   const FIXED = ["secure", "securityLevel", "startOnLoad", "maxTextSize", "maxEdges", "htmlLabels", "fontFamily"];
+  // Mermaid's own are black on black, or grey.
+  const SLICES = {
+    light: ["#7aa2d6", "#e3a869", "#8fbf9f", "#c995c0", "#d98c8c", "#a3afbf", "#d0c27a", "#86bcc4"],
+    dark: ["#41699c", "#96642f", "#487d5a", "#7d4d76", "#914b4b", "#566273", "#7d7237", "#3d7079"],
+  };
   let last = Promise.resolve();
 
   addEventListener("message", ({ source, data }) => {
@@ -32,6 +37,7 @@
       securityLevel: "strict",
       secure: FIXED,
       theme: isDark ? "dark" : "neutral",
+      themeVariables: Object.fromEntries(SLICES[isDark ? "dark" : "light"].map((color, at) => [`pie${at + 1}`, color])),
       fontFamily: "sans-serif",
       htmlLabels: false, // HTML isn't drawn in an image everywhere
       flowchart: { htmlLabels: false },
