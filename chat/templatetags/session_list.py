@@ -5,7 +5,9 @@ from functools import cache
 
 from django import template
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.html import escape
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
@@ -30,11 +32,17 @@ def session_rows(rows: Iterable[Row], here: int | None) -> SafeString:
 
 
 @register.simple_tag
-def found_row(found: FoundSession, here: int | None) -> SafeString:
-    """Render a search result's row, with the words marked in its title."""
+def found_row(found: FoundSession, here: int | None, query: str) -> SafeString:
+    """Render a search result's row, with the words marked in its title.
+
+    Its link keeps the search, so that the next result is one click away.
+    """
     row = _render_row(found.row, found.row.pk == here, get_language())
     plain = f'<span class="title">{escape(found.row.title)}</span>'
-    return mark_safe(row.replace(plain, f'<span class="title">{found.title}</span>'))
+    row = row.replace(plain, f'<span class="title">{found.title}</span>')
+    address = reverse("chat:session", args=[found.row.pk])
+    searched = f"{address}?{urlencode({'q': query})}"
+    return mark_safe(row.replace(f'href="{address}"', f'href="{searched}"', 1))
 
 
 def _render_row(row: Row, is_here: bool, language: str) -> str:

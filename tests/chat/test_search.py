@@ -4,6 +4,7 @@ import tracemalloc
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from agents.models import Run
@@ -122,6 +123,18 @@ def test_shared_and_archived_chats_are_found_and_marked(person, stranger):
     assert [found[t].is_archived for t in ("Their sencha", "My sencha")] == [False, True]
     members.remove_member(shared, person.pk)
     assert titles(person, "sencha") == ["My sencha"]
+
+
+def test_a_result_keeps_the_search_and_the_page_shows_it(person):
+    chat = make(person, 'Sencha & "more"')
+    client = Client()
+    client.force_login(person)
+
+    page = client.get("/chat/sessions/?q=sencha+%26").content.decode()
+
+    assert f'href="/chat/{chat.pk}/?q=sencha+%26"' in page
+    opened = client.get(f"/chat/{chat.pk}/?q=sencha+%26").content.decode()
+    assert "<mark>Sencha</mark> <mark>&amp;</mark>" in opened
 
 
 def test_deleted_and_temporary_chats_are_not_found(person):
