@@ -51,7 +51,9 @@ for code in TAGS:
 @register.simple_tag(takes_context=True)
 def waiting_count(context: template.Context) -> int:
     """Return how many approvals wait for the page's user."""
-    return Approval.objects.for_user(context["user"]).waiting().count()
+    waiting = Approval.objects.waiting()
+    # On every page, and usually none waits: to find that out takes a tenth of the time.
+    return waiting.for_user(context["user"]).count() if waiting.exists() else 0
 
 
 @register.simple_tag(takes_context=True)
