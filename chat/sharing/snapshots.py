@@ -76,7 +76,8 @@ def _answer(run: Run | None, level: str) -> Iterable[dict[str, Any]]:
         "correction": masking.mask_text(view.correction.review.correction)
         if view.correction
         else "",
-        "sentence": view.sentence,
+        # Why a run failed may name servers, accounts or rules; its status says that it did.
+        "sentence": view.sentence if level == Level.DETAILS else "",
         "status": run.status,
         "agent": run.agent_name,
         "model": run.model,

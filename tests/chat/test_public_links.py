@@ -113,6 +113,19 @@ def test_answers_link_to_results_only_if_shared(client, chat):
     assert not any('class="evidence' in pages[level] for level in ("answers", "steps"))
 
 
+def test_why_a_run_failed_is_only_in_a_copy_with_full_steps(client, chat):
+    Run.objects.update(
+        answer="", status="failed", stopped_reason="error", detail="db-01.internal refused it"
+    )
+    pages = {
+        level: page_of(url_of(publish(client, chat, level)))
+        for level in PublicLink.Level.values
+    }
+
+    assert {level for level, page in pages.items() if "db-01.internal" in page} == {"details"}
+    assert all("<span>failed</span>" in page for page in pages.values())
+
+
 def test_unshared_parts_are_not_saved_in_the_copy(client, chat):
     for level in ("answers", "steps"):
         publish(client, chat, level)
