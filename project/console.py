@@ -67,5 +67,7 @@ class Console(admin.AdminSite):
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         from agents.console import navigation
 
-        found = super().get_app_list(request, app_label)
-        return found if app_label else navigation.build_menu(found, request)
+        if app_label:
+            return super().get_app_list(request, app_label)
+        # Not sorted by name, which takes a while: the menu has an order of its own.
+        return navigation.build_menu([*self._build_app_dict(request).values()], request)
