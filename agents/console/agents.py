@@ -29,7 +29,7 @@ from .recent_usage import ListedAgent, UsageChangeList
 
 NAMED = (
     '<span class="avatar" data-icon="{}">{}</span>'
-    '<span class="listed-agent">{} <small>{}</small></span>'
+    '<span class="listed-agent">{} <small aria-hidden="true">{}</small></span>'
 )
 
 

@@ -30,6 +30,7 @@ from agents.access.audit import messages as audit_messages
 from agents.models import AuditEntry, AuditPerson, Upkeep
 from agents.models.types import AnyUser, LazyText
 from agents.web.downloads import download
+from agents.web.presentation.dates import timestamp
 
 from .read_only import ReadOnlyAdmin
 
@@ -181,9 +182,9 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     # Columns
 
     @admin.display(description=_("time"), ordering="number")
-    def time(self, entry: AuditEntry) -> str:
+    def time(self, entry: AuditEntry) -> SafeString:
         """Return the time to the second, because the order matters."""
-        return timezone.localtime(entry.at).strftime("%Y-%m-%d %H:%M:%S")
+        return timestamp(entry.at, "exact")
 
     @admin.display(description=_("type"))
     def about(self, entry: AuditEntry) -> LazyText:

@@ -12,6 +12,7 @@ const PROBLEMS = "[data-status=failed], [data-status=blocked], [data-status=unkn
 const PAUSE = 120;
 let soon;
 let later; // waits for rows that a long run loads later
+let isClosing = false; // the sheet's entry in the history is being left
 let isChosen = false; // whether the user chose the row; a preselected one isn't in the URL
 
 start();
@@ -21,7 +22,8 @@ arrange();
 wide.addEventListener("change", arrange);
 if (!openTarget()) preselect();
 findSteps({ all: (then) => readOn(then) || then(), move: () => move(1) });
-addEventListener("hashchange", openTarget);
+addEventListener("hashchange", () => isClosing || openTarget());
+addEventListener("popstate", wentBack);
 document.addEventListener("keydown", pressed);
 document.addEventListener("click", clicked);
 document.addEventListener("htmx:oobAfterSwap", chooseAgain);
@@ -90,7 +92,7 @@ function reachFor(selector) {
 // Goes to a step on this page without leaving it or its filter.
 function goTo(link) {
   if (!link || link.pathname !== location.pathname) return false;
-  history.replaceState(null, "", location.search + link.hash);
+  history.replaceState(history.state, "", location.search + link.hash);
   openTarget();
   return true;
 }
@@ -191,7 +193,7 @@ function remember(step, tab = undefined) {
   if (tab === "result") search.delete("tab");
   else if (tab) search.set("tab", tab);
   const hash = step && isChosen ? `#${step.id}` : location.hash;
-  history.replaceState(null, "", `${location.pathname}${search.size ? `?${search}` : ""}${hash}`);
+  history.replaceState(history.state, "", `${location.pathname}${search.size ? `?${search}` : ""}${hash}`);
 }
 
 // A live run replaces its rows; the selected one stays selected.
@@ -247,6 +249,7 @@ function notLoaded({ detail }) {
 
 function showSheet() {
   if (!panel.matches(":popover-open")) panel.showPopover();
+  if (!history.state?.sheet) history.pushState({ sheet: true }, "");
   panel.scrollTop = 0;
   panel.querySelector("h2")?.focus();
 }
@@ -258,5 +261,22 @@ function close() {
 }
 
 function closed({ newState }) {
-  if (newState === "closed") selected()?.querySelector("summary").focus();
+  if (newState !== "closed") return;
+  selected()?.querySelector("summary").focus();
+  if (!history.state?.sheet) return;
+  isClosing = true;
+  history.back();
+}
+
+// Back closes the sheet. The step that was open before it doesn't open again.
+function wentBack() {
+  const isLeft = panel.matches(":popover-open") && !history.state?.sheet;
+  isClosing ||= isLeft;
+  if (isLeft) panel.hidePopover();
+  setTimeout(closedForGood); // after `hashchange`, and after the browser has moved the focus
+}
+
+function closedForGood() {
+  if (isClosing) selected()?.querySelector("summary").focus({ preventScroll: true });
+  isClosing = false;
 }

@@ -173,6 +173,12 @@ def test_on_a_phone_the_details_are_a_sheet_that_closes(page: Page, phone: Page)
     width = phone.evaluate("document.documentElement.scrollWidth")
     assert width <= 390
 
+    phone.locator("#step-1 summary").click()
+    expect(panel).to_be_visible()
+    phone.go_back()
+    expect(panel).to_be_hidden()
+    expect(phone).to_have_url(re.compile(r"/traces/\d+/"))
+
 
 def test_the_answer_comes_first_and_links_to_its_sources(page: Page):
     trace_of(page, CALCULATION)
