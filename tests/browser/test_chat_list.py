@@ -131,10 +131,10 @@ def test_undo_is_offered_on_the_page_that_follows_a_deleted_chat(page: Page):
 
 
 def test_a_long_press_opens_the_menu_and_not_the_chat(phone: Page, server):
-    seed(server, "Bancha")
+    seed(server, "Genmaicha")
     phone.goto("/")
     phone.get_by_role("button", name="Show chats").tap()
-    place = row(phone, "Bancha").bounding_box()
+    place = row(phone, "Genmaicha").bounding_box()
     finger = [{"x": place["x"] + 40, "y": place["y"] + 10}]
     touch = phone.context.new_cdp_session(phone)
 
@@ -143,7 +143,7 @@ def test_a_long_press_opens_the_menu_and_not_the_chat(phone: Page, server):
     touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
     phone.get_by_role("menuitem", name="Rename").tap()
-    expect(phone.locator(".rename input")).to_have_value("Bancha")
+    expect(phone.locator(".rename input")).to_have_value("Genmaicha")
 
 
 def test_a_change_that_does_not_reach_the_server_says_so(page: Page, server, watch):
