@@ -1,12 +1,10 @@
 """Memory in the browser: saved in a chat, undone, edited on its page, used again."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conversation import ask
 
 
-@pytest.mark.journey
 def test_what_a_user_states_is_saved_edited_and_used(page):
     page.goto("/")
     ask(page, "Remember that I live in Osaka")

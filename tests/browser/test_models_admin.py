@@ -144,7 +144,6 @@ def test_a_provider_is_found_by_typing(page: Page):
     expect(page.locator("[name=region]")).to_be_hidden()
 
 
-@pytest.mark.journey
 def test_a_new_model_is_used_by_an_agent_within_six_clicks(page: Page, provider: WireServer):
     """From the console's home, with a test; the rest is typing."""
     clicks = 0

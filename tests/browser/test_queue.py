@@ -1,6 +1,5 @@
 """Messages sent during a run are queued, on every page of the chat."""
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import AWAY
@@ -21,7 +20,6 @@ def queued_messages(page: Page):
     return page.locator("#queue .question p")
 
 
-@pytest.mark.journey
 def test_a_message_sent_during_an_answer_is_queued_and_answered(slow_page: Page):
     run = busy(slow_page)
     other = slow_page.context.new_page()
