@@ -1,8 +1,10 @@
 """Django's `migrate`, which rejects databases from before the baseline migrations.
 
-`setup` and `serve` run it too.
+It can be killed at any moment and run again. `setup` and `serve` run it too.
 """
 
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,11 @@ from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations import Migration
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
+from django.db.migrations.state import ProjectState
 
 APP, BASELINE = "agents", "0001_baseline"
 TOO_OLD = (
@@ -21,6 +27,42 @@ TOO_OLD = (
 )
 NEW_FOLDER = "rename the folder {folder} or set ASHIATO_DATA to a new one"
 NEW_DATABASE = "set ASHIATO_DATABASE_URL to an empty database"
+
+
+class AtomicExecutor(MigrationExecutor):
+    """Records a migration in the transaction that applies it.
+
+    Django records those that add indexes to new tables later. If it is killed in between, the
+    tables exist when it is run again, and it fails from then on.
+    """
+
+    def apply_migration(
+        self,
+        state: ProjectState,
+        migration: Migration,
+        fake: bool = False,
+        fake_initial: bool = False,
+    ) -> ProjectState:
+        whole: Any = copy(migration)
+        whole.apply = partial(_apply_with_deferred, migration)
+        return super().apply_migration(state, whole, fake, fake_initial)
+
+
+def _apply_with_deferred(
+    migration: Migration,
+    state: ProjectState,
+    schema_editor: BaseDatabaseSchemaEditor,
+    collect_sql: bool = False,
+) -> ProjectState:
+    state = migration.apply(state, schema_editor, collect_sql)
+    for statement in schema_editor.deferred_sql:
+        schema_editor.execute(statement, None)
+    schema_editor.deferred_sql.clear()
+    return state
+
+
+# Django's command has no parameter for it.
+vars(migrate)["MigrationExecutor"] = AtomicExecutor
 
 
 class Command(migrate.Command):
