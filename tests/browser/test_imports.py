@@ -47,7 +47,7 @@ def page(visit, site) -> Page:
 def list_operations(page: Page, api: ShopServer) -> None:
     page.goto(OPENAPI)
     page.locator("[name=url]").fill(api.url)
-    page.locator(".submit-row .default").click()
+    page.get_by_role("button", name="List operations").click()
     expect(page.locator("#operation-list")).to_be_visible()
 
 

@@ -49,7 +49,7 @@ def test_columns_are_chosen_and_exported(page: Page):
         page.get_by_role("button", name="CSV").click()
 
     text = download.value.path().read_text()
-    assert text.splitlines()[0].startswith("started,question,status,agent,model")
+    assert text.splitlines()[0].startswith("run,started,question,status,agent,model")
     page.locator(".choose-columns summary").click()
     page.get_by_role("button", name="Default columns").click()
     expect(page.get_by_role("columnheader", name="Tokens")).to_be_visible()
