@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from agents.tools.mcp import sandbox, variables
 from agents.tools.mcp.config import Sandbox, ServerConfig
 from agents.tools.mcp.launch import (
     LaunchRefused,
@@ -371,6 +372,13 @@ def test_the_displayed_argv_is_the_one_that_runs(programs):
     assert resolve_argv(config("npx -y x")) == (str(programs / "npx"), "-y", "x")
 
 
+@pytest.fixture
+def no_network_variables(monkeypatch):
+    for name in variables.inherited_variables():
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.usefixtures("no_network_variables")
 def test_the_environment_is_not_passed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("ASHIATO_SECRET_KEY", "sentinel")
     around = build_environment(config("npx x", env={"TZ": "UTC"}), tmp_path)
@@ -382,3 +390,36 @@ def test_the_environment_is_not_passed_on(tmp_path, monkeypatch):
         "TMPDIR": str(tmp_path / "tmp"),
         "TZ": "UTC",
     }
+
+
+@pytest.mark.usefixtures("no_network_variables")
+def test_a_program_inherits_how_to_reach_the_network_and_package_indexes(tmp_path, monkeypatch):
+    inherited = {
+        "https_proxy": "http://ann:proxy-password@proxy.example:3128",
+        "NO_PROXY": "localhost,[::1]",
+        "SSL_CERT_FILE": "/opt/company/ca.pem",
+        "NODE_EXTRA_CA_CERTS": "/opt/company/ca.pem",
+        "UV_DEFAULT_INDEX": "https://index.example/simple",
+        "UV_INDEX_COMPANY_PASSWORD": "index-password",
+        "npm_config_registry": "https://npm.example/",
+    }
+    others = {
+        "ASHIATO_ENCRYPTION_KEYS": "sentinel",
+        "OPENAI_API_KEY": "sentinel",
+        "UV_CACHE_DIR": "/root/.cache/uv",
+        "UV_PUBLISH_TOKEN": "sentinel",
+        "npm_config_userconfig": "/root/.npmrc",
+    }
+    for name, value in {**inherited, **others}.items():
+        monkeypatch.setenv(name, value)
+    server = config("npx x", env={"NO_PROXY": "of-the-server"})
+
+    environment = build_environment(server, tmp_path)
+
+    names = set(environment) - {"PATH", "LANG", "HOME", "TMPDIR"}
+    assert {name: environment[name] for name in names} == {
+        **inherited,
+        "NO_PROXY": "of-the-server",
+    }
+    assert {"proxy-password", "index-password"} <= {*server.credentials} & {*server.secrets}
+    assert "/opt/company/ca.pem" in sandbox._readable_paths(server)

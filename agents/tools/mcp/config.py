@@ -1,7 +1,8 @@
 """The configuration of an MCP server, checked before anything is started.
 
 It comes from a row, or from the configuration of another program (`config_import`). Nothing is
-filled in from this process's environment, whose secrets aren't meant for a server.
+filled in from this process's environment, whose secrets aren't meant for a server; a program
+inherits only how to reach the network (`variables`).
 """
 
 import json
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 from agents.engine.errors import ToolError
 
 from . import supervisor
+from .variables import inherited_credentials
 
 Transport = Literal["stdio", "http", "sse"]
 SandboxLevel = Literal["bubblewrap", "landlock", "user", "container", "none"]
@@ -131,12 +133,14 @@ class ServerConfig:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Possible secrets, to mask in error messages."""
-        return (*self.env.values(), *self.headers.values())
+        inherited = inherited_credentials() if self.transport == "stdio" else []
+        return (*self.env.values(), *self.headers.values(), *inherited)
 
     @property
     def credentials(self) -> tuple[str, ...]:
         """Certain secrets, by name, to mask in results too."""
         keys = [value for name, value in self.env.items() if SECRET_NAME.search(name)]
+        keys += inherited_credentials() if self.transport == "stdio" else []
         words = [word for value in (*keys, *self.headers.values()) for word in value.split()]
         return tuple(word for word in words if len(word) >= MIN_SECRET_CHARS)
 

@@ -22,7 +22,7 @@ from .command_line import (
 )
 from .config import ServerConfig
 from .options import UnsafeCommand, is_pinned_image, is_pinned_package
-from .variables import variable_problem
+from .variables import inherited_variables, variable_problem
 
 # Names under which one program acts as another.
 MULTI_CALL = {"bunx": "bun", "uvx": "uv"}
@@ -69,8 +69,9 @@ def resolve_argv(config: ServerConfig) -> tuple[str, ...]:
 
 
 def build_environment(config: ServerConfig, folder: Path) -> dict[str, str]:
-    """Return a server's whole environment: its own variables, and none of ours."""
+    """Return a server's whole environment: of ours, only how to reach the network."""
     return {
+        **inherited_variables(),
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",
         "HOME": str(folder / "home"),

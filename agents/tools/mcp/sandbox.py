@@ -18,6 +18,7 @@ from pathlib import Path
 
 from . import command_line, confine, launch
 from .config import SandboxLevel, ServerConfig
+from .variables import certificate_paths
 
 PROBE_TIMEOUT_SECONDS = 10.0
 PARTS = ("home", "work", "tmp")  # of a server's folder
@@ -188,6 +189,7 @@ def _readable_paths(config: ServerConfig) -> list[str]:
     wanted = [*map(Path, SYSTEM_PATHS), *(Path("/etc", name) for name in ETC_PATHS)]
     wanted += _path_installations()
     wanted += _launcher_paths(config)
+    wanted += [Path(path) for path in certificate_paths() if path.startswith("/")]
     opened = [Path(each.path) for each in config.folders if not each.is_writable]
     found = [path for each in wanted for path in _exclude_hidden(each, config.sandbox.hidden)]
     return _with_real_paths([*found, *opened])

@@ -1,10 +1,16 @@
-"""Environment variables that an MCP server can't be given.
+"""Environment variables of MCP servers: what they can't be given, and what they inherit.
 
-They decide which program, library or package runs, so the argv would no longer say it. For
-whole families of such names, only known harmless ones are accepted.
+What they can't be given decides which program, library or package runs, so the argv would no
+longer say it. For whole families of such names, only known harmless ones are accepted.
+
+What they inherit is how this machine reaches the network and its package indexes. Whoever
+starts the product sets it, like PATH; without it, no launcher can download a server behind a
+company's proxy.
 """
 
+import os
 import re
+from urllib.parse import unquote
 
 RUNS_PROGRAMS = "the environment variable {name!r} could make it run other programs"
 RESERVED = "the environment variable {name!r} is set automatically"
@@ -41,6 +47,52 @@ VARIABLE_FAMILIES = {
     "PNPM_": re.compile(r"(?!)"),
     "DOCKER_": re.compile(r"DOCKER_CLI_HINTS|DOCKER_.*TOKEN"),
 }
+
+CERTIFICATE_VARIABLES = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT"),
+    *("NODE_EXTRA_CA_CERTS", "NPM_CONFIG_CAFILE"),
+)
+INHERITED_VARIABLES = re.compile(
+    r"(?:HTTP|HTTPS|ALL|NO)_PROXY|NODE_USE_(?:ENV_PROXY|SYSTEM_CA)"
+    r"|PIP_(?:(?:EXTRA_)?INDEX_URL|TRUSTED_HOST|PROXY)|(?:UV|NPM_CONFIG)_.+"
+    f"|{'|'.join(CERTIFICATE_VARIABLES)}"
+)
+# Folders and files of the account that runs the product, its sign-ins for publishing, and
+# programs that npm would run: none of it is about downloading a package.
+NOT_INHERITED = re.compile(
+    r"UV_(?:.*_DIR|.*_DIRECTORY|.*_FILE|.*ENVIRONMENT|PROJECT|PYTHON|PUBLISH_.*|INTERNAL_.*)"
+    r"|NPM_CONFIG_(?:CACHE|.*PREFIX|.*CONFIG|INIT_.*|LOGS_DIR|OTP|EDITOR|.*SHELL|NODE_OPTIONS)"
+)
+CREDENTIAL_NAMES = re.compile(r"(?i)passw(?:or)?d|token|_auth")
+URL_LOGIN = re.compile(r"//([^/\s]+)@")
+
+
+def inherited_variables() -> dict[str, str]:
+    """Return the variables for proxies, certificates and package indexes of this machine."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if INHERITED_VARIABLES.fullmatch(name.upper())
+        and not NOT_INHERITED.fullmatch(name.upper())
+    }
+
+
+def inherited_credentials() -> list[str]:
+    """Return the passwords in inherited variables, to mask in what a server says."""
+    credentials = []
+    for name, value in inherited_variables().items():
+        if CREDENTIAL_NAMES.search(name):
+            credentials.append(value)
+        for login in URL_LOGIN.findall(value):
+            password = login.partition(":")[2] or login
+            credentials += [password, unquote(password)]
+    return credentials
+
+
+def certificate_paths() -> list[str]:
+    """Return the files and folders that inherited variables name, which a sandbox must show."""
+    inherited = inherited_variables().items()
+    return [value for name, value in inherited if name.upper() in CERTIFICATE_VARIABLES]
 
 
 def variable_problem(name: str) -> str:
