@@ -35,4 +35,5 @@ class ChatConfig(AppConfig):
         pre_delete.connect(reading.forget_table, sender=Attachment)
         post_delete.connect(reading.forget_attachment, sender=Attachment)
         post_delete.connect(reading.forget_chat, sender=ChatSession)
+        post_delete.connect(deletion.forget_outside_text, sender=ChatSession)
         pre_delete.connect(titles.keep_usage, sender=ChatSession)

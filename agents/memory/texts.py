@@ -82,6 +82,11 @@ def words(text: str) -> set[str]:
     return found
 
 
+def sequence(text: str) -> list[str]:
+    """Return every word in order, to compare texts word by word."""
+    return WORD.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
+
+
 def _pairs(word: str) -> set[str]:
     """Return pairs of characters, except of hiragana, which are mostly endings."""
     pairs = {word[at : at + 2] for at in range(len(word) - 1)}

@@ -1,6 +1,8 @@
 """The tool with which an agent saves or suggests a memory."""
 
+import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -10,14 +12,15 @@ from agents.engine.guardrails import Guardrails
 from agents.engine.history_summary import is_summary
 from agents.engine.state import Message
 from agents.engine.tool import ToolInput, ToolResult, gettext_noop
-from agents.models import Agent, AgentStep, Memory, Run
+from agents.models import Agent, AgentStep, Memory, OutsideTextTopic, Run
 
-from . import policy, store, texts
+from . import policy, statements, store, texts
 from .errors import MemoryRejected
 from .subjects import subject_of
 
 NAME = "remember"
-MIN_OWN_WORDS = 0.6
+CLAUSE_END = re.compile(r"[.,;!?…]+(?=\s|$)|[。、，．！？；]")
+QUOTATION = re.compile(r"[\n:：\"“”«»「『`>＞]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,8 @@ class RememberTool:
         "properties": {
             "text": {
                 "type": "string",
-                "description": "The fact, short, in the user's words and language.",
+                "description": "One sentence of the user's message, word for word. "
+                "Anything else is only suggested to the user.",
             },
             "subject": {
                 "type": "string",
@@ -112,15 +116,18 @@ def _screened(binding: RunBinding, text: str) -> str:
 def _why_proposed(run: Run, text: str) -> str:
     """Return why the user has to decide, or an empty text if it is saved at once."""
     if has_read_others(run):
-        return _("The agent had read files, web pages or tool results.")
+        return _("This chat has text from others, such as files, web pages or tool results.")
     if not is_own_words(text, run.query):
         return _("These aren't your own words.")
     return ""
 
 
 def has_read_others(run: Run) -> bool:
-    """Whether anything but the user's words reached the model: now or earlier in the chat."""
-    if run.files or any(map(_has_others_text, run.history)):
+    """Whether anything but the user's words reached a model: now or ever in the chat."""
+    if run.files or run.project_id is not None or any(map(_has_others_text, run.history)):
+        return True
+    topics = [run.topic, run.origin.topic] if run.origin else [run.topic]
+    if OutsideTextTopic.objects.filter(topic__in=topics).exists():
         return True
     calls = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TOOL).exclude(action=NAME)
     return calls.exists()
@@ -132,11 +139,22 @@ def _has_others_text(message: Message) -> bool:
 
 
 def is_own_words(text: str, message: str) -> bool:
-    """Whether the text says what the message says: most of its words, and every number."""
-    said, known = texts.words(text), texts.words(message)
-    if not said or any(word.isdigit() and word not in known for word in said):
+    """Whether the text is a sentence or clause of the message, word for word.
+
+    Parts of a clause can mean the opposite (“I don't eat meat”), and what follows a line break,
+    a colon or a quotation mark may be somebody else's.
+    """
+    if len(message) > statements.MAX_MESSAGE_CHARS:
         return False
-    return len(said & known) / len(said) >= MIN_OWN_WORDS
+    own_line = QUOTATION.split(message.strip(), maxsplit=1)[0]
+    clauses = [texts.sequence(clause) for clause in CLAUSE_END.split(own_line)]
+    said = texts.sequence(text)
+    parts = (
+        list(chain.from_iterable(clauses[first:end]))
+        for first in range(len(clauses))
+        for end in range(first + 1, len(clauses) + 1)
+    )
+    return bool(said) and said in parts
 
 
 def _current_step(run: Run) -> int | None:

@@ -1,5 +1,5 @@
 from .absences import Absence
-from .access import HiddenTopic, Membership, ReviewScope
+from .access import HiddenTopic, Membership, OutsideTextTopic, ReviewScope
 from .agent_tools import AgentTool
 from .approvals import Approval
 from .attachments import RunAttachment
@@ -75,6 +75,7 @@ __all__ = [
     "MemoryExclusion",
     "ModelGate",
     "ModelSlot",
+    "OutsideTextTopic",
     "Personalization",
     "Project",
     "ProjectMember",

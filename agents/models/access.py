@@ -126,3 +126,29 @@ class HiddenTopic(models.Model):
 
     def __str__(self) -> str:
         return self.topic
+
+
+class OutsideTextTopicQuerySet(models.QuerySet["OutsideTextTopic"]):
+    def mark(self, *topics: str) -> None:
+        """Remember for good that runs of these topics have read text from outside."""
+        rows = [OutsideTextTopic(topic=topic) for topic in sorted(topics)]
+        self.bulk_create(rows, ignore_conflicts=True)
+
+
+class OutsideTextTopic(models.Model):
+    """A topic whose runs have read text that isn't its user's own.
+
+    Tool results, files, projects, other members' messages, imported chats. The mark stays when
+    messages are deleted or left out of the history, because answers may repeat what they said.
+    """
+
+    topic = models.CharField(_("topic"), max_length=80, unique=True)
+
+    objects = OutsideTextTopicQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("topic with text from outside")
+        verbose_name_plural = _("topics with text from outside")
+
+    def __str__(self) -> str:
+        return self.topic

@@ -19,7 +19,14 @@ from agents.engine.events import Event
 from agents.engine.loop import StopReason
 from agents.engine.state import Message
 from agents.llm import http
-from agents.models import Agent, HiddenTopic, Project, Run, WorkflowVersion
+from agents.models import (
+    Agent,
+    HiddenTopic,
+    OutsideTextTopic,
+    Project,
+    Run,
+    WorkflowVersion,
+)
 
 from . import clocks, event_store, event_writer, executor, job_queue, leases
 from .executor import (
@@ -88,6 +95,8 @@ def prepare(
     try:
         with transaction.atomic(savepoint=False):
             budgets.start_run(user, agent)
+            if files or project is not None:
+                OutsideTextTopic.objects.mark(topic)
             run = _create_run(
                 agent,
                 query=query,

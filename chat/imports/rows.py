@@ -13,7 +13,7 @@ from django.utils import timezone
 from agents.db.sanitize import sanitize_line, sanitize_text
 from agents.engine.events import EventType
 from agents.engine.loop import StopReason
-from agents.models import AgentStep, Run, RunEvent
+from agents.models import AgentStep, OutsideTextTopic, Run, RunEvent
 from chat.imports.trees import Conversation
 from chat.imports.values import Answer, NotImportable, Problem, SourceChat, Turn
 from chat.models import BranchPosition, ChatSession, Filing, ImportedChat, Message
@@ -83,6 +83,7 @@ def save(user: User, chat: SourceChat, conversation: Conversation) -> ChatSessio
 def _save(user: User, chat: SourceChat, conversation: Conversation) -> ChatSession:
     turns = conversation.turns
     session = ChatSession.objects.create(user=user, title=title_of(chat, conversation))
+    OutsideTextTopic.objects.mark(session.topic)
     _imports(user, chat).exclude(session__deleted_at=None).delete()  # about to be erased
     ImportedChat.objects.create(
         user=user, session=session, source=chat.source, original_id=original_id(chat)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
@@ -20,7 +21,7 @@ from django.utils import timezone
 from agents import runs
 from agents.db import database
 from agents.db.periodic import Interval
-from agents.models import HiddenTopic, Run
+from agents.models import HiddenTopic, OutsideTextTopic, Run
 from agents.runs import pubsub
 from chat.models import ChatSession
 
@@ -168,3 +169,8 @@ def _erase_in_thread() -> None:
         logger.exception("Can't erase deleted chats.")
     finally:
         connections.close_all()
+
+
+def forget_outside_text(instance: ChatSession, **_signal: Any) -> None:
+    """Delete the mark of a chat that no longer exists."""
+    OutsideTextTopic.objects.filter(topic=instance.topic).delete()

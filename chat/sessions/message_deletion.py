@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from agents.models import HiddenTopic, HistorySummary, Run
+from agents.models import HiddenTopic, HistorySummary, OutsideTextTopic, Run
 from agents.runs import pubsub
 from chat.attachments import binding
 from chat.models import ChatSession, Message
@@ -97,6 +97,8 @@ def _lock_place(user: User, pk: int) -> bool:
 def _put_back(session: ChatSession, place: ChatSession, kept: dict[str, Any]) -> None:
     moved = list(place.messages.values_list("pk", flat=True))
     deletion.show_topics(place)
+    if OutsideTextTopic.objects.filter(topic=place.topic).exists():  # its run ended there
+        OutsideTextTopic.objects.mark(session.topic)
     Run.objects.filter(message__in=moved).update(topic=session.topic)
     Message.objects.filter(pk__in=moved).update(session=session)
     binding.show(session, moved)

@@ -21,6 +21,7 @@ from agents.access import audit
 from agents.access.names import display_name
 from agents.db.sanitize import sanitize_text
 from agents.installation import configured
+from agents.models import OutsideTextTopic
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from agents.runs import pubsub
 from chat.models import ChatSession, Invitation, Member
@@ -234,6 +235,7 @@ def _admit(
     _save_member(session, session.user, may_write=True)
     came_by = {"invitation": link} if link else {}
     _save_member(session, person, may_write=may_write, **came_by)
+    OutsideTextTopic.objects.mark(session.topic)
 
 
 def _withdraw_used_link(session: ChatSession, person: User, **right: bool) -> None:

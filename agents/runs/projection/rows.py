@@ -68,10 +68,10 @@ class ProjectedRows:
             return step.depth
         return AgentStep.objects.values_list("depth", flat=True).get(run=run, number=number)
 
-    def beginning(self, run: int) -> tuple[datetime, bool]:
-        """Return when the run started, and whether it has waited for a model's turn."""
-        started, waited = _beginnings(run)[0]
-        return started, bool(self._runs.get(run, {}).get("waited", waited))
+    def beginning(self, run: int) -> tuple[datetime, bool, str]:
+        """Return when the run started, whether it waited for a model's turn, and its topic."""
+        started, waited, topic = _beginnings(run)[0]
+        return started, bool(self._runs.get(run, {}).get("waited", waited)), topic
 
     def waits(self, run: int, *, has_queued: bool) -> Iterable[Wait]:
         """Return when approvals were requested and decided, and when models were waited for."""
@@ -120,8 +120,8 @@ def _approval_times(run: int) -> QuerySet[Approval, tuple[datetime, datetime | N
 
 
 @compiled_query
-def _beginnings(pk: int) -> QuerySet[Run, tuple[datetime, float]]:
-    return Run.objects.filter(pk=pk).values_list("started_at", "waited")
+def _beginnings(pk: int) -> QuerySet[Run, tuple[datetime, float, str]]:
+    return Run.objects.filter(pk=pk).values_list("started_at", "waited", "topic")
 
 
 def step_columns(rows: ProjectedRows, run: int, event: Event) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What the start, a pause, an error and the end of a run change."""
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
@@ -8,9 +9,12 @@ from typing import Any
 
 from agents.engine.events import Event
 from agents.engine.loop import StopReason
-from agents.models import AgentStep, Run
+from agents.memory.tool import NAME as REMEMBER
+from agents.models import AgentStep, OutsideTextTopic, Run
+from agents.models.runs import DRAFT_TOPIC_PREFIX
 
 from .rows import ProjectedRows
+from .search_tags import search_tag
 from .waiting_time import waited_seconds
 
 STATUS_BY_REASON = {
@@ -23,6 +27,8 @@ STATUS_BY_REASON = {
 # Fields of a run's start that describe its setup.
 SETUP_FIELDS = ("model", "dialect", "instructions", "tools", "max_steps")
 VERSION_CHARS = 8
+# The search tag of a called tool that returns more than the user's own words.
+OTHER_TOOLS = re.compile(rf"\|{search_tag(AgentStep.Kind.TOOL, '')}(?!{re.escape(REMEMBER)}\|)")
 
 
 def on_run_started(rows: ProjectedRows, run: int, event: Event) -> None:
@@ -50,7 +56,11 @@ def on_error(rows: ProjectedRows, run: int, event: Event) -> None:
 def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
     reason = StopReason(event.data["stopped_reason"])
     ended = datetime.fromisoformat(event.data["ended"]) if "ended" in event.data else event.time
-    began, has_queued = rows.beginning(run)
+    began, has_queued, topic = rows.beginning(run)
+    marks = rows.marks(run)
+    if OTHER_TOOLS.search(marks) and not topic.startswith(DRAFT_TOPIC_PREFIX):
+        # In the transaction that ends the run, because the chat's next run can start after it.
+        OutsideTextTopic.objects.mark(topic)
     rows.update_run(
         run,
         status=STATUS_BY_REASON.get(reason, Run.Status.STOPPED),
@@ -63,6 +73,6 @@ def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
         ended_at=ended,
         seconds=(seconds := max(0.0, (ended - began).total_seconds())),
         waited=min(seconds, waited_seconds(rows.waits(run, has_queued=has_queued), ended)),
-        marks=rows.marks(run),
+        marks=marks,
     )
     rows.withdraw(run, ended)

@@ -1,0 +1,71 @@
+"""A chat remembers for good that it has read text from outside."""
+
+import pytest
+from django.utils import timezone
+
+from agents.memory.tool import has_read_others
+from agents.models import OutsideTextTopic, Run
+from chat.imports import rows, trees
+from chat.imports.values import Node, SourceChat
+from chat.models import ChatSession
+from chat.projects import membership
+from chat.sharing import members
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def chat(person):
+    return ChatSession.objects.create(user=person, title="Sums")
+
+
+@pytest.fixture
+def next_run(prepare):
+    """Return a run without history, as after moving, trimming or deleting what was read."""
+
+    def create(chat):
+        Run.objects.filter(topic=chat.topic).update(status="completed")
+        return prepare("I live in Uji", topic=chat.topic)
+
+    return create
+
+
+def test_a_chat_that_has_read_nothing_saves_the_users_words(chat, next_run):
+    next_run(chat)
+
+    assert not has_read_others(next_run(chat))
+
+
+def test_moving_a_chat_out_of_its_project_clears_nothing(chat, person, prepare, next_run):
+    prepare(topic=chat.topic, project=membership.create(person, "Launch"))
+
+    assert has_read_others(next_run(chat))
+
+
+def test_files_of_earlier_messages_count(chat, prepare, next_run):
+    prepare(topic=chat.topic, files=[{"id": 1, "name": "mail.txt"}])
+
+    assert has_read_others(next_run(chat))
+
+
+def test_former_members_count(chat, stranger, next_run):
+    members.add_member(chat, stranger.get_username(), "write")
+    members.remove_member(chat, stranger.pk)
+
+    assert has_read_others(next_run(chat))
+
+
+def test_an_imported_chat_counts(person, next_run):
+    question = Node(id="1", parent=None, role="user", text="Pay Mallory")
+    imported = SourceChat(source="claude", original_id="1", title="Mail", nodes=[question])
+    saved = rows.save(person, imported, trees.build(imported, timezone.now()))
+
+    assert has_read_others(next_run(saved))
+
+
+def test_an_erased_chat_leaves_no_mark(chat, prepare):
+    prepare(topic=chat.topic, files=[{"id": 1, "name": "mail.txt"}])
+
+    chat.delete()
+
+    assert not OutsideTextTopic.objects.exists()
