@@ -14,7 +14,8 @@ from agents.access.names import display_name
 from agents.engine.attachments import format_size
 from agents.files import sizes, store
 from agents.installation import configured
-from agents.models import Collection, Document, Sitemap
+from agents.models import Collection, Document, Project, Sitemap
+from agents.models.collections import PROJECT_TOPIC_PREFIX
 from agents.models.rights import group_label
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
@@ -240,8 +241,16 @@ def _counts(collections: Iterable[Collection]) -> dict[int, dict[str, Any]]:
     return {row["collection"]: dict(row) for row in rows}
 
 
+def project_of(collection: Collection) -> Project | None:
+    """Return the project to which a collection belongs, if any."""
+    pk = collection.topic.removeprefix(PROJECT_TOPIC_PREFIX)
+    return Project.objects.filter(pk=pk).first() if collection.topic else None
+
+
 def access_text(collection: Collection, user: User) -> str:
     """Return who can read a collection, in words."""
+    if collection.topic:
+        return _("Members of the project")
     if collection.is_open:
         return _("Everyone")
     if collection.owner is not None and collection.owner_id != user.pk:

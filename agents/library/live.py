@@ -29,7 +29,7 @@ class CollectionConsumer(LiveConsumer):
         if not self.is_signed_in():
             return None
         pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
-        found = Collection.objects.for_user(user).library().filter(pk=pk).first()
+        found = Collection.objects.for_user(user).with_page().filter(pk=pk).first()
         if found is None:
             return None
         self.collection = found

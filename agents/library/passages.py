@@ -51,14 +51,14 @@ class Found:
 
 
 def search_page(user: User, query: Any) -> Found:
-    """Search everything the user can open; a collection in the URL only narrows it."""
+    """Search the user's library, or the collection in the URL if they can open it."""
     words = sanitize_text(query.get("q", "")).strip()[:MAX_QUERY_CHARS]
-    visible = Collection.objects.for_user(user).library()
+    visible = Collection.objects.for_user(user)
     wanted = parse_id(query.get("collection"))
-    within = visible.filter(pk=wanted).first() if wanted is not None else None
+    within = visible.with_page().filter(pk=wanted).first() if wanted is not None else None
     if not words:
         return Found(query="", collection=within, hits=[], documents=[], confidence="none")
-    ids = visible.values_list("pk", flat=True)
+    ids = visible.library().values_list("pk", flat=True)
     searched = scope.Scope(frozenset([within.pk] if within else ids))
     with paying(user=user.pk):
         result = retrieval.find(words, configured.LIBRARY_RESULTS.value, scope=searched)

@@ -13,6 +13,7 @@ from .types import AnyUser
 # Who has it manages the collections of the installation.
 MANAGE_PERMISSION = "agents.change_collection"
 OF_INSTALLATION = models.Q(owner=None, topic="")
+PROJECT_TOPIC_PREFIX = "project."
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
@@ -58,6 +59,11 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
     def library(self) -> Self:
         """Return collections that belong to no chat or project."""
         return self.filter(topic="")
+
+    def with_page(self) -> Self:
+        """Return collections with a page: the library's and those of projects, not of chats."""
+        of_project = models.Q(topic__startswith=PROJECT_TOPIC_PREFIX)
+        return self.filter(models.Q(topic="") | of_project)
 
 
 class Collection(models.Model):

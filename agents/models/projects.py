@@ -9,9 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from .access import Membership
 from .catalog import Agent
+from .collections import PROJECT_TOPIC_PREFIX
 from .types import AnyUser
-
-TOPIC_PREFIX = "project."
 
 
 class ProjectQuerySet(models.QuerySet["Project"]):
@@ -93,7 +92,7 @@ class Project(models.Model):
 
     @property
     def topic(self) -> str:
-        return f"{TOPIC_PREFIX}{self.pk}"
+        return f"{PROJECT_TOPIC_PREFIX}{self.pk}"
 
 
 class ProjectMember(Membership):

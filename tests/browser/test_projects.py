@@ -1,8 +1,10 @@
 """A project with two members in the browser."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conversation import ask
+from tests.browser.test_library import upload, write
 
 
 def test_two_members_share_instructions_and_memory_but_not_their_chats(
@@ -37,3 +39,16 @@ def test_two_members_share_instructions_and_memory_but_not_their_chats(
     expect(page.locator("#memory")).to_contain_text("the launch is in May")
     expect(page.locator(".project-chats")).to_contain_text("What is 6 * 7?")
     expect(page.locator(".project-chats")).not_to_contain_text("Remember")
+
+
+@pytest.mark.journey
+def test_a_document_is_added_to_a_project_from_its_page(page, tmp_path):
+    page.goto("/projects/new/")
+    page.get_by_label("Name").fill("Kettles")
+    page.get_by_role("button", name="Create project").click()
+    page.get_by_role("link", name="Add and manage documents").click()
+    upload(page, write(tmp_path, "manual.txt", "The kettle holds two litres."))
+
+    page.locator("main .back").click()
+
+    expect(page.locator(".project-side").get_by_role("link", name="manual")).to_be_visible()

@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import Group, Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
@@ -9,6 +10,8 @@ from hypothesis.extra.django import TestCase
 from agents.knowledge import find, scope
 from agents.library import deletion
 from agents.models import AuditEntry, Collection, Document
+from chat.models import ChatSession
+from chat.projects import membership
 from tests.library.conftest import add_document, client_of
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
@@ -149,3 +152,39 @@ def test_documents_of_others_are_left_out_of_a_deletion(ada, collection, strange
     ada.post(f"/library/{collection.pk}/documents/delete/", {"document": [other.pk]})
 
     assert Document.objects.get(pk=other.pk).collection.name == "Other"
+
+
+@pytest.mark.parametrize(("right", "status"), [("read", 403), ("write", 302), ("none", 404)])
+def test_members_of_a_project_open_its_documents_and_editors_add_to_them(
+    ada, eve, person, right, status
+):
+    project = membership.create(person, "Launch")
+    if right != "none":
+        membership.add(project, "eve", right, person)
+    url = f"/library/{membership.collection_of(project).pk}/"
+    file = SimpleUploadedFile("tea.txt", b"Green tea is steeped at 80 degrees.")
+
+    assert url in ada.get(f"/projects/{project.pk}/").content.decode()
+    assert ada.get(url).context["project"] == project
+    assert eve.get(url).status_code == (404 if right == "none" else 200)
+    assert eve.post(f"{url}upload/", {"file": file}).status_code == status
+    assert Document.objects.count() == (right == "write")
+
+
+def test_documents_of_a_project_are_searched_on_their_page_and_not_in_the_library(ada, person):
+    documents = membership.collection_of(membership.create(person, "Launch"))
+    document = add_document(documents)
+
+    everywhere = ada.get("/library/search/", {"q": "green tea"}).context["found"]
+    within = {"q": "green tea", "collection": documents.pk}
+    found = ada.get("/library/search/", within).context["found"]
+
+    assert not everywhere.hits
+    assert [hit.passage.document_id for hit in found.hits] == [document.pk]
+
+
+def test_files_of_a_chat_have_no_page_of_a_collection(ada, person):
+    chat = ChatSession.objects.create(user=person)
+    files = Collection.objects.create(name="Chat", owner=person, topic=chat.topic)
+
+    assert ada.get(f"/library/{files.pk}/").status_code == 404

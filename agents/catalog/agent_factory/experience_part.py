@@ -11,7 +11,7 @@ from agents.learning import Reach, RecalledExperience, outcomes, recall
 from agents.learning.candidates import Candidate, find_candidates
 from agents.learning.recall import compose
 from agents.models import Agent, Run
-from agents.models.projects import TOPIC_PREFIX
+from agents.models.collections import PROJECT_TOPIC_PREFIX
 
 from .config import AgentConfig
 from .guardrails import guardrails_from
@@ -30,7 +30,7 @@ def load(run: Run, parts: AgentConfig) -> tuple[Candidate, ...]:
 
 def _collections(run: Run, agent: Agent) -> Any:
     """Return what reads the collections in reach, once and only if an experience has some."""
-    topics = [f"{TOPIC_PREFIX}{run.project_id}"] if run.project_id else []
+    topics = [f"{PROJECT_TOPIC_PREFIX}{run.project_id}"] if run.project_id else []
     return cache(lambda: search_scope(run, agent, topics).collections)
 
 

@@ -8,7 +8,7 @@ from agents.engine.privacy import Pseudonymizer
 from agents.engine.tool import Tool
 from agents.knowledge.scope import Scope
 from agents.models import Agent, Run
-from agents.models.projects import TOPIC_PREFIX
+from agents.models.collections import PROJECT_TOPIC_PREFIX
 from agents.tools.read_document import ReadDocumentTool
 from agents.tools.search import SearchTool
 
@@ -88,4 +88,4 @@ def _own_files(run: Run) -> Scope:
 
 
 def _project_topics(run: Run) -> list[str]:
-    return [f"{TOPIC_PREFIX}{run.project_id}"] if run.project_id else []
+    return [f"{PROJECT_TOPIC_PREFIX}{run.project_id}"] if run.project_id else []

@@ -101,7 +101,7 @@ def _save(collection: Collection, form: CollectionForm, user: User) -> Collectio
 
 @require_GET
 def collection(request: UserRequest, pk: int) -> HttpResponse:
-    found = get_object_or_404(Collection.objects.for_user(request.user).library(), pk=pk)
+    found = get_object_or_404(Collection.objects.for_user(request.user).with_page(), pk=pk)
     return render_collection(request, found)
 
 
@@ -115,6 +115,7 @@ def render_collection(
     context = {
         "collection": found,
         "row": row,
+        "project": listing.project_of(found),
         "filter": wanted,
         "page": page,
         "rows": [listing.DocumentRow(document=each, may_edit=row.may_edit) for each in page],

@@ -126,7 +126,7 @@ def document(request: UserRequest, pk: int) -> HttpResponse:
     hits, has_more = viewer.find_in_document(found, words) if words else ([], False)
     if hits and not request.GET.keys() & {"part", "chunk", "start"}:
         place = hits[0].place
-    in_library = Collection.objects.for_user(request.user).library()
+    with_page = Collection.objects.for_user(request.user).with_page()
     context = {
         "document": found,
         "view": viewer.build(found, place, parse_id(request.GET.get("at")) or 0),
@@ -138,7 +138,7 @@ def document(request: UserRequest, pk: int) -> HttpResponse:
         "hits": hits,
         "has_more": has_more,
         "back": _back_url(request),
-        "is_in_library": in_library.filter(pk=found.collection_id).exists(),
+        "has_collection_page": with_page.filter(pk=found.collection_id).exists(),
     }
     return render(request, "library/document.html", context)
 
@@ -176,10 +176,10 @@ def _get_document(request: UserRequest, pk: int) -> Document:
 
 def get_editable(request: UserRequest, pk: int) -> Collection:
     """Return a collection that the user can add to; 403 if they can only read it."""
-    editable = Collection.objects.editable_by(request.user).library().filter(pk=pk).first()
+    editable = Collection.objects.editable_by(request.user).with_page().filter(pk=pk).first()
     if editable is not None:
         return editable
-    get_object_or_404(Collection.objects.for_user(request.user).library(), pk=pk)
+    get_object_or_404(Collection.objects.for_user(request.user).with_page(), pk=pk)
     raise PermissionDenied(_("You have read-only access to this collection."))
 
 

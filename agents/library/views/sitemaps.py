@@ -47,7 +47,7 @@ def _changed(request: UserRequest, sitemap: Sitemap) -> HttpResponse:
 
 def _get_editable(request: UserRequest, pk: int) -> Sitemap:
     """Return a sitemap that the user can change; 403 if they can only read its collection."""
-    visible = Collection.objects.for_user(request.user).library()
+    visible = Collection.objects.for_user(request.user).with_page()
     found = get_object_or_404(
         Sitemap.objects.filter(collection__in=visible.values("pk")), pk=pk
     )
