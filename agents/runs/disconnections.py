@@ -12,8 +12,10 @@ from django.utils import timezone
 
 from agents.models import Absence, Run
 
+from . import close_codes
+
 # Close codes after which a page reconnects by itself.
-LOST_CODES = {1006, 1011, 1012, 1013}
+LOST_CODES = {1006, 1011, 1012, 1013, close_codes.TRY_AGAIN_LATER}
 MAX_PER_RUN = 100
 MAX_AWAY = timedelta(days=7)
 

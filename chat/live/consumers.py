@@ -18,7 +18,7 @@ from agents.db.compiled_queries import compiled_query
 from agents.engine.events import EventType
 from agents.models import Run
 from agents.models.types import LazyText
-from agents.runs import disconnections
+from agents.runs import close_codes, disconnections
 from agents.web import first_frames
 from agents.web.consumers import BadFrame, EventDicts, Subject
 from agents.web.presentation.live_run import LiveRunView
@@ -36,7 +36,6 @@ logger = logging.getLogger(__name__)
 
 # Events that also change the elements around the conversation.
 CHROME_EVENTS = {EventType.RUN_FINISHED, EventType.RUN_PAUSED, EventType.APPROVAL_RESOLVED}
-CLOSE_FORBIDDEN = 4403  # for users who had access; for others the chat doesn't exist
 
 
 class ChatConsumer(PresenceConsumer):
@@ -59,7 +58,7 @@ class ChatConsumer(PresenceConsumer):
                 self._opened.may_write = self.may_write
             return self.session.topic
         if self.topic and ChatSession.objects.filter(pk=pk).exists():
-            self.last_word = CLOSE_FORBIDDEN
+            self.last_word = close_codes.FORBIDDEN
         return None
 
     def begin(self) -> None:

@@ -3,7 +3,8 @@
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 10000;
 const STEADY = 10000; // after this long, the next loss counts as a new one
-const COMES_BACK = [1006, 1011, 1012, 1013]; // codes after which htmx reconnects
+const TRY_AGAIN_LATER = 4503; // from the product, which can't send 1013
+const COMES_BACK = [1006, 1011, 1012, 1013, TRY_AGAIN_LATER]; // htmx reconnects after the others
 const SHOWN_OUT = 4403;
 const ENDS = { [SHOWN_OUT]: "out", 4429: "crowded" };
 const page = Math.random().toString(36).slice(2);
@@ -28,6 +29,7 @@ export function watch() {
     clearTimeout(steady);
     const { code } = detail.event;
     if (code === SHOWN_OUT) takeNoMore();
+    if (code === TRY_AGAIN_LATER) setTimeout(() => detail.elt.isConnected && detail.socketWrapper.reconnect(), wait(losses));
     show(COMES_BACK.includes(code) ? "lost" : (ENDS[code] ?? "ended"));
   });
   addEventListener("pagehide", () => (leaving = true));

@@ -5,8 +5,10 @@ import time
 from contextlib import closing, suppress
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from agents.runs import close_codes
 from tests.bench.processes import child, free_port, wait_for_port
 
 LIMIT = 1.0
@@ -15,13 +17,17 @@ TIMEOUT_SECONDS = 10
 SERVER = f"""
 import asyncio, sys
 from daphne.server import Server
+from agents.runs import close_codes
 from agents.web import daphne_sockets as sockets, request_timeout
 
 async def application(scope, receive, send):
     if scope["type"] == "websocket":
         await send({{"type": "websocket.accept"}})
         while (frame := await receive())["type"] != "websocket.disconnect":
-            if frame["type"] == "websocket.receive":
+            name = frame.get("text", "")
+            if name in vars(close_codes):
+                await send({{"type": "websocket.close", "code": getattr(close_codes, name)}})
+            elif frame["type"] == "websocket.receive":
                 text = scope["root_path"] + frame["text"]
                 await send({{"type": "websocket.send", "text": text}})
         return
@@ -187,6 +193,19 @@ def test_a_quiet_socket_stays_open(server):
         page.send("still here")
 
         assert page.recv(TIMEOUT_SECONDS) == "still here"
+
+
+NAMES = [name for name in vars(close_codes) if name.isupper()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_gets_the_code_its_socket_was_closed_with(server, name):
+    with connect(f"ws://127.0.0.1:{server.port}/", compression=None) as page:
+        page.send(name)
+        with pytest.raises(ConnectionClosed) as closed:
+            page.recv(TIMEOUT_SECONDS)
+
+    assert closed.value.rcvd.code == getattr(close_codes, name)
 
 
 def test_a_client_cannot_set_the_root_path(server):

@@ -14,7 +14,7 @@ from tests.browser.conversation import (
     last_run,
 )
 
-TRY_AGAIN = 1013
+TRY_AGAIN = 4503
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from django.urls.resolvers import RoutePattern, URLResolver
 
 from agents import runs
 from agents.models import Run
-from agents.runs import pubsub
+from agents.runs import close_codes, pubsub
 from agents.web.consumers import live
 from chat.live.consumers import ChatConsumer
 from chat.models import ChatSession, Message
@@ -246,7 +246,7 @@ async def test_an_idle_page_shows_nothing_after_signing_out(chat, monkeypatch):
 
         assert await page.receive_output(10) == {
             "type": "websocket.close",
-            "code": live.NOT_FOUND,
+            "code": close_codes.NOT_FOUND,
         }
 
 

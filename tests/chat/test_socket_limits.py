@@ -7,9 +7,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.exceptions import StopConsumer
 
+from agents.runs import close_codes
 from agents.web import connections, consumers, first_frames
-from agents.web.consumers import live
-from chat.live.consumers import CLOSE_FORBIDDEN
 from chat.models import ChatSession
 from tests.chat.test_long_chats import create_messages
 from tests.conftest import frames_until, tab
@@ -38,7 +37,7 @@ async def test_the_sockets_of_a_user_are_limited_with_their_own_close_code(
         for page in (one, two):
             await frames_until(page, "composer-state")
         async with tab(chat.user, path) as third:
-            assert await close_code(third) == live.TOO_MANY
+            assert await close_code(third) == close_codes.TOO_MANY
         async with tab(other, f"/ws/chat/{theirs.pk}/") as page:
             await frames_until(page, "composer-state")
     async with tab(chat.user, path) as page:
@@ -53,13 +52,13 @@ async def test_a_reconnected_page_replaces_its_lost_socket(chat, settings):
         await frames_until(lost, "composer-state")
         async with tab(chat.user, path, query=name) as back:
             await frames_until(back, "composer-state")
-            assert await close_code(lost) == live.REPLACED
+            assert await close_code(lost) == close_codes.REPLACED
 
 
 async def test_with_too_many_connections_a_page_is_told_to_retry(chat, monkeypatch):
     monkeypatch.setattr(first_frames, "MAX_WAITING", 0)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
-        assert await close_code(page) == live.TRY_AGAIN_LATER
+        assert await close_code(page) == close_codes.TRY_AGAIN_LATER
 
 
 async def test_a_member_removed_while_connecting_sees_nothing_of_the_chat(
@@ -73,7 +72,7 @@ async def test_a_member_removed_while_connecting_sees_nothing_of_the_chat(
         page = await tab_of.__aenter__()
         await _until(lambda: first_frames._queue().waiting)
         await chat.members.filter(user=guest).adelete()
-    assert await close_code(page) == CLOSE_FORBIDDEN
+    assert await close_code(page) == close_codes.FORBIDDEN
     await tab_of.__aexit__(None, None, None)
 
 
@@ -86,7 +85,7 @@ async def test_a_user_who_lost_access_sees_nothing_of_the_run(chat, django_user_
         page = await tab_of.__aenter__()
         await _until(lambda: first_frames._queue().waiting)
         await chat.members.filter(user=guest).adelete()
-    assert await close_code(page) == live.NOT_FOUND
+    assert await close_code(page) == close_codes.NOT_FOUND
     await tab_of.__aexit__(None, None, None)
 
 

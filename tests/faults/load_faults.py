@@ -1,4 +1,4 @@
-"""F37–F39: more content than a page can display, and more pages than usual."""
+"""F37–F40: more content than a page can display, and more pages than usual."""
 
 import asyncio
 import time
@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import aiohttp
 
+from agents.runs import close_codes
 from agents.web.frames import MAX_FRAME_BYTES
 from tests.bench.rounds import percentile
 from tests.faults.rows import order, row, unless
@@ -21,8 +22,8 @@ ASKED = 25
 ACKNOWLEDGED = 0.3
 BUSY = 3  # factor over the idle latency, if that is high
 STAYS = 2.0
-TOO_MANY = 4429
 TALKER = "talker"
+PAGES = 15
 
 
 def _frames(tab: Tab) -> list[str]:
@@ -115,7 +116,7 @@ async def f39(testbed: Testbed, times: int) -> Result:
             most = max(ACKNOWLEDGED, BUSY * quiet)
             about = f"{size} sockets: acknowledged after {late:.2f} s, else {quiet:.2f} s"
             result.violations += unless(late <= most, about)
-            is_limited = size <= MAX_SOCKETS or TOO_MANY in codes
+            is_limited = size <= MAX_SOCKETS or close_codes.TOO_MANY in codes
             result.violations += unless(is_limited, "nobody was turned away")
             result.slowest = max(result.slowest, late)
     await calm.close()
@@ -163,7 +164,7 @@ async def _comes_again(testbed: Testbed, tab: Tab, codes: list[int]) -> None:
     """Reconnect repeatedly like a page that is cut off; a rejected one stays away."""
     where = f"{tab.url.replace('http', 'ws')}/ws/chat/{tab.chat}/?after=0"
     code = 0
-    while code != TOO_MANY:
+    while code != close_codes.TOO_MANY:
         with suppress(*GONE):
             async with testbed.client.ws_connect(
                 where, headers=tab.headers, max_msg_size=0
@@ -174,4 +175,36 @@ async def _comes_again(testbed: Testbed, tab: Tab, codes: list[int]) -> None:
                         break
                 code = socket.close_code or 0
                 codes.append(code)
+        await asyncio.sleep(0.25)
+
+
+@row("F40", "15 pages connect at once where two can wait", times=3, kind="crowded")
+async def f40(testbed: Testbed, times: int) -> Result:
+    """The others are told to try again later, do so, and are served."""
+    result = Result()
+    for _ in range(times):
+        tab = await testbed.tab()
+        await tab.ask("words:3")
+        await tab.until_over(ENDS)
+        codes: list[int] = []
+        pages = [_until_served(testbed, tab, number, codes) for number in range(PAGES)]
+        await asyncio.wait_for(asyncio.gather(*pages), ENDS)
+        found = await testbed.played(ENDS)
+        told = f"closed with {sorted(set(codes))}"
+        found.violations += unless(set(codes) == {close_codes.TRY_AGAIN_LATER}, told)
+        found.violations += unless("Traceback" not in testbed.product.output, "a traceback")
+        result.add(found)
+    return result
+
+
+async def _until_served(testbed: Testbed, tab: Tab, number: int, codes: list[int]) -> None:
+    """Connect until the page is up to date; no two have the same frames to share."""
+    where = f"{tab.url.replace('http', 'ws')}/ws/chat/{tab.chat}/?after=0&shown={number}"
+    while True:
+        async with testbed.client.ws_connect(where, headers=tab.headers) as socket:
+            async for message in socket:
+                is_text = message.type is aiohttp.WSMsgType.TEXT
+                if is_text and 'id="composer-state"' in message.data:
+                    return
+            codes.append(socket.close_code or 0)
         await asyncio.sleep(0.25)

@@ -17,3 +17,7 @@ async def test_f38_a_page_that_missed_many_events_catches_up(holds):
 
 async def test_f39_the_sockets_of_one_user_do_not_block_others(holds):
     await holds(load_faults.f39)
+
+
+async def test_f40_pages_that_cannot_be_served_yet_try_again(holds):
+    await holds(load_faults.f40)

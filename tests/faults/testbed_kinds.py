@@ -39,6 +39,9 @@ KINDS = {
     "lossy": Kind(
         environment={"ASHIATO_TOOLS": "tests.faults.tools,tests.faults.lossy_pubsub"}
     ),
+    "crowded": Kind(
+        environment={"ASHIATO_TOOLS": "tests.faults.tools,tests.faults.short_queue"}
+    ),
     # A twentieth of the usual values.
     "hasty": Kind(
         environment={

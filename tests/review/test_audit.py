@@ -185,7 +185,7 @@ async def test_a_socket_shows_nothing_if_the_audit_log_fails_and_retries(
     async with tab(reviewer, f"/ws/runs/{personal_run.pk}/") as page:
         closed = await page.receive_output()
 
-    assert closed == {"type": "websocket.close", "code": 1013}
+    assert closed == {"type": "websocket.close", "code": 4503}
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
 from agents.review import listing
 from agents.review.filter_language import parse
 from agents.review.models import Rating, Review
-from agents.runs import pubsub
+from agents.runs import close_codes, pubsub
 from agents.web.consumers import live
 from agents.web.presentation.live_run import LiveRunView
 from tests.conftest import ORIGIN, frames_until, tab
@@ -347,7 +347,7 @@ async def test_a_socket_is_closed_once_it_must_be_masked(personal_run, auditor, 
         await sync_to_async(client.post)(f"/traces/{pk}/unmask/", {"again": ""})
         await pubsub.publish(personal_run.topic, "message.added", message=1, run=1)
 
-        assert (await page.receive_output(10))["code"] == live.NOT_FOUND
+        assert (await page.receive_output(10))["code"] == close_codes.NOT_FOUND
 
 
 def test_masked_json_is_valid_json(personal_run):

@@ -29,7 +29,7 @@ from agents.engine.resilience import TokenBucket
 from agents.models import Run
 from agents.models.types import LazyText
 from agents.observability import process_status
-from agents.runs import pubsub
+from agents.runs import close_codes, pubsub
 
 from .. import connections, first_frames, frames, preferences
 from ..presentation.live_run import LiveRunView
@@ -38,10 +38,6 @@ from .language import page_language
 from .notifications import Notification, coalesce
 
 logger = logging.getLogger(__name__)
-NOT_FOUND = 4404
-TRY_AGAIN_LATER = 1013  # the page reconnects a little later
-REPLACED = 4409  # by a newer socket of the same page
-TOO_MANY = 4429
 FRAME_BURST = 60
 FRAMES_PER_SECOND = 10
 LIVE_POLL_SECONDS = 5
@@ -69,7 +65,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     code = 1006  # close code, abnormal unless one is received
     language: str | None = None
     preferences = preferences.Preferences()
-    last_word = NOT_FOUND  # close code for a page that lost access
+    last_word = close_codes.NOT_FOUND  # close code for a page that lost access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the socket; if one part ends, all of it ends."""
@@ -100,18 +96,18 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.language = page_language(self.scope, self.query_params.get("language", [""])[0])
         await self.accept()
         if first_frames.is_full():
-            await self.close(TRY_AGAIN_LATER)
+            await self.close(close_codes.TRY_AGAIN_LATER)
             return
         topic = await database.run_deferred(self.find_topic)
         if topic is None:
-            await self.close(NOT_FOUND)
+            await self.close(close_codes.NOT_FOUND)
             return
         person, page = self.scope["user"].pk, self.query_params.get("page", [""])[0]
         name = f"{self.scope['path']} {page}" if page else secrets.token_hex(8)
         try:
             self.stack.enter_context(connections.track_socket(person, name, self._on_replaced))
         except connections.TooManySockets:
-            await self.close(TOO_MANY)
+            await self.close(close_codes.TOO_MANY)
             return
         self.begin()
         for followed in (topic, pubsub.person_topic(person)):
@@ -129,12 +125,12 @@ class LiveConsumer(AsyncWebsocketConsumer):
         try:
             await self.send_initial()
         except first_frames.TooManyWaiting:
-            await self._end(TRY_AGAIN_LATER)
+            await self._end(close_codes.TRY_AGAIN_LATER)
         self._spawn(self._process_queue())
         self._spawn(self._poll_loop())
 
     def _on_replaced(self) -> None:
-        ending = self._end(REPLACED)
+        ending = self._end(close_codes.REPLACED)
         try:
             self._spawn(ending)
         except RuntimeError:  # already closing, and its slot is free

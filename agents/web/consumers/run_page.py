@@ -4,10 +4,11 @@ from agents.access import audit, masking
 from agents.access.masking import Masker
 from agents.db import database
 from agents.models import Run
+from agents.runs import close_codes
 
 from .. import first_frames
 from ..presentation.live_run import LiveRunView
-from .live import TRY_AGAIN_LATER, LiveConsumer
+from .live import LiveConsumer
 
 
 class RunConsumer(LiveConsumer):
@@ -39,7 +40,7 @@ class RunConsumer(LiveConsumer):
             if frames is None:
                 await self._end(self.last_word)
         except audit.NotRecorded:
-            await self._end(TRY_AGAIN_LATER)
+            await self._end(close_codes.TRY_AGAIN_LATER)
 
     def initial_frames(self) -> str | None:
         # Access may have been revoked while it waited for its turn.

@@ -1,0 +1,5 @@
+"""Lets two new pages wait for their first frames; loaded into the server with its tools."""
+
+from agents.web import first_frames
+
+first_frames.MAX_WAITING = 2
