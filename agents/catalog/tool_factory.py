@@ -73,12 +73,12 @@ def build_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
 
 
 def usable_names() -> list[str]:
-    """Return the tools that work here: those of images only if their model is configured."""
+    """Return the built-in tools that work here: those of images only with a model for it."""
     missing = {
         *([] if services.find("image") else [GenerateImageTool.name]),
         *([] if services.find("vision") else [DescribeImageTool.name]),
     }
-    return [name for name in installed_names() if name not in missing]
+    return [name for name in BUILT_IN_TOOLS if name not in missing]
 
 
 def installed_names() -> list[str]:
@@ -95,6 +95,17 @@ def code_tools() -> dict[str, FunctionTool]:
     for name in [name for name, times in names.items() if times > 1]:
         raise ImproperlyConfigured(f"ASHIATO_TOOLS: two tools are named {name!r}.")
     return {tool.name: tool for tool in found}
+
+
+def code_tool(row: ToolRegistration) -> FunctionTool | None:
+    """Build one of this installation's own tools; it needs approval unless it only reads."""
+    if row.name not in code_tools():
+        return None
+    tool = copy(code_tools()[row.name])
+    tool.effect = cast(Effect, row.effect) if row.effect else tool.effect
+    if tool.needs_approval is None:
+        tool.needs_approval = tool.effect != "read"
+    return tool
 
 
 def http_tool(row: ToolRegistration) -> HttpTool:
@@ -154,9 +165,7 @@ def _create_tool(row: ToolRegistration) -> Any:
         return database_tool(row)
     if row.name in BUILT_IN_TOOLS:
         tool: Any = BUILT_IN_TOOLS[row.name]()
-    elif row.name in code_tools():
-        tool = copy(code_tools()[row.name])
-    else:
+    elif (tool := code_tool(row)) is None:
         return None
     tool.timeout = row.timeout
     if isinstance(tool, SearchTool):

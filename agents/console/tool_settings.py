@@ -24,7 +24,7 @@ def load_tool(row: ToolRegistration) -> Any:
     if row.connection is not None:
         return tool_factory.database_tool(row)
     tool_class = tool_factory.BUILT_IN_TOOLS.get(row.name)
-    return tool_class() if tool_class else tool_factory.code_tools().get(row.name)
+    return tool_class() if tool_class else tool_factory.code_tool(row)
 
 
 def load_http_tool(row: ToolRegistration) -> Any:

@@ -7,6 +7,7 @@ from django.core.management import call_command
 
 from agents import runs
 from agents.catalog import agent_factory, tool_factory
+from agents.console import tool_settings
 from agents.engine.errors import BadPattern
 from agents.engine.testing import Says
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
@@ -120,6 +121,7 @@ def own_tools(settings):
 async def test_a_custom_function_becomes_a_tool(own_tools, scripted, agent):
     own_tools("tests.own_tools")
     await sync_to_async(call_command)("seed_demo", verbosity=0)
+    await ToolRegistration.objects.filter(name="shout").aupdate(approval="never")
     await agent.tools.aadd(await ToolRegistration.objects.aget(name="shout"))
     scripted(Says.call("shout", text="hello"), Says(answer="HELLO"))
 
@@ -127,6 +129,21 @@ async def test_a_custom_function_becomes_a_tool(own_tools, scripted, agent):
 
     step = await run.steps.aget(kind="tool")
     assert (step.action, step.observation) == ("shout", "HELLO")
+
+
+def test_own_tools_are_in_no_shipped_agent_and_need_approval_unless_they_read(own_tools):
+    own_tools("tests.own_tools")
+    Agent.objects.all().delete()
+
+    call_command("seed_demo", verbosity=0)
+
+    row = ToolRegistration.objects.get(name="shout")
+    assert not Agent.objects.filter(tools=row).exists()
+    assert tool_factory.build_tools([row])[0].needs_approval
+    assert tool_settings.requires_approval(row)
+    row.effect = "read"
+    assert not tool_factory.build_tools([row])[0].needs_approval
+    assert not tool_settings.requires_approval(row)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,10 @@ PLAIN = Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py"
 
 
 def set_up(people: int, chats: int, notes: str) -> list[dict]:
-    ToolRegistration.objects.filter(name="sign").update(approval="always")
+    own = ToolRegistration.objects.filter(name__in=["pay", "sign", "look", "wait"])
+    own.exclude(name="sign").update(approval="never")
+    for agent in Agent.objects.filter(name__in=["helper", "careful", "planner"]):
+        agent.tools.add(*own)
     Agent.objects.update(max_steps=12)
     for name, model in AGENTS.items():
         Agent.objects.get_or_create(name=name, defaults={"model": model})

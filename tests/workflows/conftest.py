@@ -13,7 +13,7 @@ def pipeline_tools(db, settings):
     settings.TOOL_MODULES = ["tests.workflows.pipeline"]
     tool_factory.code_tools.cache_clear()
     for name in tool_factory.code_tools():
-        ToolRegistration.objects.create(name=name)
+        ToolRegistration.objects.create(name=name, approval="never")
     yield
     tool_factory.code_tools.cache_clear()
 

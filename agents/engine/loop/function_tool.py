@@ -20,7 +20,10 @@ Function = Callable[..., Any]
 
 
 class FunctionTool:
-    """A function as a tool: validates the input and runs blocking functions in a thread."""
+    """A function as a tool: validates the input and runs blocking functions in a thread.
+
+    Without `needs_approval`, the product asks unless the function only reads.
+    """
 
     def __init__(
         self,
@@ -29,12 +32,14 @@ class FunctionTool:
         name: str = "",
         description: str = "",
         effect: Effect = "at_most_once",
+        needs_approval: bool | None = None,
         timeout: float | None = None,
     ) -> None:
         self.function = function
         self.name = name or function.__name__
         self.description = description or inspect.getdoc(function) or ""
         self.effect = effect
+        self.needs_approval = needs_approval
         self.timeout = timeout
         self._arguments = _arguments_model(function)
         self.parameters = _schema(self._arguments)
@@ -67,6 +72,7 @@ def function_tool(
     name: str = "",
     description: str = "",
     effect: Effect = "at_most_once",
+    needs_approval: bool | None = None,
     timeout: float | None = None,
 ) -> Callable[[Function], FunctionTool]: ...
 def function_tool(

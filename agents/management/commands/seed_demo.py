@@ -105,7 +105,7 @@ def make_agents() -> None:
         mode=Agent.Mode.PANEL,
     )
     careful.tools.set(helper.tools.all())
-    reporter.tools.set(helper.tools.filter(name__in=tool_factory.BUILT_IN_TOOLS))
+    reporter.tools.set(helper.tools.all())
     librarian.tools.set(helper.tools.filter(name__in=["search", "read_document"]))
     lead.handoffs.set([helper, careful, reporter])
     panel.handoffs.set([helper, librarian])
@@ -131,9 +131,10 @@ def make_helper() -> Agent:
         allows_model_choice=True,
         allows_parameter_choice=True,
     )
-    own = ToolRegistration.objects.filter(name__in=tool_factory.usable_names())
+    # Only built-in tools: an administrator decides which agents use the installation's own.
+    usable = ToolRegistration.objects.filter(name__in=tool_factory.usable_names())
     # Small questions shouldn't be answered with a question.
-    helper.tools.set(own.exclude(name=AskPersonTool.name))
+    helper.tools.set(usable.exclude(name=AskPersonTool.name))
     return helper
 
 
