@@ -7,7 +7,6 @@ from django.db.models.signals import post_delete, pre_delete
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine import fault_injection
-from agents.observability import log_sinks
 
 
 class AgentsConfig(AppConfig):
@@ -46,7 +45,7 @@ class AgentsConfig(AppConfig):
         store.release_on_delete()
         pre_delete.connect(starts.keep_usage_of_run, sender=Run)
         post_delete.connect(starts.forget_user, sender=settings.AUTH_USER_MODEL)
-        if log_sinks.is_enabled(settings.ENVIRONMENT):
+        if settings.ENVIRONMENT.exports_events:
             from agents.observability import telemetry
 
             telemetry.start(settings.ENVIRONMENT)

@@ -344,6 +344,12 @@ class Environment(BaseSettings):
         is_wanted = not is_disabled and self.otel_traces_exporter == "otlp"
         return bool(self.otlp_endpoint or (self.otel_endpoint and is_wanted))
 
+    @property
+    def exports_events(self) -> bool:
+        """Whether events of runs go to the console, a file or a receiver."""
+        writes_lines = self.trace_console != "off" or self.trace_file is not None
+        return writes_lines or self.sends_spans
+
     def all_otlp_headers(self) -> dict[str, str]:
         """Return the headers for the monitor, such as its key."""
         parts = split_list(self.otlp_headers.get_secret_value()) if self.otlp_headers else []

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from agents.engine.events import DELTA_TYPES, Event, EventType, StatusKind
-from agents.engine.privacy import mask_secrets
+from agents.engine.privacy import StreamingMasker, mask_secrets
+
+from .trace_span import ContentFilter
 
 MAX_FILE_BYTES = 10_000_000
 BACKUP_COUNT = 5
@@ -46,28 +48,25 @@ LOGGED_FIELDS = (
 CONTENT_FIELDS = {EventType.APPROVAL_RESOLVED: {"reason"}}
 
 
-def is_enabled(environment: Any) -> bool:
-    """Whether any sink is configured."""
-    lines = environment.trace_console != "off" or environment.trace_file is not None
-    return lines or environment.sends_spans
-
-
 class LogSink:
     """Writes a line for every event at or above its level."""
 
     is_full = False
 
-    def __init__(self, handler: logging.Handler, level: str) -> None:
+    def __init__(
+        self, handler: logging.Handler, level: str, content_filter: ContentFilter
+    ) -> None:
         self.handler = handler
+        self.content_filter = content_filter
         self.level = logging.getLevelNamesMapping()[level.upper()]
         self.with_content = self.level <= logging.DEBUG
 
     @classmethod
-    def to_console(cls, level: str) -> "LogSink":
-        return cls(logging.StreamHandler(sys.stderr), level)
+    def to_console(cls, level: str, content_filter: ContentFilter) -> "LogSink":
+        return cls(logging.StreamHandler(sys.stderr), level, content_filter)
 
     @classmethod
-    def to_file(cls, path: Path, level: str) -> "LogSink":
+    def to_file(cls, path: Path, level: str, content_filter: ContentFilter) -> "LogSink":
         """Return a sink for a file; each process needs its own, because they rotate it."""
         path = Path(str(path).replace("{pid}", str(os.getpid())))
         handler = RotatingFileHandler(
@@ -75,13 +74,15 @@ class LogSink:
         )
         with suppress(OSError):  # another user's file that we can write to
             path.chmod(0o600)
-        return cls(handler, level)
+        return cls(handler, level, content_filter)
 
     def take(self, run: Any, events: Sequence[Event]) -> None:
         for event in events:
             level = event_level(event)
             if event.type not in DELTA_TYPES and level >= self.level:
-                text = format_line(run.pk, event, level, with_content=self.with_content)
+                text = format_line(
+                    run.pk, event, level, self.content_filter, with_content=self.with_content
+                )
                 self.handler.emit(_log_record(level, text))
 
     def flush(self) -> None:
@@ -115,7 +116,14 @@ def event_level(event: Event) -> int:
     return LEVELS.get(event.type, logging.INFO)
 
 
-def format_line(run: int, event: Event, level: int, *, with_content: bool = False) -> str:
+def format_line(
+    run: int,
+    event: Event,
+    level: int,
+    content_filter: ContentFilter,
+    *,
+    with_content: bool = False,
+) -> str:
     facts: dict[str, Any] = {
         "time": event.time.isoformat(timespec="milliseconds"),
         "level": logging.getLevelName(level).lower(),
@@ -124,30 +132,35 @@ def format_line(run: int, event: Event, level: int, *, with_content: bool = Fals
         "agent": event.agent,
         "type": event.type.value,
     }
-    about = _logged_fields(event)
+    about = _logged_fields(event, content_filter)
     if with_content:
-        about |= {"data": _mask_value(event.data)}
+        about |= {"data": content_filter(_cut_value(event.data))}
     return json.dumps(facts | about, ensure_ascii=False, default=str)
 
 
-def _logged_fields(event: Event) -> dict[str, Any]:
+def _logged_fields(event: Event, content_filter: ContentFilter) -> dict[str, Any]:
     content = CONTENT_FIELDS.get(event.type, ())
     names = [name for name in LOGGED_FIELDS if name in event.data and name not in content]
-    facts = {name: _mask_value(event.data[name]) for name in names}
+    facts = {name: _cut_value(event.data[name]) for name in names}
     if "type" in facts:
         facts["error"] = facts.pop("type")
     if "function" in event.data:
         facts["tool"] = event.data["function"]["name"]
+    # Also names: a model can call a tool that doesn't exist, by any name.
+    facts |= {name: content_filter(v) for name, v in facts.items() if isinstance(v, str)}
     return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
-def _mask_value(value: Any) -> Any:
+def _cut_value(value: Any) -> Any:
+    """Return the value without secrets, its strings cut so that no personal data is halved."""
+    if isinstance(value, str) and len(value) > MAX_CONTENT_CHARS:
+        start = StreamingMasker().feed(value[:MAX_CONTENT_CHARS])
+        return f"{mask_secrets(start)}…"
     if isinstance(value, str):
-        text = mask_secrets(value[:MAX_CONTENT_CHARS])
-        return text if len(value) <= MAX_CONTENT_CHARS else f"{text}…"
+        return mask_secrets(value)
     if isinstance(value, Mapping):
-        return {name: _mask_value(item) for name, item in value.items()}
-    return [_mask_value(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: _cut_value(item) for name, item in value.items()}
+    return [_cut_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _log_record(level: int, text: str) -> logging.LogRecord:

@@ -21,9 +21,8 @@ from .span_attributes import (
     serialize,
     set_model,
 )
-from .trace_span import SpanEvent, TraceIdentity, TraceSpan, TraceSpanKind
+from .trace_span import ContentFilter, SpanEvent, TraceIdentity, TraceSpan, TraceSpanKind
 
-ContentFilter = Callable[[Any], Any]
 FAILURE_REASONS = {"error", "interrupted"}
 # Parts of the tokens with a price of their own, in both conventions.
 TOKEN_DETAILS = {
@@ -131,7 +130,8 @@ class SpanBuilder:
         span.attributes["input.value"] = serialize(messages)
 
     def _on_tool_call(self, event: Event) -> None:
-        name = event.data["function"]["name"]
+        # A model can call a tool that doesn't exist, by any name.
+        name = self.content_filter(event.data["function"]["name"])
         parent = self._parent_key(event)
         span = self._start_span(_step_key(event), event, f"execute_tool {name}", parent=parent)
         span.began = _event_time(event, "started")
@@ -283,7 +283,7 @@ class SpanBuilder:
         span = self._open.get(_step_key(event)) or self._open.get(_agent_key(event))
         if span is not None:
             facts = {
-                n: attribute_value(event.data[n])
+                n: attribute_value(self.content_filter(event.data[n]))
                 for n in names
                 if event.data.get(n) is not None
             }

@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from django.db import connection
 
 from agents.access import masking
+from agents.catalog.agent_factory import personal_data_policy
 from agents.engine.events import Event
-from agents.models import Run, RunEvent
+from agents.models import Agent, Run, RunEvent
 from agents.runs import event_writer
 
 from . import process_status
 from .log_sinks import MAX_CONTENT_CHARS, LogSink
 from .spans import SpanBuilder
-from .trace_span import TraceIdentity, TraceSpan
+from .trace_span import ContentFilter, TraceIdentity, TraceSpan
 
 if TYPE_CHECKING:
     from .otlp import Exporter
@@ -210,8 +211,12 @@ class SpanSink:
         return builder
 
     def _new_builder(self, run: Run) -> SpanBuilder:
-        options = {} if self.with_personal else {"content_filter": masking.mask_value}
-        return SpanBuilder(_trace_identity(run), with_content=self.with_content, **options)
+        content_filter: ContentFilter = masking.mask_value
+        if self.with_personal and not _replaces_personal_data(run):
+            content_filter = lambda value: value  # noqa: E731
+        return SpanBuilder(
+            _trace_identity(run), with_content=self.with_content, content_filter=content_filter
+        )
 
 
 def _create_sinks(environment: Any) -> list[Sink]:
@@ -219,9 +224,10 @@ def _create_sinks(environment: Any) -> list[Sink]:
     if environment.sends_spans:
         sinks += _spans(environment)
     if environment.trace_console != "off":
-        sinks.append(LogSink.to_console(environment.trace_console))
+        sinks.append(LogSink.to_console(environment.trace_console, masking.mask_value))
     if environment.trace_file is not None:
-        sinks.append(LogSink.to_file(environment.trace_file, environment.trace_file_level))
+        path, level = environment.trace_file, environment.trace_file_level
+        sinks.append(LogSink.to_file(path, level, masking.mask_value))
     return sinks
 
 
@@ -236,6 +242,14 @@ def _spans(environment: Any) -> Iterator[SpanSink]:
     exporter = Exporter(environment.otlp_endpoint, headers, resource)
     content, personal = environment.otlp_content, environment.otlp_personal
     yield SpanSink(exporter, with_content=content, with_personal=personal)
+
+
+def _replaces_personal_data(run: Run) -> bool:
+    """Whether the run's agent lets no personal data out, which no setting of a sink changes."""
+    try:
+        return personal_data_policy(run) == Agent.PersonalData.HIDDEN
+    finally:
+        connection.close()
 
 
 def _truncate(value: Any) -> Any:

@@ -1,12 +1,14 @@
 """Spans of a run, before they are exported."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
 from hashlib import sha256
+from typing import Any
 
 AttributeValue = str | bool | int | float | Sequence[str]
+ContentFilter = Callable[[Any], Any]  # masks what a sink must not have
 
 
 class TraceSpanKind(IntEnum):

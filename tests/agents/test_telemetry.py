@@ -14,6 +14,7 @@ from asgiref.sync import sync_to_async
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
 from agents import runs
+from agents.access import masking
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, EventFactory, EventType
@@ -353,6 +354,32 @@ async def test_personal_data_is_sent_only_if_enabled(collector, listening, scrip
 
 @rows
 @with_agent
+async def test_no_sink_gets_personal_data_of_an_agent_that_replaces_it(
+    collector, listening, scripted, agent, tmp_path
+):
+    path = tmp_path / "trace.jsonl"
+    listening(
+        otlp_endpoint=collector.url,
+        otlp_content=True,
+        otlp_personal=True,
+        trace_file=path,
+        trace_file_level="debug",
+    )
+    agent.personal_data = agent.PersonalData.HIDDEN
+    await agent.asave()
+    mail = "ada@example.com"
+    scripted(Says.call(f"mail {mail}", text=mail), ModelError(f"{mail} is over its limit."))
+
+    await run_question(f"Who is {mail}?")
+    await sync_to_async(telemetry.stop)()
+
+    everything = json.dumps(collector.spans, ensure_ascii=False) + path.read_text()
+    assert "‹email› is over its limit." in everything
+    assert mail not in everything
+
+
+@rows
+@with_agent
 async def test_a_failure_marks_its_span_and_the_run_as_errors(collector, listening, scripted):
     listening(otlp_endpoint=collector.url)
     scripted(Says.call("nothing"), ModelError("The provider refused."))
@@ -657,7 +684,7 @@ def test_events_are_logged_from_their_level_on(level, type, data, tmp_path):
 
     for at in order:
         path = tmp_path / at
-        sink = log_sinks.LogSink.to_file(path, at)
+        sink = log_sinks.LogSink.to_file(path, at, masking.mask_value)
         sink.take(SimpleNamespace(pk=7), [event])
         sink.close()
         assert (path.read_text() != "") == (order.index(at) >= order.index(level)), at
@@ -679,13 +706,26 @@ def test_user_text_counts_as_content():
         EventType.APPROVAL_RESOLVED, is_approved=False, reason="Call 090-1234", step=2
     )
 
-    assert "090" not in log_sinks.format_line(7, event, logging.INFO)
-    assert "090" in log_sinks.format_line(7, event, logging.DEBUG, with_content=True)
+    assert "090" not in log_sinks.format_line(7, event, logging.INFO, masking.mask_value)
+    assert "090" in log_sinks.format_line(
+        7, event, logging.DEBUG, masking.mask_value, with_content=True
+    )
+
+
+def test_the_trace_file_masks_personal_data_also_where_text_is_cut():
+    mail = "ada.lovelace@example.com"
+    content = "x" * (log_sinks.MAX_CONTENT_CHARS - 8) + f" {mail}"
+    event = EventFactory("helper")(EventType.ERROR, message=f"No {mail}.", content=content)
+
+    line = log_sinks.format_line(7, event, logging.DEBUG, masking.mask_value, with_content=True)
+
+    assert "ada" not in line
+    assert json.loads(line)["message"] == "No ‹email›."
 
 
 def test_a_large_file_is_rotated(tmp_path, monkeypatch):
     monkeypatch.setattr(log_sinks, "MAX_FILE_BYTES", 2000)
-    sink = log_sinks.LogSink.to_file(tmp_path / "{pid}.jsonl", "info")
+    sink = log_sinks.LogSink.to_file(tmp_path / "{pid}.jsonl", "info", masking.mask_value)
     event = EventFactory("helper")(EventType.RUN_PAUSED, reason="approval")
 
     for _ in range(100):
@@ -722,10 +762,10 @@ async def test_replayed_steps_of_a_rerun_are_not_exported_again(
 
 
 def test_nothing_is_exported_by_default():
-    assert not log_sinks.is_enabled(Environment())
+    assert not Environment().exports_events
     assert event_writer.readers == []
     for wish in ({"otlp_endpoint": "http://a"}, {"trace_console": "info"}):
-        assert log_sinks.is_enabled(Environment(**wish))
+        assert Environment(**wish).exports_events
 
 
 @rows
