@@ -1,12 +1,13 @@
 """Exports a chat: JSON for programs (docs/chat-schema.md), Markdown for people.
 
 Markdown has the branch on the page, JSON the whole tree. Both are streamed, because a chat can
-be too long for memory.
+be too long for memory. With `masks_others`, personal data is masked in what other members wrote
+and in its answers.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -14,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from agents.access import masking
 from agents.engine.attachments import format_size
 from agents.models import AgentStep, Run
 from agents.web.presentation import RunView, StepView
@@ -36,34 +38,42 @@ def file_name(chat: ChatSession, ending: str) -> str:
     return f"{'-'.join(filter(None, [title.lower()[:40].strip('-'), str(chat.pk)]))}.{ending}"
 
 
-def as_json(chat: ChatSession, user: User, *, has_steps: bool = True) -> Iterator[str]:
+def as_json(
+    chat: ChatSession, user: User, *, has_steps: bool = True, masks_others: bool = False
+) -> Iterator[str]:
     """Yield the whole tree with its answers and steps."""
+    is_masked = masks_others and chat.user_id != user.pk
     head = {
         "schema": SCHEMA,
         "exported_at": timezone.now().isoformat(),
-        "chat": _chat_dict(chat, user),
+        "chat": _chat_dict(masking.mask_row(chat) if is_masked else chat, user),
     }
     yield f'{json.dumps(head, ensure_ascii=False)[:-1]},\n"messages": ['
     pks = list(branches.read(chat.pk).parents)
     for at, message in enumerate(conversation.messages_by_pk(pks)):
-        entry = _message_dict(message, has_steps=has_steps)
+        is_masked = masks_others and message.author_id != user.pk
+        entry = _message_dict(message, has_steps=has_steps, is_masked=is_masked)
         yield f"{',' if at else ''}\n{json.dumps(entry, ensure_ascii=False)}"
     yield "]}\n"
 
 
-def as_markdown(chat: ChatSession, user: User, *, has_steps: bool = False) -> Iterator[str]:
+def as_markdown(
+    chat: ChatSession, user: User, *, has_steps: bool = False, masks_others: bool = False
+) -> Iterator[str]:
     """Yield the branch on the user's page as a document."""
-    yield f"# {_escape_line(chat.title)}\n\n"
+    is_masked = masks_others and chat.user_id != user.pk
+    yield f"# {_escape_line(masking.mask_text(chat.title) if is_masked else chat.title)}\n\n"
     yield _("Exported on %(time)s.") % {"time": _time_text(timezone.now())} + "\n"
     for message in conversation.visible_messages(chat, user):
+        is_masked = masks_others and message.author_id != user.pk
         author = _escape_line(message.author.get_username())
         yield f"\n---\n\n**{author}** · {_time_text(message.created_at)}\n\n"
-        for file in _files(message) if message.has_files else ():
+        for file in _files(message, is_masked) if message.has_files else ():
             size = format_size(file["size"])
             yield f"> *{_escape_line(file['name'])}* ({size})\n>\n"
-        yield f"{_quote(message.text)}\n"
+        yield f"{_quote(masking.mask_text(message.text) if is_masked else message.text)}\n"
         if message.run is not None:
-            yield from _answer_markdown(message.run, has_steps=has_steps)
+            yield from _answer_markdown(message.run, has_steps=has_steps, is_masked=is_masked)
 
 
 def _chat_dict(chat: ChatSession, user: User) -> dict[str, Any]:
@@ -78,24 +88,29 @@ def _chat_dict(chat: ChatSession, user: User) -> dict[str, Any]:
     }
 
 
-def _message_dict(message: Message, *, has_steps: bool) -> dict[str, Any]:
+def _message_dict(message: Message, *, has_steps: bool, is_masked: bool) -> dict[str, Any]:
+    see = masking.mask_row if is_masked else _unchanged
     run = message.run
     return {
         "id": message.pk,
         "parent": message.parent_id,
         "author": message.author.get_username(),
-        "text": message.text,
-        **({"files": _files(message)} if message.has_files else {}),
+        "text": see(message).text,
+        **({"files": _files(message, is_masked)} if message.has_files else {}),
         "created_at": message.created_at.isoformat(),
-        "run": None if run is None else _run_dict(run, has_steps=has_steps),
+        "run": None if run is None else _run_dict(run, see, has_steps=has_steps),
     }
 
 
-def _files(message: Message) -> list[dict[str, Any]]:
+def _unchanged(row: Any) -> Any:
+    return row
+
+
+def _files(message: Message, is_masked: bool) -> list[dict[str, Any]]:
     """Return what was attached; the bytes are in *Download my data*."""
     return [
         {
-            "name": row.name,
+            "name": masking.mask_text(row.name) if is_masked else row.name,
             "type": row.mime_type,
             "size": row.file.size,
             "digest": row.file.digest,
@@ -104,8 +119,9 @@ def _files(message: Message) -> list[dict[str, Any]]:
     ]
 
 
-def _run_dict(run: Run, *, has_steps: bool) -> dict[str, Any]:
-    steps = run.steps.order_by("number") if has_steps else ()
+def _run_dict(run: Run, see: Callable[[Any], Any], *, has_steps: bool) -> dict[str, Any]:
+    steps = map(see, run.steps.order_by("number") if has_steps else ())
+    run = see(run)
     return {
         "id": run.pk,
         "agent": run.agent_name,
@@ -137,8 +153,9 @@ def _step_dict(step: AgentStep) -> dict[str, Any]:
     }
 
 
-def _answer_markdown(run: Run, *, has_steps: bool) -> Iterator[str]:
-    view = RunView(run, place="trace")
+def _answer_markdown(run: Run, *, has_steps: bool, is_masked: bool) -> Iterator[str]:
+    run = masking.mask_row(run) if is_masked else run
+    view = RunView(run, place="trace", masker=masking.Masker() if is_masked else None)
     names = " · ".join(filter(None, [run.agent_name, view.model_label, view.route_label]))
     yield f"\n**{_escape_line(names)}**\n\n"
     if has_steps and view.steps:

@@ -1,6 +1,8 @@
 """Exports a user's data: a ZIP of JSON and Markdown, streamed.
 
-Of what others wrote it has only what the user can see.
+Of what others wrote it has only what the user can see, with personal data masked: the messages
+of other members, their answers, and runs that were sent such messages. Their files, which can't
+be masked, are left out.
 """
 
 import json
@@ -80,17 +82,21 @@ def files(user: User) -> Iterator[File]:
     for document in _paginate(personal_data.own_documents(user).select_related("file")):
         yield _document_name(document), personal_data.content(document)
     for chat in _paginate(ChatSession.objects.for_user(user).saved()):
-        yield f"sessions/{chat.pk}.json", chat_export.as_json(chat, user, has_steps=False)
-        yield f"sessions/{chat.pk}.md", chat_export.as_markdown(chat, user)
+        pieces = chat_export.as_json(chat, user, has_steps=False, masks_others=True)
+        yield f"sessions/{chat.pk}.json", pieces
+        yield f"sessions/{chat.pk}.md", chat_export.as_markdown(chat, user, masks_others=True)
     for row in _paginate(Attachment.objects.filter(user=user).select_related("file")):
         name = re.sub(r"[^\w.-]+", "_", row.name)[-80:]
         yield f"files/{row.pk}-{name}", _pieces(row.file.open)
     for run in _paginate(_runs(user)):
-        is_masked = not masking.is_participant(run, user)
-        how = {"is_masked": is_masked, "hides_private": not masking.is_own(run, user)}
-        yield f"runs/{run.pk}.json", exports.as_json(run, **how)
-        yield f"runs/{run.pk}.md", exports.as_markdown(run, **how)
-        if not is_masked:
+        is_own = masking.is_own(run, user)
+        # The history of a run has what other members wrote before.
+        is_masked = (
+            not is_own or Run.objects.filter(topic=run.topic).exclude(user=user).exists()
+        )
+        yield f"runs/{run.pk}.json", exports.as_json(run, is_masked=is_masked)
+        yield f"runs/{run.pk}.md", exports.as_markdown(run, is_masked=is_masked)
+        if is_own:
             yield from _attachments(run)
 
 
@@ -139,6 +145,8 @@ def _readme(user: User) -> str:
         % {"time": timezone.localtime().strftime("%Y-%m-%d %H:%M")},
         "\n".join(f"- `{name}`: {what}" for name, what in _contents().items()),
         _(
+            "In shared chats, personal data is masked in what other members wrote, in its "
+            "answers and in runs; this user's own messages and answers are complete. "
             "Documents that others added aren't included, except in this user's collections. "
             "Files that MCP servers save for this user and data sent to monitoring or written "
             "to trace files aren't included either; ask your administrator."

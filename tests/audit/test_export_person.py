@@ -89,6 +89,22 @@ def test_the_export_has_other_members_messages_in_shared_chats(belonging, person
     assert "parcel" not in str(unpack_export(type(stranger).objects.get(pk=stranger.pk)))
 
 
+def test_the_export_masks_what_other_members_wrote_in_shared_chats(belonging, person, stranger):
+    members.add_member(belonging, "eve", "write")
+    create_question(belonging, stranger, "Write to eve@example.com")
+    create_question(belonging, person, "Write to ada@example.com")
+    run = Run.objects.get(query="Write to ada@example.com")
+    run.history = [{"role": "user", "content": "Write to eve@example.com"}]
+    run.save(update_fields=["history"])
+
+    files = unpack_export(person)
+
+    texts = [m["text"] for m in json.loads(files[f"sessions/{belonging.pk}.json"])["messages"]]
+    assert texts[1:] == ["Write to ‹email›", "Write to ada@example.com"]
+    assert "eve@example.com" not in str(files)
+    assert "ada@example.com" in files[f"sessions/{belonging.pk}.md"]
+
+
 def test_the_export_has_the_sign_in_history(person):
     client_of(person, REMOTE_ADDR="203.0.113.77").post("/logout/")
 
