@@ -167,6 +167,22 @@ async def test_another_users_socket_looks_like_a_missing_one(path, chat, run, st
     assert theirs == await receive_until_closed(path.format(2**63), stranger)
 
 
+async def test_what_a_refused_socket_sends_is_ignored(chat, stranger, caplog):
+    client = Client()
+    await sync_to_async(client.force_login)(stranger)
+    cookie = (b"cookie", f"sessionid={client.cookies['sessionid'].value}".encode())
+    socket = WebsocketCommunicator(application, f"/ws/chat/{chat.pk}/", [ORIGIN, cookie])
+    await socket.connect()
+    assert (await socket.receive_output())["code"] == 4404
+
+    message = {"type": "message", "text": "Hello", "client_id": "a", "agent": ""}
+    await socket.send_json_to(message)
+    await socket.disconnect()
+
+    assert not await Message.objects.aexists()
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("path", SOCKETS)
 async def test_a_socket_without_an_account_is_closed(path, chat, run):
     pk = chat.pk if "chat" in path else run.pk

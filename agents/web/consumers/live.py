@@ -66,6 +66,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     language: str | None = None
     preferences = preferences.Preferences()
     last_word = close_codes.NOT_FOUND  # close code for a page that lost access
+    is_admitted = False  # False as long as the socket may be refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the socket; if one part ends, all of it ends."""
@@ -110,6 +111,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self.close(close_codes.TOO_MANY)
             return
         self.begin()
+        self.is_admitted = True
         for followed in (topic, pubsub.person_topic(person)):
             await self.stack.enter_async_context(
                 pubsub.subscribe(followed, self.on_notification)
@@ -164,6 +166,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self, text_data: str | None = None, bytes_data: bytes | None = None
     ) -> None:
         """Handle every frame; an invalid one must not close the socket."""
+        if not self.is_admitted:
+            return  # refused, but its frames arrive until it knows
         if not self.rate_limit.allows():
             await self._warn_rate_limit()
             return
