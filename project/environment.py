@@ -74,6 +74,7 @@ class Environment(BaseSettings):
     worker_runs: int = Field(default=50, ge=1, le=1000)
     encryption_keys: SecretStr | None = None
     egress_allow: str = ""
+    pages_allow: str = ""
     mcp_sandbox: Literal["auto", "require", "off"] = "auto"
     origins: str = ""
     proxies: str = ""

@@ -79,7 +79,7 @@ def private_kind(address: IPAddress) -> str:
     """Return what kind of non-public address this is, or an empty string."""
     for inner in _embedded_ipv4(address):
         if kind := private_kind(inner):
-            return f"a tunnel to {inner}, which is {kind}"
+            return f"a tunnel to {kind}"
     for question, kind in PRIVATE_KINDS.items():
         if getattr(address, question):
             return kind

@@ -173,7 +173,7 @@ def test_a_document_is_fetched_through_the_egress_policy(root, shop, settings):
     response = root.post(page(), {"url": shop.url})
     missing = html(root.post(page(), {"url": f"{shop.url}x"}))
 
-    assert "is blocked because its address 127.0.0.1 is" in refused
+    assert "127.0.0.1 is blocked because its address is" in refused
     assert response.context["plan"].base_url == f"http://{shop.place}/v1"
     assert "127.0.0.1 returned HTTP 404." in missing
 

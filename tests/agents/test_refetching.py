@@ -65,7 +65,7 @@ def site(settings: Any) -> Iterator[Site]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     site.url = f"http://127.0.0.1:{server.server_port}"
-    settings.EGRESS_ALLOW = [f"127.0.0.1:{server.server_port}"]
+    settings.PAGES_ALLOW = [f"127.0.0.1:{server.server_port}"]
     yield site
     server.shutdown()
     server.server_close()
@@ -118,6 +118,24 @@ def test_a_page_is_fetched_when_it_is_due_and_not_before(site: Site, page: Docum
     assert (page.status, page.indexed_at) == ("ready", before)
     assert page.next_fetch_at is not None
     assert page.next_fetch_at > timezone.now() + timedelta(days=1.9)
+
+
+def test_a_host_for_tools_is_private_for_pages_and_looks_like_one_that_does_not_exist(
+    site: Site, collection: Collection, ann: User, settings: Any
+) -> None:
+    site.pages["/salaries"] = "<title>Salaries</title><p>Secret.</p>"
+    settings.EGRESS_ALLOW = settings.PAGES_ALLOW
+    settings.PAGES_ALLOW = []
+    hosts = (site.url, "http://127.0.0.1:9", "http://no-such-host.invalid")
+
+    for host in hosts:
+        ingestion.add_url(collection, ann, f"{host}/salaries")
+    ingestion.process_waiting()
+
+    rows = set(Document.objects.values_list("status", "problem", "attempts"))
+    assert len(rows) == 1
+    assert "ASHIATO_PAGES_ALLOW" in next(iter(rows))[1]
+    assert not site.seen
 
 
 def test_a_changed_page_is_indexed_again(site: Site, page: Document) -> None:

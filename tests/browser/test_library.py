@@ -203,7 +203,7 @@ def web_server(tmp_path_factory, prepared_data, site) -> Iterator[Server]:
     """A server that may fetch pages of the site."""
     folder = tmp_path_factory.mktemp("web")
     shutil.copytree(prepared_data, folder / "data")
-    yield from serve(folder, 0.003, ASHIATO_EGRESS_ALLOW=site.place)
+    yield from serve(folder, 0.003, ASHIATO_PAGES_ALLOW=site.place)
 
 
 def add_web(page: Page, url: str, **options: str) -> None:

@@ -100,16 +100,15 @@ async def test_a_public_address_is_allowed(address):
     assert await policy.addresses("api.example", 443) == [address]
 
 
-async def test_a_rejection_names_host_address_and_remedy(no_connections):
+async def test_a_rejection_names_host_and_remedy_but_not_the_address(no_connections):
     policy = Egress(resolve=found("8.8.8.8", "64:ff9b::10.0.0.5"))
 
     with pytest.raises(EgressRefused) as refusal:
         await fetch("GET", "http://api.example:8080/", policy=policy)
 
     assert str(refusal.value) == (
-        "api.example is blocked because its address 64:ff9b::a00:5 is a tunnel to 10.0.0.5, "
-        "which is a private address. An administrator can add 'api.example:8080' to "
-        "ASHIATO_EGRESS_ALLOW."
+        "api.example is blocked because its address is a tunnel to a private address. "
+        "An administrator can add 'api.example:8080' to ASHIATO_EGRESS_ALLOW."
     )
 
 
@@ -126,7 +125,7 @@ async def test_a_host_is_resolved_once_per_connection():
         url = f"http://api.example:{server.port}/"
         response = await fetch("GET", url, policy=policy)
         assert (response.status, asked) == (200, ["api.example"])
-        with pytest.raises(EgressRefused, match=r"127\.0\.0\.2"):
+        with pytest.raises(EgressRefused, match="its address is this server itself"):
             await fetch("GET", url, policy=policy)
 
     assert [r.headers["host"] for r in server.requests] == [f"api.example:{server.port}"]

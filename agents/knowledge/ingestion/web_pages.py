@@ -11,7 +11,7 @@ from django.db import transaction
 from agents.files import release, save
 from agents.models import Document
 from agents.tools.addresses import AllowList
-from agents.tools.egress import Egress, EgressFailed, Response
+from agents.tools.egress import AddressBlocked, Egress, EgressFailed, HostNotFound, Response
 from agents.tools.egress import fetch as egress_fetch
 
 MAX_BYTES = 25_000_000
@@ -24,6 +24,12 @@ GONE = (
     "The text from before stays searchable until you delete it."
 )
 NOT_FETCHED = "The last fetch failed, so the text from before stays. {reason}"
+# One sentence for a private host and for one that doesn't exist: users can add any address, and
+# must not find out by it which hosts the private network has.
+NOT_PUBLIC = (
+    "This page isn't on the public web. Check the address. "
+    "An administrator can allow a private host in ASHIATO_PAGES_ALLOW."
+)
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,*/*;q=0.5"
 
 
@@ -31,6 +37,10 @@ class PageGone(EgressFailed):
     """The page doesn't exist any more."""
 
     is_passing = False
+
+
+class PageNotPublic(EgressFailed):
+    """The page's host is private or doesn't exist."""
 
 
 def fetch(document: Document, save_fields: Callable[..., None]) -> bool:
@@ -60,8 +70,11 @@ def get(
     url: str, headers: dict[str, str] | None = None, most_bytes: int = MAX_BYTES
 ) -> Response:
     """Fetch an address from a thread without an event loop."""
-    policy = _policy(tuple(settings.EGRESS_ALLOW), most_bytes)
-    return asyncio.run(egress_fetch("GET", url, policy=policy, headers=headers))
+    policy = _policy(tuple(settings.PAGES_ALLOW), most_bytes)
+    try:
+        return asyncio.run(egress_fetch("GET", url, policy=policy, headers=headers))
+    except (AddressBlocked, HostNotFound) as error:
+        raise PageNotPublic(NOT_PUBLIC) from error
 
 
 @lru_cache(maxsize=4)

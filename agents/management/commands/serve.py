@@ -9,8 +9,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents.catalog import mcp_servers, model_setups
+from agents.catalog import model_setups
 from agents.runs import leases
+from agents.tools.addresses import AllowList
 from agents.web import warmup
 
 
@@ -57,10 +58,11 @@ def check_port(host: str, port: int) -> None:
 
 
 def check_egress() -> None:
-    try:
-        mcp_servers.egress()
-    except ValueError as error:
-        raise CommandError(f"ASHIATO_EGRESS_ALLOW: {error}") from error
+    for name, entries in (("EGRESS", settings.EGRESS_ALLOW), ("PAGES", settings.PAGES_ALLOW)):
+        try:
+            AllowList.read(entries)
+        except ValueError as error:
+            raise CommandError(f"ASHIATO_{name}_ALLOW: {error}") from error
 
 
 def check_model() -> None:

@@ -34,6 +34,10 @@ DOCUMENT_TEMPLATES = (
 DOCUMENT_SENTENCES = frozenset(
     {
         _("This file is empty."),
+        _(
+            "This page isn't on the public web. Check the address. An administrator can allow "
+            "a private host in ASHIATO_PAGES_ALLOW."
+        ),
         _("This file contains no text."),
         _("This file is damaged or incomplete."),
         _("This file contains a document type declaration, which isn't allowed."),

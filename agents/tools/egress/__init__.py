@@ -6,15 +6,23 @@ are limited.
 """
 
 from .body import Response
-from .errors import EgressFailed, EgressRefused, ResponseTooLarge
+from .errors import (
+    AddressBlocked,
+    EgressFailed,
+    EgressRefused,
+    HostNotFound,
+    ResponseTooLarge,
+)
 from .policy import Egress, validate_url
 from .requests import fetch
 from .transport import create_client, warm_up
 
 __all__ = [
+    "AddressBlocked",
     "Egress",
     "EgressFailed",
     "EgressRefused",
+    "HostNotFound",
     "Response",
     "ResponseTooLarge",
     "create_client",

@@ -15,6 +15,10 @@ class EgressRefused(ToolError):
     advice = "Check the URL, or ask an administrator to allow it."
 
 
+class AddressBlocked(EgressRefused):
+    """The host has an address that isn't public."""
+
+
 class EgressFailed(ToolError):
     """The server sent no usable response."""
 
@@ -23,6 +27,10 @@ class EgressFailed(ToolError):
     def __init__(self, message: str = "", *, was_sent: bool = True) -> None:
         super().__init__(message)
         self.was_sent = was_sent  # so it may have had an effect
+
+
+class HostNotFound(EgressFailed):
+    """The host name has no address."""
 
 
 class ResponseTooLarge(EgressFailed):

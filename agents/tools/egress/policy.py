@@ -22,7 +22,7 @@ from agents.tools.addresses import (
     private_kind,
 )
 
-from .errors import EgressRefused
+from .errors import AddressBlocked, EgressRefused
 
 AddressResolver = Callable[[str, int], Awaitable[Iterable[str]]]
 
@@ -57,14 +57,15 @@ class Egress:
         return self.timeout / 4
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """Resolve a host; raise EgressRefused if one of its addresses isn't allowed."""
+        """Resolve a host; raise AddressBlocked if one of its addresses isn't allowed."""
         found = list(dict.fromkeys(await self.resolve(host, port)))
         if not found:
             raise socket.gaierror(socket.EAI_NONAME, "The name has no address.")
         for address in map(ip_address, found):
             if kind := self._denial_reason(host, port, address):
-                raise EgressRefused(
-                    f"{host} is blocked because its address {address} is {kind}. "
+                # Without the address: the users of a tool read this, too.
+                raise AddressBlocked(
+                    f"{host} is blocked because its address is {kind}. "
                     f"An administrator can add {_netloc(host, port)!r} to ASHIATO_EGRESS_ALLOW."
                 )
         return found

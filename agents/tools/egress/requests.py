@@ -11,7 +11,7 @@ import httpx2
 from agents.engine.tool import timeout_message
 
 from .body import Response
-from .errors import EgressFailed, EgressRefused
+from .errors import EgressFailed, EgressRefused, HostNotFound
 from .policy import Egress, validate_url
 from .transport import create_client
 
@@ -109,8 +109,10 @@ def _explain(error: httpx2.HTTPError) -> EgressFailed:
         kinds = (
             kind for kind in UNREACHABLE_REASONS if any(isinstance(c, kind) for c in causes)
         )
-        reason = UNREACHABLE_REASONS[next(kinds)]
-        return EgressFailed(f"Couldn't connect to {host}: {reason}.", was_sent=False)
+        kind = next(kinds)
+        failure = HostNotFound if kind is socket.gaierror else EgressFailed
+        reason = UNREACHABLE_REASONS[kind]
+        return failure(f"Couldn't connect to {host}: {reason}.", was_sent=False)
     if isinstance(error, httpx2.LocalProtocolError):
         return EgressFailed(_malformed_message(host), was_sent=False)
     if isinstance(error, httpx2.TimeoutException):

@@ -3,11 +3,17 @@
 from django.utils.translation import gettext_noop as _
 
 REQUEST_TEMPLATES = (
+    # The two with an address are of saved runs.
     _("a tunnel to %(address)s, which is %(kind)s"),
+    _("a tunnel to %(kind)s"),
     _("%(entry)s can't be allowed. Enter a host, host:port or a network, e.g. 10.1.0.0/16."),
     _(
         "%(host)s is blocked because its address %(address)s is %(kind)s. An administrator "
         "can add %(entry)s to ASHIATO_EGRESS_ALLOW."
+    ),
+    _(
+        "%(host)s is blocked because its address is %(kind)s. An administrator can add "
+        "%(entry)s to ASHIATO_EGRESS_ALLOW."
     ),
     _("The method %(method)s isn't allowed."),
     _("%(port)s isn't a valid port."),
