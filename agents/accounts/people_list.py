@@ -42,7 +42,7 @@ STATE_LABELS = {
 def annotate(people: QuerySet[Any]) -> QuerySet[Any]:
     """Add state, second factors and this month's usage."""
     here = {"user": OuterRef("pk")}
-    runs = Run.objects.filter(**here, started_at__gte=window_start("month"))
+    runs = Run.objects.executed().filter(**here, started_at__gte=window_start("month"))
     sums = runs.order_by().values("user")
     tokens = sums.annotate(n=Sum(F("prompt_tokens") + F("completion_tokens"))).values("n")
     return people.annotate(

@@ -76,8 +76,8 @@ def usage(user: User) -> list[UsageRow]:
 
 
 def _used_since(user: User, window: Quota.Window) -> dict[Quota.Measure, int]:
-    runs = Run.objects.filter(user=user, started_at__gte=window_start(window))
-    used = runs.exclude(road=Run.IMPORTED).aggregate(
+    runs = Run.objects.executed().filter(user=user, started_at__gte=window_start(window))
+    used = runs.aggregate(
         runs=Count("pk"),
         tokens=Sum(F("prompt_tokens") + F("completion_tokens"), default=0),
         cost=Sum("cost", default=0.0),
@@ -91,8 +91,8 @@ def _used_since(user: User, window: Quota.Window) -> dict[Quota.Measure, int]:
 
 def unpriced_runs(user: User) -> int:
     """Return how many runs of this month have no known cost, without those of free models."""
-    runs = Run.objects.filter(user=user, started_at__gte=window_start(Window.MONTH))
-    runs = runs.exclude(road=Run.IMPORTED).filter(cost=None, prompt_tokens__gt=0)
+    runs = Run.objects.executed().filter(user=user, started_at__gte=window_start(Window.MONTH))
+    runs = runs.filter(cost=None, prompt_tokens__gt=0)
     models = set(runs.order_by().values_list("model", flat=True).distinct())
     return runs.exclude(model__in=pricing.free_models(models)).count() if models else 0
 

@@ -51,7 +51,7 @@ def read(scope: str, since: datetime) -> Amounts:
 
 
 def _runs(kind: str, pk: int) -> QuerySet[Run]:
-    runs = Run.objects.exclude(road=Run.IMPORTED).order_by()
+    runs = Run.objects.executed().order_by()
     match kind:
         case "user":
             return runs.filter(user=pk)

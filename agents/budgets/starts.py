@@ -131,7 +131,7 @@ def _refuse_spent(found: list[Limit], counts: dict[counters.Place, counters.Coun
 
 def keep_usage_of_run(instance: Run, origin: Any, **_signal: Any) -> None:
     """Count a run before it is deleted, so that deleting resets no limit."""
-    if instance.road != Run.IMPORTED:
+    if not instance.is_imported:
         keep_usage(payer_of(instance), origin, model=instance.model)
 
 

@@ -80,7 +80,9 @@ def names_of(row: LanguageModel) -> list[str]:
 
 def visible_runs(user: AnyUser) -> RunQuerySet | None:
     """Return the runs whose figures this user can see; None without the permission."""
-    return Run.objects.for_user(user).listed() if user.has_perm("agents.review_runs") else None
+    if not user.has_perm("agents.review_runs"):
+        return None
+    return Run.objects.for_user(user).listed().executed()
 
 
 def load_totals(runs: RunQuerySet, now: datetime | None = None) -> dict[str, ModelTotals]:

@@ -102,8 +102,7 @@ def _last_run() -> int:
 
 def _countable() -> RunQuerySet:
     """Return ended runs that count: neither imported ones nor those of experiments."""
-    ended = Run.objects.exclude(status__in=Run.LIVE).exclude(road=Run.IMPORTED)
-    return ended.without_experiments()
+    return Run.objects.exclude(status__in=Run.LIVE).executed().without_experiments()
 
 
 def _look_further(most: int) -> tuple[int, bool]:

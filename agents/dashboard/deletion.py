@@ -27,7 +27,7 @@ Grain = DailyFigures.Grain
 
 def keep_figures_of_run(instance: Run, **_signal: Any) -> None:
     """Count a run that is about to be deleted under its day, agent and tools."""
-    if instance.road == Run.IMPORTED or instance.topic.startswith(EXPERIMENT_TOPIC_PREFIX):
+    if instance.is_imported or instance.topic.startswith(EXPERIMENT_TOPIC_PREFIX):
         return
     with transaction.atomic():
         lock()

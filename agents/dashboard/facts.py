@@ -88,10 +88,10 @@ regenerations: list[Regenerations] = []
 
 def read_facts(pks: Sequence[int]) -> Iterable[Facts]:
     """Return the facts of these runs, as far as they have ended."""
-    runs = Run.objects.filter(pk__in=pks).exclude(status__in=Run.LIVE)
+    runs = Run.objects.executed().filter(pk__in=pks).exclude(status__in=Run.LIVE)
     facts = {
         run["pk"]: Facts(run=run)
-        for run in runs.exclude(road=Run.IMPORTED).order_by("pk").values(*RUN_COLUMNS)
+        for run in runs.order_by("pk").values(*RUN_COLUMNS)
         if not run["topic"].startswith(EXPERIMENT_TOPIC_PREFIX)
     }
     if facts:

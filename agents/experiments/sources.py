@@ -117,7 +117,7 @@ def _questions(runs: Iterable[Run], most: int, user: User | None) -> Questions:
 def _repeatable(agent: Agent, user: User | None) -> RunQuerySet:
     runs = _readable_runs(user).listed()
     runs = runs.filter(agent=agent, workflow=None).exclude(status__in=Run.LIVE)
-    runs = runs.exclude(topic__startswith=DRAFT_TOPIC_PREFIX).exclude(road=Run.IMPORTED)
+    runs = runs.exclude(topic__startswith=DRAFT_TOPIC_PREFIX).executed()
     return runs.filter(origin_step=None)
 
 

@@ -74,6 +74,10 @@ class RunQuerySet(models.QuerySet["Run"]):
     def without_experiments(self) -> Self:
         return self.exclude(topic__startswith=EXPERIMENT_TOPIC_PREFIX)
 
+    def executed(self) -> Self:
+        """Leave out imported answers, which nothing here has run: no figure counts them."""
+        return self.exclude(road=Run.IMPORTED)
+
     def queued(self) -> Self:
         """Return runs that wait for a worker."""
         return self.running().filter(owner="", heartbeat_at=None)

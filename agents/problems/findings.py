@@ -70,9 +70,9 @@ def finished_runs() -> QuerySet[Run]:
         default=Value(False),
         output_field=BooleanField(),
     )
-    runs = Run.objects.listed().filter(status__in=FINISHED, ended_at__isnull=False)
+    runs = Run.objects.listed().executed().filter(status__in=FINISHED, ended_at__isnull=False)
     counted = runs.exclude(topic__startswith=DRAFT_TOPIC_PREFIX).filter(origin_step=None)
-    return counted.exclude(road=Run.IMPORTED).only(*RUN_COLUMNS).annotate(is_empty=is_empty)
+    return counted.only(*RUN_COLUMNS).annotate(is_empty=is_empty)
 
 
 def find(runs: Sequence[Run]) -> list[Finding]:

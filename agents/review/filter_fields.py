@@ -28,6 +28,7 @@ from .filter_queries import (
     by_outcome,
     by_rating,
     by_related_rows,
+    by_source,
     by_status,
     by_tool,
     by_user,
@@ -108,6 +109,10 @@ ROUTES = {
     "litellm": _("via LiteLLM"),
     Run.IMPORTED: _("imported"),
 }
+SOURCES = {
+    Run.IMPORTED: _("imported from another product"),
+    "here": _("answered here"),
+}
 HAS_CHOICES = {
     "error": _("a failed step"),
     "answer": _("an answer"),
@@ -182,6 +187,7 @@ ALL_FIELDS = [
         "error", _("text of the error message"), "timeout", parse_text, contains("detail")
     ),
     _choice_field("road", _("how the model was called"), ROUTES, lambda route: Q(road=route)),
+    _choice_field("source", _("where the answer comes from"), SOURCES, by_source),
     _choice_field("has", _("what the run has"), HAS_CHOICES, by_related_rows),
     _make_field("id", _("run number"), "12", parse_number, in_range("pk")),
 ]

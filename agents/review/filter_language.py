@@ -76,8 +76,16 @@ class Filter:
     @property
     def has_experiments(self) -> bool:
         """Whether it asks for runs of experiments, which other lists leave out."""
+        return self._asks_for({"has"}, "experiment")
+
+    @property
+    def has_imported(self) -> bool:
+        """Whether it asks for imported answers, which other lists leave out."""
+        return self._asks_for({"source", "road"}, Run.IMPORTED)
+
+    def _asks_for(self, fields: set[str], value: str) -> bool:
         return any(
-            term.field == "has" and "experiment" in term.values and not term.is_not
+            term.field in fields and value in term.values and not term.is_not
             for term in self.terms
         )
 

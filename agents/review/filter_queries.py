@@ -217,6 +217,11 @@ def by_verdict(name: str) -> Q:
     return _runs_with(Review.objects.filter(verdict="" if name == NONE else name))
 
 
+def by_source(name: str) -> Q:
+    imported = Q(road=Run.IMPORTED)
+    return imported if name == Run.IMPORTED else ~imported
+
+
 def by_related_rows(name: str) -> Q:
     match name:
         case "error":

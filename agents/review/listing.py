@@ -167,7 +167,11 @@ class RunSearch:
             else run_filter.apply
         )
         runs = Run.objects.for_user(user).listed()
-        self.runs = apply(runs if run_filter.has_experiments else runs.without_experiments())
+        if not run_filter.has_experiments:
+            runs = runs.without_experiments()
+        if not run_filter.has_imported:
+            runs = runs.executed()
+        self.runs = apply(runs)
         is_long = self.is_discreet and is_reviewer(user)
         self.most = MAX_MASKED_MATCHES if is_long else MAX_MATCHES + 1
 

@@ -72,8 +72,7 @@ def asked_runs() -> QuerySet[Run]:
     inner = Q(topic__startswith=DRAFT_TOPIC_PREFIX) | Q(
         topic__startswith=EXPERIMENT_TOPIC_PREFIX
     )
-    others = Q(road=Run.IMPORTED) | Q(workflow__isnull=False) | inner
-    return Run.objects.listed().exclude(others)
+    return Run.objects.listed().executed().exclude(Q(workflow__isnull=False) | inner)
 
 
 def tool_steps(first: int) -> QuerySet[AgentStep]:

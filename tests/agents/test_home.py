@@ -13,7 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agents.catalog.agent_factory import CIRCUITS
+from agents.console.health_checks.runs import check_failures
 from agents.console.home import figures
+from agents.console.model_usage import load_totals, visible_runs
 from agents.engine.resilience import CircuitState
 from agents.models import (
     Approval,
@@ -71,6 +73,24 @@ def staff(person, *permissions):
     client = Client()
     client.force_login(person)
     return client
+
+
+def test_imported_answers_change_no_figure_of_the_console(root, make_run, administrator):
+    def figures_of_console():
+        users = root.get(reverse("admin:auth_user_changelist")).context["cl"].result_list
+        return [
+            root.get(HOME).context["figures"].now,
+            str(check_failures().now),
+            load_totals(visible_runs(administrator))["demo"].runs,
+            [user.month_cost for user in users],
+        ]
+
+    make_run()
+    before = figures_of_console()
+    for _ in range(3):
+        make_run(age=timedelta(minutes=1), road=Run.IMPORTED, status="failed")
+
+    assert figures_of_console() == before
 
 
 def test_a_new_installation_starts_with_one_next_step(root):

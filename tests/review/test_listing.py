@@ -66,6 +66,16 @@ def test_paging_shows_every_run_once_in_both_directions(mine, person):
     assert back == pages[::-1]
 
 
+def test_imported_answers_are_listed_and_exported_only_if_asked_for(mine, person):
+    runs = make(person, 1)
+    imported = make(person, 3, road=Run.IMPORTED)
+
+    assert numbers(get(mine)) == runs
+    assert numbers(get(mine, "source:here")) == runs
+    assert numbers(get(mine, "source:imported")) == imported[::-1]
+    assert list(listing.RunSearch(person, parse("", is_reviewer=False)).chunks(9)) == [runs]
+
+
 @pytest.mark.parametrize("names", ["", ",".join(columns.COLUMNS)], ids=["default", "all"])
 def test_every_cell_is_in_the_column_of_its_heading(mine, person, names):
     make(person, 1)

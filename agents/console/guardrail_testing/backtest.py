@@ -114,7 +114,7 @@ def _scan_runs(
 ) -> BacktestResult:
     outcome, ends = BacktestResult(wanted=size), time.monotonic() + TIMEOUT_SECONDS
     rules, outcome.is_masked = _scan_rules(rule), not user.has_perm(masking.UNMASK_PERMISSION)
-    runs = Run.objects.in_scope(user).without_experiments().order_by("-pk")
+    runs = Run.objects.in_scope(user).executed().without_experiments().order_by("-pk")
     runs = runs.filter(agent__in=agents) if agents else runs
     numbers = list(runs.values_list("pk", flat=True)[:size])
     for at in range(0, len(numbers), BATCH_SIZE):

@@ -116,7 +116,7 @@ def recent_texts(
     user: User, row: GuardrailPattern, size: int, agents: Sequence[int] = ()
 ) -> list[backtest.RunText]:
     """Return the newest texts that the check would have judged, without personal data."""
-    runs = Run.objects.in_scope(user).order_by("-pk")
+    runs = Run.objects.in_scope(user).executed().order_by("-pk")
     runs = runs.filter(agent__in=agents) if agents else runs
     numbers = list(runs.values_list("pk", flat=True)[:size])
     stage = Pattern(pattern="x", stage=cast(Stage, row.stage))

@@ -74,7 +74,7 @@ def check_approvals() -> HealthCheck:
 
 
 def check_failures() -> HealthCheck:
-    ended = Run.objects.filter(ended_at__gt=timezone.now() - RECENT_PERIOD)
+    ended = Run.objects.executed().filter(ended_at__gt=timezone.now() - RECENT_PERIOD)
     failed, count = ended.filter(status=Run.Status.FAILED).count(), ended.count()
     now = _("%(failed)d of %(count)d in the last hour.") % {"failed": failed, "count": count}
     is_much = failed * MIN_RUNS_PER_FAILURE > count

@@ -26,7 +26,7 @@ def home_context(request: HttpRequest) -> dict[str, Any]:
     period = period or figures.PERIODS[figures.DEFAULT_PERIOD]
     sees_servers = user.has_perm("agents.view_mcpserver") or user.has_perm(health.PERMISSION)
     servers = list(McpServer.objects.filter(enabled=True)) if sees_servers else []
-    runs = Run.objects.for_user(user).listed().without_experiments()
+    runs = Run.objects.for_user(user).listed().executed().without_experiments()
     listed = runs if user.has_perm(REVIEW_PERMISSION) else None
     context: dict[str, Any] = {
         "period": period,
