@@ -94,13 +94,13 @@ class _Reading:
         self.has_begun = True
         given = chunk.get("usage")
         usage = reported_usage(given) if isinstance(given, Mapping) else {}
-        if usage.get("prompt_tokens") is not None:
+        if None not in (usage.get("prompt_tokens"), usage.get("completion_tokens")):
             self._set(usage)
         elif not self.meter.is_reported:
             self._estimate(chunk)
 
     def _set(self, usage: Mapping[str, Any]) -> None:
-        sent, received = usage["prompt_tokens"], usage.get("completion_tokens") or 0
+        sent, received = usage["prompt_tokens"], usage["completion_tokens"]
         cost = usage.get("cost")
         if cost is None:
             cost = self.rates.of(usage)

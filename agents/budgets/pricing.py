@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Q
 
 from agents.installation.setting import MICROS
-from agents.llm import model_info, tokens
+from agents.llm import model_info, tokens, usage_limits
 from agents.llm.model_info import Price
 from agents.llm.providers import find_provider
 from agents.models import LanguageModel
@@ -23,11 +23,9 @@ MAX_DOLLARS = 1_000_000  # for one call, so that counters can't overflow
 OWN_SERVERS = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "hosted_vllm"})
 FREE = Price(input=0.0, output=0.0, read=0.0, written=0.0)
 # A call that asks for no maximum must not reserve all that a model could say.
-MAX_OUTPUT_TOKENS = 16_384
 DEFAULT_OUTPUT_TOKENS = 4_096
 IMAGE_TOKENS = 1_600
 MODEL_SECONDS = 30
-OUTPUT_PARAMETERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 def find_price(model: str, own: Price | None = None, prompt_tokens: int = 0) -> Price | None:
@@ -92,22 +90,28 @@ def estimate_chat(
     parameters: Mapping[str, Any],
     own: Price | None = None,
 ) -> Estimate:
-    """Return what a request uses at least, and with the longest answer that it may get."""
+    """Return what a request uses at least, and at most: what its provider can report."""
     sent = sum(map(_message_tokens, messages))
     sent += tokens.count(json.dumps(tools, ensure_ascii=False)) if tools else 0
-    return estimate_tokens(model, sent, output_limit(model, parameters), own)
+    most_sent = max(sent, usage_limits.max_prompt_tokens(messages, tools))
+    return estimate_tokens(model, sent, output_limit(model, parameters), own, most_sent)
 
 
 def estimate_tokens(
-    model: str, sent: int, received: int = 0, own: Price | None = None
+    model: str,
+    sent: int,
+    received: int = 0,
+    own: Price | None = None,
+    most_sent: int | None = None,
 ) -> Estimate:
     """Return what these tokens use and cost."""
     price = find_price(model, own, sent)
     least = 0.0 if price is None else price.input * sent
-    most = None if price is None else to_micros(least + price.output * received)
+    most_sent = sent if most_sent is None else most_sent
+    most_used = {"prompt_tokens": most_sent, "completion_tokens": received}
     return Estimate(
-        tokens=sent + received,
-        cost=most,
+        tokens=most_sent + received,
+        cost=None if price is None else to_micros(price.most(most_used)),
         seconds=MODEL_SECONDS * MILLISECONDS,
         least_tokens=sent,
         least_cost=to_micros(least),
@@ -115,10 +119,10 @@ def estimate_tokens(
 
 
 def output_limit(model: str, parameters: Mapping[str, Any]) -> int:
-    """Return how many tokens an answer can have, within bounds."""
-    asked = (parameters.get(name) for name in OUTPUT_PARAMETERS)
-    most = next((n for n in asked if isinstance(n, int) and n > 0), DEFAULT_OUTPUT_TOKENS)
-    return min(most, model_info.max_output(model) or most, MAX_OUTPUT_TOKENS)
+    """Return how many tokens an answer is expected to have at most."""
+    if requested := usage_limits.requested_tokens(parameters):
+        return requested
+    return min(DEFAULT_OUTPUT_TOKENS, model_info.max_output(model) or DEFAULT_OUTPUT_TOKENS)
 
 
 def to_micros(dollars: float) -> int:

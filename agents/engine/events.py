@@ -70,6 +70,10 @@ class StatusKind(StrEnum):
     UNSENT_TOOL = "unsent_tool"  # tool, how (`direct`, `bridge`), is_known, function if it is
 
 
+# The note of a step whose provider reported more than was sent and asked for.
+REPORTED_USAGE_NOTE = "reported_usage"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """Something that happened in a run, as it is saved and sent."""

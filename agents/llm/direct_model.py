@@ -17,6 +17,7 @@ from . import http, model_info, ollama, openai_request, prompt_caching
 from .json_codec import decode, decode_all, encode
 from .provider_errors import StreamFailed, StreamGarbled, explain
 from .routing import Endpoint, Route, resolve_endpoint
+from .usage_limits import UsageLimits
 
 DONE = b"[DONE]"
 DRAIN_SECONDS = 0.1
@@ -81,6 +82,7 @@ class DirectModel:
             model, self._environ, base_url=self.base_url, api_key=self._api_key
         )
         sent = {**self.parameters, **parameters}
+        limits = UsageLimits(model, messages, tools, sent)
         if there.has_own_api:
             body = ollama.build_body(there.name, messages, tools, sent)
             url, wire = f"{there.url}{ollama.CHAT_PATH}", OLLAMA_WIRE
@@ -98,7 +100,7 @@ class DirectModel:
                 aclosing(_read_chunks(answer, self.batch_seconds, wire)) as chunks,
             ):
                 async for chunk in chunks:
-                    yield _add_cost(chunk, model) if "usage" in chunk else chunk
+                    yield _add_cost(chunk, limits) if "usage" in chunk else chunk
         except Exception as error:
             # Not `from error`: a provider's message may contain the key, and logs print causes.
             raise explain(error, model=model, secrets=[there.key]) from None
@@ -224,15 +226,16 @@ def _is_final(chunk: Chunk) -> bool:
     return any(choice["finish_reason"] for choice in chunk["choices"])
 
 
-def _add_cost(chunk: Chunk, model: str) -> Chunk:
+def _add_cost(chunk: Chunk, limits: UsageLimits) -> Chunk:
     """Add the cost in dollars, if the price is known and not already included."""
-    usage = _include_reasoning(chunk["usage"])
+    usage = limits.clamp(_include_reasoning(chunk["usage"]))
     cost = usage.get("cost")
     if not isinstance(cost, int | float):
-        cost = _cost(usage, model)
+        cost = _cost(usage, limits.model)
     extra = {} if cost is None else {"cost": cost}
     others = {name: value for name, value in usage.items() if name != "cost"}
-    return {**chunk, "usage": prompt_caching.listed_savings(model, others | extra)}
+    priced = limits.clamp_cost(others | extra)
+    return {**chunk, "usage": prompt_caching.listed_savings(limits.model, priced)}
 
 
 def _cost(usage: Mapping[str, Any], model: str) -> float | None:

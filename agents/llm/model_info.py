@@ -44,13 +44,23 @@ class Price:
         written = _count(details.get("cache_write_tokens")) or _count(
             details.get("cache_creation_tokens")
         )
-        fresh = max(0, _count(usage.get("prompt_tokens")) - read - written)
+        sent = _count(usage.get("prompt_tokens"))
+        read = min(read, sent)
+        written = min(written, sent - read)
+        fresh = sent - read - written
         return (
             fresh * self.input
             + read * self.read
             + written * self.written
             + self._output_cost(usage)
         )
+
+    def most(self, usage: Mapping[str, Any]) -> float:
+        """Return the cost of these tokens if each had the highest of its prices."""
+        sent = _count(usage.get("prompt_tokens"))
+        received = _count(usage.get("completion_tokens"))
+        input_rate = max(self.input, self.read, self.written)
+        return sent * input_rate + received * max(self.output, self.reasoning or 0.0)
 
     def _output_cost(self, usage: Mapping[str, Any]) -> float:
         """Return the cost of the answer; reasoning is included in its tokens."""

@@ -9,6 +9,7 @@ from agents.budgets import Payer, gate, limits
 from agents.budgets.metered_model import MeteredModel
 from agents.engine.errors import AgentConnectionError, QuotaExceeded
 from agents.llm.model_info import Price
+from agents.llm.usage_limits import UsageLimits
 from agents.models import BudgetCounter, BudgetHold, Quota
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
@@ -72,6 +73,27 @@ async def test_what_the_provider_reports_is_counted_with_cached_tokens_apart(cou
     # 500 plain, 400 read, 100 written, 10 out
     assert (found.tokens, found.cost) == (1010, 500_000 + 40_000 + 125_000 + 20_000)
     assert found.calls == 1
+
+
+async def test_parallel_calls_of_a_lying_server_stay_within_the_limit(person):
+    """Each reserves as much as its provider can report."""
+    await limit(person, 200_000_000, "cost")  # $200
+    asked = ASKED | {"max_tokens": 10_000}
+    lie = UsageLimits("m", asked["messages"], None, asked).clamp(
+        {"prompt_tokens": 10**6, "completion_tokens": 10**6}
+    )
+
+    async def call():
+        model = MeteredModel(Streaming(["a"], lie), "m", "m", price=PRICE, payer=payer)
+        return [chunk async for chunk in model.stream(**asked)]
+
+    payer = Payer(user=person.pk)
+    replies = await asyncio.gather(*(call() for _ in range(20)), return_exceptions=True)
+
+    assert any(isinstance(reply, QuotaExceeded) for reply in replies)
+    found = await BudgetCounter.objects.aget()
+    # A call that is alone is admitted if its input fits.
+    assert found.cost <= 200_000_000 + found.cost / found.calls
 
 
 async def test_a_reported_zero_is_not_estimated(counted):

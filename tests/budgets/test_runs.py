@@ -5,7 +5,10 @@ from asgiref.sync import sync_to_async
 
 from agents import runs
 from agents.budgets import limits
+from agents.engine.testing import delta
+from agents.llm.usage_limits import UsageLimits
 from agents.models import BudgetCounter, Quota, Run
+from agents.web.presentation.step_notes import note_sentence
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -40,3 +43,25 @@ async def test_a_run_that_a_limit_refuses_ends_with_the_reason(person, agent, ru
     assert run.stopped_reason == "budget_exceeded"
     assert f"The limit of 1 call per day for the agent {agent.name}" in run.detail
     assert run.advice.startswith("The limit resets on")
+
+
+async def test_trace_and_limits_agree_about_a_lying_provider(
+    person, agent, run_executor, scripted
+):
+    class Lying:
+        async def stream(self, **request):
+            yield delta(content="4", finish_reason="stop")
+            told = {"prompt_tokens": 10**6, "completion_tokens": 10**6, "cost": 5}
+            limits_of_call = UsageLimits(request["model"], request["messages"], None, request)
+            yield {"usage": limits_of_call.clamp(told), "choices": []}
+
+    scripted(model=Lying())
+    await limit(100_000_000, user=person)
+
+    run = await ask(person, agent)
+
+    step = await run.steps.aget(number=1)
+    [note] = [note for note in step.notes if note["kind"] == "reported_usage"]
+    assert "1,000,000" in note_sentence(note)
+    counter = await BudgetCounter.objects.aget(scope=f"user:{person.pk}")
+    assert counter.tokens == run.prompt_tokens + run.completion_tokens < 10**6

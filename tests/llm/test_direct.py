@@ -502,11 +502,11 @@ def usage(**more):
 
 async def test_xai_reports_reasoning_tokens_separately_and_cost_in_ticks():
     thoughts = {"completion_tokens_details": {"reasoning_tokens": 4}, "total_tokens": 22}
-    reply = usage(**thoughts, cost_in_usd_ticks=25_000_000)
+    reply = usage(**thoughts, cost_in_usd_ticks=500_000)
     said = await turn(reply, "xai/grok-4.7")
 
     assert said.usage["completion_tokens"] == 11
-    assert said.usage["cost"] == 0.0025
+    assert said.usage["cost"] == 0.00005
 
 
 async def test_tokens_from_the_providers_cache_cost_less():

@@ -63,6 +63,7 @@ def turn_usage(
         **({"response_model": plan.turn.model} if plan.turn.model else {}),
         **_token_details(reported),
         **({"cache_savings": saved} if (saved := reported.get("cache_savings")) else {}),
+        **({"reported": more} if (more := reported.get("reported")) else {}),
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from agents.engine.turn import Chunk
 from agents.llm import prompt_caching
+from agents.llm.usage_limits import UsageLimits
 
 logger = logging.getLogger(__name__)
 DELTA_FIELDS = (
@@ -97,12 +98,13 @@ def _to_tool_call(call: Any) -> dict[str, Any]:
     return {"index": call.index, "id": id, "type": "function", "function": function, **fields}
 
 
-def add_cost(chunk: Chunk, model: str, litellm: Any) -> Chunk:
+def add_cost(chunk: Chunk, limits: UsageLimits, litellm: Any) -> Chunk:
     """Add the cost in dollars, if the price is known and not already included."""
     usage = chunk.get("usage")
     if not usage:
         return chunk
-    usage = prompt_caching.listed_savings(model, usage)
+    model = limits.model
+    usage = limits.clamp_cost(prompt_caching.listed_savings(model, limits.clamp(usage)))
     chunk = {**chunk, "usage": usage}
     if usage.get("cost") is not None:
         return chunk
@@ -113,4 +115,4 @@ def add_cost(chunk: Chunk, model: str, litellm: Any) -> Chunk:
         logger.debug("No price is known for %r: %s", model, type(error).__name__)
         return chunk
     # LiteLLM returns 0 for some unknown names too.
-    return {**chunk, "usage": {**usage, "cost": cost}} if cost else chunk
+    return {**chunk, "usage": limits.clamp_cost({**usage, "cost": cost})} if cost else chunk

@@ -13,6 +13,7 @@ from agents.llm import parameters as model_parameters
 from .. import openai_request, prompt_caching
 from ..provider_errors import explain
 from ..providers import find_provider
+from ..usage_limits import UsageLimits
 from .chunks import add_cost, convert_chunks
 from .loading import PROVIDER_MODULES, import_modules, warm_up
 from .wire import read_wire
@@ -54,6 +55,7 @@ class LiteLLMModel:
         **parameters: Any,
     ) -> AsyncGenerator[Chunk, None]:
         request = self._request(model, messages, tools, parameters)
+        limits = UsageLimits(model, messages, tools, {**self.parameters, **parameters})
         litellm = await asyncio.wrap_future(warm_up())
         try:
             if modules := PROVIDER_MODULES.get(model_parameters.provider_prefix(model)):
@@ -63,7 +65,7 @@ class LiteLLMModel:
                 aclosing(_read_chunks(answer)) as chunks,
             ):
                 async for chunk in chunks:
-                    yield add_cost(chunk, model, litellm)
+                    yield add_cost(chunk, limits, litellm)
         except Exception as error:
             # Not `from error`: a provider's message may contain the key, and logs print causes.
             hidden = (self._api_key, *self._secrets.values())

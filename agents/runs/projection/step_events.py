@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from agents.engine.events import Event, StatusKind
+from agents.engine.events import REPORTED_USAGE_NOTE, Event, StatusKind
 from agents.engine.guardrails import JUDGED_NOTE
 from agents.engine.result_cache import CACHED_NOTE
 from agents.models import AgentStep, GuardrailHit, HistorySummary
@@ -117,6 +117,10 @@ def on_usage(rows: ProjectedRows, run: int, event: Event) -> None:
         rows.update_step(run, event, **tokens, cost=cost, **_cached_columns(event.data))
     rows.count(run, **tokens, **({} if cost is None else {"cost": cost}))
     _note_cached(rows, run, event)
+    if reported := event.data.get("reported"):
+        for step in rows.steps(run, event):
+            note = {"kind": REPORTED_USAGE_NOTE, "reported": reported}
+            rows.update_step(run, event, notes=[*step.notes, note])
 
 
 def _cached_columns(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from agents.engine import guardrails, result_cache
-from agents.engine.events import StatusKind
+from agents.engine.events import REPORTED_USAGE_NOTE, StatusKind
 from agents.runs.engine_messages import translate
 
 from . import dates
@@ -91,6 +91,17 @@ def _cached_sentence(facts: Facts) -> str:
     if isinstance(cost, int | float) and cost > 0:
         return saved + " " + _("Saved %(cost)s.") % {"cost": f"${cost:.4f}"}
     return saved
+
+
+def _reported_usage_sentence(facts: Facts) -> str:
+    """Return which numbers of the provider were too high."""
+    numbers = facts["reported"] if isinstance(facts["reported"], dict) else {}
+    listed = ", ".join(f"{name} {number:,}" for name, number in numbers.items())
+    sentence = _(
+        "The provider reported more than this request can have used: %(reported)s. "
+        "The possible maximum was counted."
+    )
+    return sentence % {"reported": listed}
 
 
 def _moment(text: str) -> str:
@@ -244,4 +255,5 @@ WRITERS: dict[str, Callable[[Facts], str]] = {
     StatusKind.UNSENT_ATTACHMENTS: _unsent_attachments_sentence,
     result_cache.CACHED_NOTE: _cached_sentence,
     guardrails.JUDGED_NOTE: _verdict_sentence,
+    REPORTED_USAGE_NOTE: _reported_usage_sentence,
 }

@@ -1,0 +1,115 @@
+"""What a provider can report for a request: no more than was sent and asked for.
+
+A server's numbers decide what users have spent, and a wrong one would use up their limits.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.engine.turn import reported_usage
+
+from . import model_info
+
+# Chat templates, and what vendors add to requests with tools.
+TOKENS_PER_REQUEST, TOKENS_PER_MESSAGE = 1_000, 20
+# At least two of these make a token; some tokenizers use one for each digit or mark.
+COMMON_BYTES = b"abcdefghijklmnopqrstuvwxyz \n"
+# Of an image; other files are larger the more bytes they have.
+TOKENS_PER_PART, CHARS_PER_FILE_TOKEN = 20_000, 10
+MAX_COMPLETION_TOKENS = 131_072  # of models that aren't listed, if no maximum was asked for
+OUTPUT_PARAMETERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+MAX_NOTED = 10**15
+# Added by us; a provider's values of these names mean something else.
+OWN_NAMES = ("reported", "cache_savings")
+
+
+def max_prompt_tokens(
+    messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
+) -> int:
+    """Return how many tokens a prompt can have at most, whatever the tokenizer."""
+    most = TOKENS_PER_REQUEST
+    most += _max_tokens(json.dumps(tools, ensure_ascii=False)) if tools else 0
+    for message in messages:
+        others = {name: value for name, value in message.items() if name != "content"}
+        most += TOKENS_PER_MESSAGE + _max_tokens(json.dumps(others, default=str))
+        content = message.get("content")
+        for part in content if isinstance(content, list) else [content or ""]:
+            text = part.get("text") if isinstance(part, Mapping) else part
+            if isinstance(text, str):
+                most += _max_tokens(text)
+            else:
+                is_image = isinstance(part, Mapping) and part.get("type") == "image_url"
+                size = 0 if is_image else len(str(part)) // CHARS_PER_FILE_TOKEN
+                most += TOKENS_PER_PART + size
+    return most
+
+
+def _max_tokens(text: str) -> int:
+    """Return the tokens of a text in the least suitable tokenizer: two for a wide character."""
+    encoded = text.encode(errors="replace")
+    rest = len(encoded.translate(None, COMMON_BYTES))
+    return (len(encoded) - rest) // 2 + rest - (len(encoded) - len(text)) // 2
+
+
+def requested_tokens(parameters: Mapping[str, Any]) -> int | None:
+    """Return the longest answer that a request asks for, if it says so."""
+    asked = (parameters.get(name) for name in OUTPUT_PARAMETERS)
+    return next((count for count in asked if isinstance(count, int) and count > 0), None)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageLimits:
+    """The request whose usage is reported."""
+
+    model: str
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]] | None
+    parameters: Mapping[str, Any]
+
+    def clamp(self, usage: Mapping[str, Any]) -> dict[str, Any]:
+        """Return plausible numbers only; `reported` has those that were too high."""
+        excess: dict[str, int] = {}
+
+        def at_most(limit: int, name: str, count: Any) -> Any:
+            if not isinstance(count, int) or count <= limit:
+                return count
+            excess[name] = min(count, MAX_NOTED)
+            return limit
+
+        clamped = {name: value for name, value in usage.items() if name not in OWN_NAMES}
+        prompt = clamped.get("prompt_tokens")
+        most_sent = max_prompt_tokens(self.messages, self.tools)
+        prompt = at_most(most_sent, "prompt_tokens", prompt)
+        most_received = (
+            requested_tokens(self.parameters)
+            or model_info.max_output(self.model)
+            or MAX_COMPLETION_TOKENS
+        )
+        completion = at_most(
+            most_received, "completion_tokens", clamped.get("completion_tokens")
+        )
+        # What is cached is a part of the prompt, and reasoning of the completion.
+        most_cached = prompt if isinstance(prompt, int) else most_sent
+        most_thought = completion if isinstance(completion, int) else most_received
+        for name, value in clamped.items():
+            limit = most_thought if name.startswith("completion") else most_cached
+            if isinstance(value, Mapping):
+                clamped[name] = {key: at_most(limit, key, each) for key, each in value.items()}
+            elif "cache" in name:
+                clamped[name] = at_most(limit, name, value)
+        clamped |= {"prompt_tokens": prompt, "completion_tokens": completion}
+        plausible = reported_usage(clamped)
+        return {**plausible, "reported": excess} if excess else plausible
+
+    def clamp_cost(self, usage: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the usage with no more cost than its tokens have by the price list."""
+        cost = usage.get("cost")
+        sent = usage.get("prompt_tokens")
+        if not isinstance(cost, int | float) or not isinstance(sent, int):
+            return usage
+        price = model_info.price(self.model, sent)
+        if price is None or cost <= (most := price.most(usage)):
+            return usage
+        return {**usage, "cost": most, "reported": {**usage.get("reported", {}), "cost": cost}}
