@@ -22,6 +22,7 @@ class AgentsConfig(AppConfig):
         from agents import caches, runs
         from agents.access.audit import signals
         from agents.budgets import starts
+        from agents.db import jobs
         from agents.files import store
         from agents.knowledge import ingestion
         from agents.learning import background
@@ -34,6 +35,8 @@ class AgentsConfig(AppConfig):
         runs.on_finished(schedules.launch_due)
         runs.on_finished(ingestion.work_if_due)
         runs.on_finished(ingestion.fetch_if_due)
+        jobs.register(ingestion.leases.KIND, ingestion.process_claimed)
+        jobs.register(runs.KIND, runs.drive_claimed)
         ingestion.register_publisher(pubsub.publish)
         ingestion.register_reader("audio", reader.read_sound)
         ingestion.register_reader("video", video.read_video)

@@ -11,6 +11,7 @@ class ChatConfig(AppConfig):
         from agents import runs
         from agents.budgets import recorded
         from agents.dashboard import facts
+        from agents.db.jobs import register as register_job
         from agents.files import store
         from agents.review import turns
         from chat import messages
@@ -28,6 +29,7 @@ class ChatConfig(AppConfig):
         runs.on_finished(retention.run_if_due)
         runs.on_finished(deletion.erase_if_due)
         runs.on_finished(jobs.resume_abandoned)
+        register_job(jobs.KIND, jobs.work_claimed)
         runs.on_finished(temporary.delete_if_due)
         recorded.sources.extend([titles.TITLE_USAGE, usage.MESSAGE_USAGE])
         pre_delete.connect(usage.keep_messages, sender=Message)

@@ -17,6 +17,7 @@ from .files import StoredFile
 from .grants import ToolGrant
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailUsage, GuardrailVerdict
 from .installation import InstallationSetting, Quota
+from .jobs import JobCrash
 from .llms import LanguageModel
 from .memory import HistorySummary, Memory, MemoryExclusion
 from .model_slots import ModelGate, ModelSlot
@@ -68,6 +69,7 @@ __all__ = [
     "HiddenTopic",
     "HistorySummary",
     "InstallationSetting",
+    "JobCrash",
     "LanguageModel",
     "McpServer",
     "Membership",

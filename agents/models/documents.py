@@ -171,6 +171,9 @@ class Document(Refetched):
 
     objects = DocumentQuerySet.as_manager()
 
+    # Set by the claim: its process ended several times, so it gets one of its own.
+    needs_isolation = False
+
     class Meta:
         verbose_name = _("document")
         verbose_name_plural = _("documents")

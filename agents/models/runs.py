@@ -249,15 +249,6 @@ class Run(models.Model):
         help_text=_("The owner has been asked to stop the run."),
     )
     takeovers = models.PositiveSmallIntegerField(_("takeovers"), default=0)
-    crashes = models.PositiveSmallIntegerField(
-        _("crashes"),
-        default=0,
-        db_default=0,
-        help_text=_("Processes that crashed since the last recorded step."),
-    )
-    steps_at_crash = models.PositiveIntegerField(
-        _("steps at the last crash"), default=0, db_default=0
-    )
     marks = models.TextField(
         _("step types"),
         blank=True,
@@ -316,6 +307,8 @@ class Run(models.Model):
 
     # The original of what was masked before saving: only in this process.
     unsaved_values: Mapping[str, Any] = MappingProxyType({})
+    # Set by a takeover: its process ended several times, so it gets one of its own.
+    needs_isolation = False
     # The model and guardrails that the engine used: only in the process that drove it.
     loaded_model: Any = None
 

@@ -3,9 +3,11 @@
 Everything else here is for the package itself, `agents.web`, and tests.
 """
 
+from .leases import KIND
 from .service import (
     RunInProgress,
     drive,
+    drive_claimed,
     launch,
     on_finished,
     prepare,
@@ -24,8 +26,10 @@ from .service import (
 )
 
 __all__ = [
+    "KIND",
     "RunInProgress",
     "drive",
+    "drive_claimed",
     "launch",
     "prepare",
     "prepare_rerun",

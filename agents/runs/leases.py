@@ -28,6 +28,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Now
 
+from agents.db import jobs
 from agents.db.compiled_queries import compiled_query
 from agents.db.raw_cursor import fetch
 from agents.models import AgentStep, Run
@@ -47,7 +48,7 @@ BOOT_NAMESPACE = (
 HOST = f"{socket.gethostname()}/{BOOT_NAMESPACE}"
 HEARTBEAT_SECONDS = 5.0
 LEASE_SECONDS = 20.0
-MAX_CRASHES = 5
+KIND = "run"
 
 
 def owner() -> str:
@@ -134,31 +135,27 @@ def acquire(run: Run) -> Run | None:
         same = same.filter(_expired_filter())
     # A queued run had no owner yet.
     before = 1 if run.owner else 0
-    ours = {"owner": owner(), "heartbeat_at": Now(), **_crash_fields(run)}
-    return _claim(same, run, **ours, takeovers=F("takeovers") + before)
+    ours = _claim(
+        same, run, owner=owner(), heartbeat_at=Now(), takeovers=F("takeovers") + before
+    )
+    if ours is not None and run.owner:
+        has_died = run.heartbeat_at is not None  # it wasn't released
+        ours.needs_isolation = jobs.take_over(
+            KIND, run.pk, finished_steps(run), has_died=has_died
+        )
+    return ours
 
 
-def is_crash_looping(run: Run) -> bool:
-    """Whether it crashed several processes in a row without progress."""
-    is_stuck = _finished_steps(run) <= run.steps_at_crash
-    return not _was_released(run) and is_stuck and run.crashes >= MAX_CRASHES
+def adopt(pk: int, parent: str) -> Run | None:
+    """Take over the run from the process that has started this one for it."""
+    run = Run.objects.running().filter(pk=pk, owner=parent).first()
+    if run is None:
+        return None
+    same = Run.objects.running().filter(pk=pk, owner=parent, epoch=run.epoch)
+    return _claim(same, run, owner=owner(), heartbeat_at=Now())
 
 
-def _crash_fields(run: Run) -> dict[str, Any]:
-    """Return the crash counters for a takeover; a released run didn't crash."""
-    if not run.owner or _was_released(run):
-        return {}
-    recorded = _finished_steps(run)
-    if recorded > run.steps_at_crash:
-        return {"crashes": 0, "steps_at_crash": recorded}
-    return {"crashes": F("crashes") + 1}
-
-
-def _was_released(run: Run) -> bool:
-    return run.heartbeat_at is None
-
-
-def _finished_steps(run: Run) -> int:
+def finished_steps(run: Run) -> int:
     """Return the number of finished steps; interrupted ones aren't progress."""
     unfinished = [AgentStep.Status.RUNNING, AgentStep.Status.WAITING, AgentStep.Status.CUT]
     return run.steps.exclude(status__in=unfinished).count()

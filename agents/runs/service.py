@@ -13,9 +13,8 @@ from agents import budgets
 from agents.access import masking, permissions
 from agents.catalog import agent_factory, mcp_servers, model_setups
 from agents.catalog.agent_spec import AgentSpec
-from agents.db import database
+from agents.db import database, jobs
 from agents.db.fast_writes import insert
-from agents.engine.events import Event
 from agents.engine.loop import StopReason
 from agents.engine.state import Message
 from agents.llm import http
@@ -28,7 +27,7 @@ from agents.models import (
     WorkflowVersion,
 )
 
-from . import clocks, event_store, event_writer, executor, job_queue, leases
+from . import clocks, event_store, executor, isolation, job_queue, leases
 from .executor import (
     HANDOVER,
     POLL_SECONDS,
@@ -279,9 +278,30 @@ def resume(run: Run) -> None:
 async def drive(run: int) -> None:
     """Drive a run to its end, as a worker does, unless another process owns it."""
     ours = await database.run(_acquire, run)
-    if ours is not None:
+    if ours is None:
+        return
+    if ours.needs_isolation:
+        await isolation.start(ours)
+    else:
         resume(ours)
         await wait(ours)
+
+
+def drive_claimed(run: int, owner: str) -> None:
+    """Drive a run that `owner` has started this process for, and nothing else."""
+    asyncio.run(_drive_claimed(run, owner))
+
+
+async def _drive_claimed(pk: int, owner: str) -> None:
+    run = await database.run(leases.adopt, pk, owner)
+    if run is None:
+        return
+    local = executor.current()
+    local.is_closing = True  # the parent starts what follows
+    resume(run)
+    while not jobs.stopping.is_set() and (task := local.tasks.get(run.pk)) is not None:
+        await asyncio.wait([task], timeout=POLL_SECONDS)
+    await shut_down()
 
 
 async def stop(run: Run) -> None:
@@ -317,12 +337,13 @@ async def recover_periodically() -> None:
 
 async def recover_abandoned() -> int:
     """Resume abandoned runs; return how many."""
-    mine = set(executor.current().tasks)
-    left, ended = await database.run(_claim_abandoned, mine)
-    for run, events in ended:
-        await event_writer.publish(run, events)
+    mine = executor.current().tasks.keys() | isolation.tasks.keys()
+    left = await database.run(_claim_abandoned, mine)
     for run in left:
-        resume(run)
+        if run.needs_isolation:
+            isolation.start(run)
+        else:
+            resume(run)
     return len(left)
 
 
@@ -331,6 +352,8 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
 
     Runs that don't end within the grace period are handed over or closed.
     """
+    if isolation.tasks:
+        await asyncio.wait(isolation.tasks.values(), timeout=2 * jobs.STOP_SECONDS)
     left = await executor.close(grace, HANDOVER if hand_over else SHUTDOWN)
     # Now that everything is written, the next owner sees all of it.
     await database.run(_release_all, left)
@@ -338,26 +361,18 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
     await http.close()
 
 
-def _claim_abandoned(mine: set[int]) -> tuple[list[Run], list[tuple[Run, list[Event]]]]:
-    """Return the runs this process took over, and those it ended, with their events.
-
-    With workers, runs are enqueued instead.
-    """
-    going_on, ended = [], []
+def _claim_abandoned(mine: set[int]) -> list[Run]:
+    """Return the runs this process took over. With workers, runs are enqueued instead."""
+    acquired = []
     known = mine | (job_queue.queued_runs() if settings.WORKERS else set())
     for run in leases.find_abandoned():
         if run.pk in known:
             continue
-        if leases.is_crash_looping(run):
-            events = event_store.close(
-                run.pk, event_store.Ending(StopReason.INTERRUPTED), run.epoch
-            )
-            ended += [(run, events)] if events else []
-        elif settings.WORKERS:
+        if settings.WORKERS:
             job_queue.enqueue(run.pk)
         elif (ours := leases.acquire(run)) is not None:
-            going_on.append(ours)
-    return going_on, ended
+            acquired.append(ours)
+    return acquired
 
 
 def _release_all(left: list[Run]) -> None:

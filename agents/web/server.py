@@ -20,6 +20,7 @@ from twisted.internet import reactor as chosen_reactor
 from twisted.internet.defer import Deferred
 
 from agents import knowledge, runs
+from agents.db import jobs
 from agents.knowledge import ingestion
 from agents.models import ServerProcess
 from agents.observability import process_status
@@ -101,6 +102,7 @@ def _shut_down() -> Deferred[None]:
 async def _drain(grace: float) -> None:
     try:
         await ingestion.shut_down()
+        await asyncio.to_thread(jobs.wait_until_idle)
         await runs.shut_down(grace)
     finally:
         await process_status.stop()

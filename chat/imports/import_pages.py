@@ -22,6 +22,11 @@ RECENT_IMPORTS = 10
 PROBLEMS: dict[str, LazyText] = {
     Problem.BAD_ZIP: gettext_lazy("The ZIP file is damaged or encrypted."),
     Problem.BROKEN: gettext_lazy("This part of the file isn't valid JSON."),
+    Problem.CRASHED: gettext_lazy(
+        "Reading this file ended the process that read it, twice. It may need more memory than "
+        "this server has. Import fewer chats at once; chats that are imported already are "
+        "recognized."
+    ),
     Problem.EMPTY: gettext_lazy("This chat has no messages."),
     Problem.FILE_GONE: gettext_lazy(
         "The uploaded file is no longer available. Upload it again; chats that are imported "

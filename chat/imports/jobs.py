@@ -2,6 +2,7 @@
 
 A process that has the files claims the job and keeps it alive with heartbeats. If it dies,
 another one with the files continues: what is imported already is found by its original id.
+What a death means for the import is decided by `agents.db.jobs`.
 """
 
 import logging
@@ -19,7 +20,7 @@ from django.utils import timezone
 
 from agents import budgets
 from agents.access import audit
-from agents.db import database
+from agents.db import database, jobs
 from agents.db.compiled_queries import compiled_query
 from agents.db.periodic import Interval
 from agents.db.sanitize import sanitize_text
@@ -37,6 +38,7 @@ STALE_AFTER = timedelta(seconds=60)
 LOST_AFTER = timedelta(minutes=10)
 READY_FOR = timedelta(days=1)
 KEPT_FOR = timedelta(days=30)
+KIND = "import"
 MAX_ATTEMPTS = 3
 PAUSE_SECONDS = 0.005  # between chats, so that other writers get their turn
 MAX_FILES = 20
@@ -46,6 +48,7 @@ Status = ChatImport.Status
 Outcome = ImportResult.Outcome
 
 _checks = Interval(HEARTBEAT_SECONDS)
+_in_hand: set[int] = set()
 
 
 class ImportRejected(Exception):
@@ -58,6 +61,10 @@ class ImportRejected(Exception):
 
 class _Stopped(Exception):
     """Raised when the job was canceled, deleted or taken over."""
+
+
+class _ShuttingDown(Exception):
+    """Raised when this process is about to end."""
 
 
 def create(user: User, files: list[UploadedFile]) -> ChatImport:
@@ -136,13 +143,11 @@ def find_abandoned(now: datetime) -> list[ChatImport]:
     """Return stale imports whose files are on this machine, and end those that can't go on."""
     found = []
     for job in _active_jobs():
-        if job.heartbeat_at is None or job.heartbeat_at >= now - STALE_AFTER:
+        if job.heartbeat_at is not None and job.heartbeat_at >= now - STALE_AFTER:
             continue
-        if job.attempts >= MAX_ATTEMPTS:
-            _end(job, Status.FAILED, Problem.UNEXPECTED)
-        elif storage.is_here(job):
+        if storage.is_here(job):
             found.append(job)
-        elif job.heartbeat_at and job.heartbeat_at < now - LOST_AFTER:
+        elif (job.heartbeat_at or job.created_at) < now - LOST_AFTER:
             _end(job, Status.FAILED, Problem.FILE_GONE)
     return found
 
@@ -163,16 +168,38 @@ def delete_old(now: datetime) -> None:
 
 def _work_alone(pk: int) -> None:
     try:
-        work(pk)
+        with jobs.in_hand():
+            work(pk)
     finally:
         connections.close_all()
 
 
 def work(pk: int) -> None:
     """Count or import, if no other process does."""
-    job = _claim(pk)
-    if job is None:
+    if pk in _in_hand or jobs.stopping.is_set():
         return
+    _in_hand.add(pk)
+    try:
+        now = timezone.now()
+        is_free = Q(owner="") | Q(heartbeat_at__lt=now - STALE_AFTER)
+        previous = ChatImport.objects.active().filter(is_free, pk=pk).first()
+        if previous is None:
+            return
+        same = ChatImport.objects.active().filter(
+            pk=pk, owner=previous.owner, heartbeat_at=previous.heartbeat_at
+        )
+        if not same.update(owner=leases.owner(), heartbeat_at=now):
+            return
+        job = ChatImport.objects.select_related("user").get(pk=pk)
+        if jobs.take_over(KIND, pk, _progress(job), has_died=bool(previous.owner)):
+            _work_isolated(job)
+        else:
+            _work(job)
+    finally:
+        _in_hand.discard(pk)
+
+
+def _work(job: ChatImport) -> None:
     try:
         if job.status == Status.COUNTING:
             _count(job)
@@ -180,21 +207,47 @@ def work(pk: int) -> None:
             _import(job)
     except _Stopped:
         return
+    except _ShuttingDown:
+        _give_back(job)
     except LimitExceeded as limit:
         _end(job, Status.FAILED, limit.problem)
     except Exception:  # it is tried again, up to MAX_ATTEMPTS times
         logger.exception("Can't complete chat import %s.", job.pk)
-        if job.attempts >= MAX_ATTEMPTS:
+        if job.attempts + 1 >= MAX_ATTEMPTS:
             _end(job, Status.FAILED, Problem.UNEXPECTED)
+        else:
+            _own(job).update(owner="", heartbeat_at=timezone.now(), attempts=F("attempts") + 1)
 
 
-def _claim(pk: int) -> ChatImport | None:
-    """Return the import if this process may work on it now."""
-    now = timezone.now()
-    free = Q(owner="") | Q(heartbeat_at__lt=now - STALE_AFTER)
-    mine = ChatImport.objects.active().filter(free, pk=pk)
-    claimed = mine.update(owner=leases.owner(), heartbeat_at=now, attempts=F("attempts") + 1)
-    return ChatImport.objects.select_related("user").get(pk=pk) if claimed else None
+def _work_isolated(job: ChatImport) -> None:
+    """Work on a claimed import in a process of its own; end it if it ends that, too."""
+    try:
+        ended_by = jobs.isolate(KIND, job.pk, job.owner)
+    except jobs.NotIsolated:
+        _own(job).update(owner="", heartbeat_at=timezone.now())
+        return
+    if not ended_by:
+        return
+    if jobs.record_crash(KIND, job.pk, _progress(job)):
+        _end(job, Status.FAILED, Problem.CRASHED)
+    else:
+        _give_back(job)
+
+
+def work_claimed(pk: int, owner: str) -> None:
+    """Work on an import in this process with the claim of another one, if it still holds."""
+    mine = ChatImport.objects.active().filter(pk=pk, owner=owner)
+    if (job := mine.select_related("user").first()) is not None:
+        _work(job)
+
+
+def _give_back(job: ChatImport) -> None:
+    """Let any process continue at once."""
+    _own(job).update(owner="", heartbeat_at=None)
+
+
+def _progress(job: ChatImport) -> int:
+    return job.results.filter(outcome=Outcome.IMPORTED).count()
 
 
 def _count(job: ChatImport) -> None:
@@ -319,6 +372,8 @@ def _with_heartbeats(
 ) -> Iterator[archive.Found]:
     count = 0
     for count, one in enumerate(found, start=1):
+        if jobs.stopping.is_set():
+            raise _ShuttingDown
         yield one
         if time.monotonic() >= due or count % 20 == 0:
             due = time.monotonic() + HEARTBEAT_SECONDS
@@ -339,7 +394,7 @@ def _lock(job: ChatImport) -> None:
 
 def _own(job: ChatImport) -> QuerySet[ChatImport]:
     """Return the job's row while this process owns it."""
-    return ChatImport.objects.active().filter(pk=job.pk, owner=job.owner, attempts=job.attempts)
+    return ChatImport.objects.active().filter(pk=job.pk, owner=job.owner)
 
 
 def _end(job: ChatImport, status: str, problem: Problem | None = None) -> None:

@@ -26,6 +26,7 @@ class Problem(StrEnum):
 
     BAD_ZIP = "bad_zip"
     BROKEN = "broken"
+    CRASHED = "crashed"
     EMPTY = "empty"
     FILE_GONE = "file_gone"
     NO_CHATS = "no_chats"

@@ -12,6 +12,7 @@ from django.core.files.storage import storages
 from django.utils import timezone
 
 from agents import knowledge
+from agents.db import jobs
 from agents.files import save
 from agents.knowledge import ingestion
 from agents.knowledge.ingestion import documents, queue, sitemaps, web_pages
@@ -32,7 +33,7 @@ from agents.knowledge.parsing.parsers import (
     plain,
     sniffing,
 )
-from agents.models import Chunk, Collection, Document, StoredFile
+from agents.models import Chunk, Collection, Document, JobCrash, StoredFile
 from agents.runs import engine_messages
 from agents.tools.egress import EgressRefused, Response
 
@@ -190,14 +191,59 @@ def test_another_process_takes_over_when_the_lease_has_ended(add: Add) -> None:
     assert document.status == READY
 
 
-def test_a_document_that_ends_its_process_every_time_is_given_up(add: Add) -> None:
+def end_process() -> None:
+    """Claim a document and let the process die with it."""
+    assert queue.claim() is not None
+    Document.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+
+
+def test_a_document_survives_any_number_of_dead_processes(
+    add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
     document = add("The heron nests.")
-    for _ in range(queue.MAX_ATTEMPTS):
-        assert queue.claim() is not None
-        Document.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert queue.claim() is None
+    for _ in range(5):
+        end_process()
+
+    def read_here(kind: str, pk: int, claim: str, **watch: object) -> str:
+        ingestion.process_claimed(pk, claim)
+        return ""
+
+    monkeypatch.setattr(jobs, "isolate", read_here)
+    ingestion.process_waiting()
+
     document.refresh_from_db()
-    assert (document.status, document.problem) == (FAILED, queue.CRASHED)
+    assert (document.status, document.attempts) == (READY, 0)
+
+
+def test_a_document_that_ends_its_own_process_twice_is_given_up_with_the_reason(
+    add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = add("The heron nests.")
+    for _ in range(jobs.ISOLATED_AFTER):
+        end_process()
+    monkeypatch.setattr(jobs, "isolate", lambda *claim, **watch: "SIGKILL")
+
+    assert ingestion.process_waiting() == jobs.MAX_CRASHES
+    document.refresh_from_db()
+    assert document.status == FAILED
+    assert document.problem == queue.ENDED_PROCESS.format(signal="SIGKILL")
+
+
+def test_a_stop_gives_slow_documents_back(add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = add("The heron nests.")
+
+    def stop(*args: object, **kwargs: object) -> ParsedDocument:
+        queue.give_back()
+        return ParsedDocument(title="Herons", parts=[])
+
+    monkeypatch.setattr(queue, "parse", stop)
+    claimed = queue.claim()
+    assert claimed is not None
+    ingestion.process(claimed)
+
+    document.refresh_from_db()
+    assert (document.status, document.lease_until) == (QUEUED, None)
+    assert not JobCrash.objects.exists()
 
 
 def test_an_unexpected_error_is_tried_again_later(

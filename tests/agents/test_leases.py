@@ -13,12 +13,13 @@ from django.utils import timezone
 
 from agents import runs
 from agents.catalog import agent_factory, tool_factory
+from agents.db import jobs
 from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.termination import StopReason
 from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
-from agents.models import AgentStep, Approval, Run
-from agents.runs import approvals, event_store, event_writer, executor, leases
+from agents.models import AgentStep, Approval, JobCrash, Run
+from agents.runs import approvals, event_store, event_writer, executor, isolation, leases
 from agents.runs.event_writer import EventWriter, RunIsOver
 from tests.conftest import TIMEOUT_SECONDS, run_question, until, verify_run
 
@@ -198,48 +199,49 @@ async def test_a_decision_before_a_restart_does_not_answer_a_later_request(
     assert tool.calls == 1
 
 
-async def test_a_run_that_crashes_every_process_is_failed(monkeypatch):
-    late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
-    run = await sync_to_async(create_running_run)(
-        "a", heartbeat_at=late, crashes=leases.MAX_CRASHES
-    )
+async def test_a_run_that_ends_its_own_process_twice_is_failed_with_the_reason(monkeypatch):
+    monkeypatch.setattr(jobs, "isolate", lambda *claim: "SIGSEGV")
+    run = await sync_to_async(create_running_run)("a")
+    await sync_to_async(crash)(run)
 
-    assert await runs.recover_abandoned() == 0
+    for _ in range(jobs.MAX_CRASHES):
+        await sync_to_async(kill_owner)(run)
+        assert await runs.recover_abandoned() == 1
+        await asyncio.wait(isolation.tasks.values())
 
     run = await verify_run(run)
-    assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
+    assert (run.status, run.stopped_reason) == ("failed", "error")
+    assert run.detail == isolation.ENDED_PROCESS.format(signal="SIGSEGV")
 
 
-async def test_event_readers_are_notified_of_a_failed_recovery(monkeypatch):
-    late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
-    run = await sync_to_async(create_running_run)(
-        "a", heartbeat_at=late, crashes=leases.MAX_CRASHES
-    )
+async def test_event_readers_are_notified_of_a_run_that_is_given_up(monkeypatch):
+    monkeypatch.setattr(jobs, "isolate", lambda *claim: "SIGKILL")
+    monkeypatch.setattr(jobs, "MAX_CRASHES", 1)
+    run = await sync_to_async(create_running_run)("a")
+    await sync_to_async(crash)(run)
+    await sync_to_async(kill_owner)(run)
     heard = []
     monkeypatch.setattr(
         event_writer, "readers", [lambda run, events: heard.append((run, events))]
     )
 
     await runs.recover_abandoned()
+    await asyncio.wait(isolation.tasks.values())
 
     [(told, events)] = heard
     assert (told.pk, told.topic) == (run.pk, "a")
     assert events[-1].type == "run_finished"
-    assert events[-1].data["stopped_reason"] == "interrupted"
+    assert events[-1].data["stopped_reason"] == "error"
 
 
-async def test_a_released_run_is_acquired_whatever_its_crash_count():
-    taken = {"heartbeat_at": None, "crashes": leases.MAX_CRASHES}
-    await sync_to_async(create_running_run)("a", **taken)
-
-    assert await runs.recover_abandoned() == 1
+def kill_owner(run):
+    Run.objects.filter(pk=run.pk).update(owner=f"{dead()}.abcd@{leases.HOST}")
 
 
 def crash(run):
-    """Simulate a crash of the run's owner, and a takeover if allowed."""
-    Run.objects.filter(pk=run.pk).update(owner=f"{dead()}.abcd@{leases.HOST}")
-    run = Run.objects.get(pk=run.pk)
-    return None if leases.is_crash_looping(run) else leases.acquire(run)
+    """Simulate a crash of the run's owner, and a takeover."""
+    kill_owner(run)
+    return leases.acquire(Run.objects.get(pk=run.pk))
 
 
 def record(run, number, status="done"):
@@ -252,34 +254,38 @@ def record(run, number, status="done"):
 def test_progress_between_crashes_resets_the_crash_count():
     run = create_running_run("a")
 
-    for number in range(1, 3 * leases.MAX_CRASHES):
+    for number in range(1, 15):
         record(run, number)
-        assert crash(run) is not None
+        assert not crash(run).needs_isolation
 
-    assert Run.objects.get(pk=run.pk).takeovers == 3 * leases.MAX_CRASHES - 1
+    assert Run.objects.get(pk=run.pk).takeovers == 14
 
 
-def test_a_run_without_progress_is_failed_after_five_crashes():
+def test_a_run_without_progress_gets_a_process_of_its_own_and_is_never_failed_by_deaths():
     run = create_running_run("a")
     record(run, 1)
-    assert crash(run) is not None
+    assert not crash(run).needs_isolation
 
-    for number in range(leases.MAX_CRASHES):
+    for number in range(5):
         record(run, number + 2, "cut")
-        assert crash(run) is not None
+        assert crash(run).needs_isolation
 
-    assert crash(run) is None
+
+def test_a_process_for_one_run_takes_it_over_from_its_parent_only():
+    run = create_running_run("a")
+
+    assert leases.adopt(run.pk, "another process") is None
+    assert leases.adopt(run.pk, run.owner).epoch == run.epoch + 1
 
 
 def test_clean_restarts_do_not_count_as_crashes():
     run = create_running_run("a")
 
-    for _ in range(3 * leases.MAX_CRASHES):
+    for _ in range(15):
         leases.release(Run.objects.get(pk=run.pk))
-        assert leases.acquire(Run.objects.get(pk=run.pk)) is not None
+        assert not leases.acquire(Run.objects.get(pk=run.pk)).needs_isolation
 
-    assert Run.objects.get(pk=run.pk).crashes == 0
-    assert crash(run) is not None
+    assert not JobCrash.objects.exists()
 
 
 async def test_a_former_owner_cannot_end_a_run():

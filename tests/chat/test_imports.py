@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from django.utils import timezone
 
 from agents import budgets
 from agents.access import audit
-from agents.models import AuditEntry, GuardrailPattern, Run
+from agents.db import jobs as shared_jobs
+from agents.models import AuditEntry, GuardrailPattern, JobCrash, Run
 from agents.review import exports
 from chat.exports import chat_export
 from chat.imports import archive, jobs, rows, storage
@@ -285,14 +287,80 @@ def test_an_import_with_missing_files_says_so(person):
     assert (job.status, job.problem) == ("failed", Problem.FILE_GONE)
 
 
-def test_an_import_that_keeps_failing_ends_with_an_error(person):
+def work_after_a_death(job):
+    """Let the process of an import die, and another one continue."""
+    stale = timezone.now() - jobs.STALE_AFTER * 2
+    ChatImport.objects.update(owner="1.dead@elsewhere", heartbeat_at=stale)
+    for found in jobs.find_abandoned(timezone.now()):
+        jobs.work(found.pk)
+    job.refresh_from_db()
+
+
+def test_an_import_that_keeps_failing_ends_with_an_error(person, monkeypatch):
     job = count(person, upload_of("chatgpt.json"))
     jobs.confirm(job)
-    stale = timezone.now() - jobs.STALE_AFTER * 2
-    ChatImport.objects.update(attempts=jobs.MAX_ATTEMPTS, heartbeat_at=stale)
+    monkeypatch.setattr(jobs, "_import", lambda job: 1 / 0)
 
-    assert jobs.find_abandoned(timezone.now()) == []
-    assert ChatImport.objects.get().status == "failed"
+    for _ in range(jobs.MAX_ATTEMPTS):
+        ChatImport.objects.update(heartbeat_at=None)
+        jobs.work(job.pk)
+
+    job.refresh_from_db()
+    assert (job.status, job.problem) == ("failed", Problem.UNEXPECTED)
+
+
+def test_an_import_survives_any_number_of_dead_processes(person, monkeypatch):
+    job = count(person, upload_of("chatgpt.json"))
+    jobs.confirm(job)
+    monkeypatch.setattr(jobs, "_import", crash)
+    monkeypatch.setattr(shared_jobs, "isolate", lambda *claim: crash())
+    for _ in range(5):
+        with suppress(SystemExit):
+            work_after_a_death(job)
+
+    monkeypatch.undo()
+    monkeypatch.setattr(
+        shared_jobs, "isolate", lambda kind, pk, owner: jobs.work_claimed(pk, owner) or ""
+    )
+    work_after_a_death(job)
+    assert job.status == "done"
+
+
+def test_an_import_that_ends_its_own_process_twice_says_so(person, monkeypatch):
+    job = count(person, upload_of("chatgpt.json"))
+    jobs.confirm(job)
+    monkeypatch.setattr(jobs, "_import", crash)
+    monkeypatch.setattr(shared_jobs, "isolate", lambda *claim: "SIGKILL")
+
+    with suppress(SystemExit):
+        work_after_a_death(job)
+    for _ in range(shared_jobs.MAX_CRASHES):
+        work_after_a_death(job)
+
+    assert (job.status, job.problem) == ("failed", Problem.CRASHED)
+
+
+def test_a_stop_gives_an_import_back_and_the_next_process_continues(person, monkeypatch):
+    job = count(person, upload_of("chatgpt.json"))
+    jobs.confirm(job)
+    save = rows.save
+
+    def save_and_stop(*about):
+        shared_jobs.stopping.set()
+        return save(*about)
+
+    monkeypatch.setattr(rows, "save", save_and_stop)
+    jobs.work(job.pk)
+    monkeypatch.setattr(rows, "save", save)
+    shared_jobs.stopping.clear()
+    job.refresh_from_db()
+    assert (job.status, job.owner, ChatSession.objects.count()) == ("running", "", 1)
+
+    for found in jobs.find_abandoned(timezone.now()):
+        jobs.work(found.pk)
+    job.refresh_from_db()
+    assert (job.status, ChatSession.objects.count()) == ("done", 2)
+    assert not JobCrash.objects.exists()
 
 
 def test_a_canceled_import_stops_and_keeps_imported_chats(person, monkeypatch):

@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 
 from tests.faults import (  # noqa: F401
+    job_faults,
     kill_faults,
     load_faults,
     machine_faults,

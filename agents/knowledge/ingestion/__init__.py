@@ -5,7 +5,14 @@ Requests only save rows. A thread of the web process, or of a worker, does the r
 
 from .documents import add_file, add_folder, add_url, cancel, delete, refresh, retry
 from .progress import topic
-from .queue import process, process_waiting, register_publisher, shut_down, work_if_due
+from .queue import (
+    process,
+    process_claimed,
+    process_waiting,
+    register_publisher,
+    shut_down,
+    work_if_due,
+)
 from .readers import register_reader
 from .refetching import fetch_due, fetch_if_due, fetch_sitemap, set_schedule
 from .sitemaps import MAX_PAGES, SitemapUnreadable, add_sitemap
@@ -23,6 +30,7 @@ __all__ = [
     "fetch_if_due",
     "fetch_sitemap",
     "process",
+    "process_claimed",
     "process_waiting",
     "refresh",
     "register_publisher",

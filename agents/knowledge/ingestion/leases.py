@@ -5,7 +5,6 @@ takes over when the lease has ended. A canceled or deleted document is noticed a
 renewal.
 """
 
-import threading
 import time
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from agents.db import jobs
 from agents.models import Document
 
 from . import progress
@@ -25,12 +25,17 @@ MAX_ATTEMPTS = 3
 # that they can't reach.
 WORKERS_FIRST = timedelta(seconds=30)
 CRASHED = "Reading this file failed several times. Check the server's log."
+ENDED_PROCESS = (
+    "Reading this file ended the process that read it, twice ({signal}). It may need more "
+    "memory than this server has. Split it or save it in another format, then try again."
+)
 
+KIND = "document"
 Status = Document.Status
 PENDING = (Status.QUEUED, Status.READING, Status.INDEXING)
 
 is_worker = False
-stopping = threading.Event()
+stopping = jobs.stopping
 _served: dict[int | None, float] = {}
 
 
@@ -53,20 +58,14 @@ def claim(is_slow: bool | None = None, busy: Collection[int | None] = ()) -> Doc
         if found is None:
             return None
         _served[found.owner_id] = time.monotonic()
-        if found.attempts >= MAX_ATTEMPTS:
-            _give_up(found)
-            continue
-        same = Document.objects.filter(
-            pk=found.pk, lease_until=found.lease_until, attempts=found.attempts
-        )
+        # One that was given back is queued; the process of any other has ended.
+        has_died = found.status != Status.QUEUED
+        same = Document.objects.filter(pk=found.pk, lease_until=found.lease_until)
         if same.filter(status__in=PENDING).update(
-            status=Status.READING,
-            lease_until=now + LEASE,
-            attempts=F("attempts") + 1,
-            done=0,
-            total=0,
+            status=Status.READING, lease_until=now + LEASE, done=0, total=0
         ):
             found.refresh_from_db()
+            found.needs_isolation = jobs.take_over(KIND, found.pk, 0, has_died=has_died)
             return found
     return None
 
@@ -104,13 +103,6 @@ def _next_document(
         return None
     turn = min(free, key=lambda owner: _served.get(owner, 0.0))
     return waiting.filter(owner=turn).first()
-
-
-def _give_up(document: Document) -> None:
-    same = Document.objects.filter(pk=document.pk, attempts=document.attempts)
-    if same.update(status=Status.FAILED, problem=CRASHED, lease_until=None):
-        document.refresh_from_db()
-        progress.announce(document)
 
 
 class Lease:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import threading
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.conf import settings
@@ -17,7 +17,7 @@ from django.db import connections
 from django.utils import timezone
 
 from agents.budgets import paying
-from agents.db import database
+from agents.db import database, jobs
 from agents.db.periodic import Interval
 from agents.db.sanitize import visible_name
 from agents.engine.errors import ToolError
@@ -29,7 +29,16 @@ from agents.knowledge.retrieval.tokenizer import detect_language
 from agents.models import Document, ReadingUsage, Run
 
 from . import leases, progress, readers, web_pages
-from .leases import CRASHED, MAX_ATTEMPTS, Lease, ShuttingDown, Stopped, claim
+from .leases import (
+    CRASHED,
+    ENDED_PROCESS,
+    KIND,
+    MAX_ATTEMPTS,
+    Lease,
+    ShuttingDown,
+    Stopped,
+    claim,
+)
 from .look_alikes import distinct_title
 from .progress import register_publisher
 
@@ -46,6 +55,7 @@ FILE_GONE = "The uploaded file is missing on the server. Upload it again."
 Status = Document.Status
 
 _checks = Interval(CHECK_SECONDS)
+_in_hand: set[Lease] = set()
 
 
 class Lane:
@@ -125,6 +135,13 @@ async def shut_down() -> None:
     until = time.monotonic() + SHUTDOWN_SECONDS
     for lane in LANES.values():
         await asyncio.to_thread(lane.wait, until)
+    await database.run(give_back)
+
+
+def give_back() -> None:
+    """Queue what is still being read, too slowly to stop in time, for the next process."""
+    for lease in list(_in_hand):
+        lease.release(None)
 
 
 def process_waiting() -> int:
@@ -141,7 +158,11 @@ def process(document: Document, *, recognizes: bool = True) -> None:
 
     Without `recognizes`, one that needs text recognition moves to the slow lane.
     """
+    if document.needs_isolation:
+        _process_isolated(document)
+        return
     lease = Lease(document)
+    _in_hand.add(lease)
     progress.announce(document)
     try:
         with paying(user=document.owner_id):
@@ -149,18 +170,55 @@ def process(document: Document, *, recognizes: bool = True) -> None:
     except Stopped:
         return
     except NeedsRecognition:
-        lease.release(None, attempts=max(document.attempts - 1, 0), is_slow=True)
+        lease.release(None, is_slow=True)
         wake(is_slow=True)
     except ShuttingDown:
-        lease.release(None, attempts=max(document.attempts - 1, 0))
+        lease.release(None)
     except (UnreadableDocument, FileRefused, ToolError) as error:
         lease.end(status=Status.FAILED, problem=str(error)[:500])
     except Exception:  # it is tried again, up to MAX_ATTEMPTS times
         logger.exception("Can't read document %s.", document.pk)
-        if document.attempts >= MAX_ATTEMPTS:
-            lease.end(status=Status.FAILED, problem=CRASHED)
+        attempts = document.attempts + 1
+        if attempts >= MAX_ATTEMPTS:
+            lease.end(status=Status.FAILED, problem=CRASHED, attempts=attempts)
         else:
-            lease.release(timezone.now() + RETRY_AFTER)
+            lease.release(timezone.now() + RETRY_AFTER, attempts=attempts)
+    finally:
+        _in_hand.discard(lease)
+
+
+def _process_isolated(document: Document) -> None:
+    """Read a claimed document in a process of its own, and give it up if it ends that, too."""
+    assert document.lease_until is not None
+    claim_token = document.lease_until.isoformat()
+    row = Document.objects.filter(pk=document.pk)
+
+    def announce() -> None:
+        if (current := row.first()) is not None:
+            progress.report(current)
+
+    try:
+        ended_by = jobs.isolate(KIND, document.pk, claim_token, watch=announce)
+    except jobs.NotIsolated:
+        Lease(document).release(timezone.now() + RETRY_AFTER)
+        return
+    current = row.first()
+    if current is None:  # deleted meanwhile
+        return
+    if not ended_by:
+        progress.announce(current)
+    elif jobs.record_crash(KIND, document.pk, 0):
+        problem = ENDED_PROCESS.format(signal=ended_by)
+        Lease(current).end(status=Status.FAILED, problem=problem)
+    else:
+        Lease(current).release(None)
+
+
+def process_claimed(pk: int, claim: str) -> None:
+    """Read a document in this process, if its claim still holds."""
+    same = Document.objects.filter(pk=pk, lease_until=datetime.fromisoformat(claim))
+    if (document := same.first()) is not None:
+        process(document)
 
 
 def _process(lease: Lease, recognizes: bool) -> None:

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from agents import knowledge, runs
 from agents.catalog import sample_data
+from agents.db import jobs
 from agents.knowledge import ingestion
 from agents.management.commands.serve import check_egress, check_model
 from agents.models import ServerProcess
@@ -86,6 +87,7 @@ async def _run_worker(at_once: int, announce: Callable[[int], None]) -> None:
     indexing.cancel()
     working.cancel()
     await ingestion.shut_down()
+    await asyncio.to_thread(jobs.wait_until_idle)
     await runs.shut_down(settings.ENVIRONMENT.grace)
     await asyncio.wait([working], timeout=RETRY_SECONDS)
     await process_status.stop()

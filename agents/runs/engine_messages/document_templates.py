@@ -11,6 +11,11 @@ DOCUMENT_TEMPLATES = (
         "upload it again."
     ),
     _("Reading took longer than %(seconds)s s. Split the file and try again."),
+    _(
+        "Reading this file ended the process that read it, twice (%(signal)s). It may need "
+        "more memory than this server has. Split it or save it in another format, then try "
+        "again."
+    ),
     _("Only the first %(limit)s characters were read."),
     _("Only the first rows of the sheet %(words)s were read."),
     _("This CSV file can't be read: %(words)s."),

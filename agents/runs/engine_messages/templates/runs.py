@@ -13,6 +13,7 @@ RUN_TEMPLATES = (
     _("The run reached its time limit (%(limit)s s)."),
     _("The run reached its token limit (%(limit)s tokens)."),
     _("The run reached its cost limit ($%(limit)s)."),
+    _("This run ended its own process twice (%(signal)s), so it was stopped."),
     _("The schema isn't valid JSON: %(reason)s."),
     _("A schema can have up to %(limit)s characters."),
     _("Invalid JSON Schema: %(reason)s."),
@@ -63,6 +64,10 @@ RUN_SENTENCES = (
     _("No tool fits. Try other words."),
     _("The run couldn't continue."),
     _("Try again. If it happens again, contact your administrator."),
+    _(
+        "It may need more memory than the server has. Ask for less at once, or contact your "
+        "administrator."
+    ),
     _("The tool failed."),
     _("There is no tool with this name."),
     _("A tool with this name already exists."),

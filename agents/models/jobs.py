@@ -1,0 +1,33 @@
+"""What is known about jobs that were in hand when a process ended."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class JobCrash(models.Model):
+    """A document, an import or a run whose process ended during the work."""
+
+    kind = models.CharField(_("kind"), max_length=16)
+    item = models.PositiveBigIntegerField(_("ID"))
+    deaths = models.PositiveSmallIntegerField(
+        _("ended processes"),
+        default=0,
+        help_text=_("Processes that ended with it in hand, without progress between them."),
+    )
+    crashes = models.PositiveSmallIntegerField(
+        _("crashes"),
+        default=0,
+        help_text=_("Processes that did nothing else and were ended by a signal."),
+    )
+    progress = models.PositiveIntegerField(_("progress"), default=0)
+    updated_at = models.DateTimeField(_("updated"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("crash of a job")
+        verbose_name_plural = _("crashes of jobs")
+        constraints = [
+            models.UniqueConstraint(fields=["kind", "item"], name="one_crash_row_a_job")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.item}"

@@ -1,0 +1,41 @@
+"""Queues a document, or an import of many chats, and prints its ID."""
+
+import json
+import sys
+
+from tests.bench import accounts  # noqa: F401  (sets Django up)
+
+from agents.knowledge import ingestion  # isort: skip
+from agents.files import save  # isort: skip
+from agents.models import Collection  # isort: skip
+from chat.imports import jobs  # isort: skip
+from django.contrib.auth.models import User  # isort: skip
+from django.core.files.uploadedfile import SimpleUploadedFile  # isort: skip
+
+CHATS = 1_500
+
+
+def queue_document(user: User, name: str) -> int:
+    collection = Collection.objects.create(name=name, owner=user)
+    stored = save(f"The heron nests in {name}.".encode(), name=f"{name}.txt", owner=user)
+    return ingestion.add_file(collection, user, f"{name}.txt", stored).pk
+
+
+def queue_import(user: User, name: str) -> int:
+    chats = [_chat(f"{name}-{number}") for number in range(CHATS)]
+    file = SimpleUploadedFile("conversations.json", json.dumps(chats).encode())
+    job = jobs.create(user, [file])
+    jobs.work(job.pk)
+    jobs.confirm(job)
+    return job.pk
+
+
+def _chat(id: str) -> dict:
+    time = "2026-11-01T10:00:00Z"
+    message = {"uuid": f"{id}-1", "sender": "human", "text": "Herons?", "created_at": time}
+    return {"uuid": id, "name": id, "created_at": time, "chat_messages": [message]}
+
+
+if __name__ == "__main__":
+    queue = {"document": queue_document, "import": queue_import}[sys.argv[1]]
+    sys.stdout.write(str(queue(User.objects.get(username="demo"), sys.argv[2])))
