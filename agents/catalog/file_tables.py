@@ -3,16 +3,12 @@
 import asyncio
 import json
 import logging
-import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import Any
 
 from django.conf import settings
@@ -20,23 +16,27 @@ from django.conf import settings
 from agents.db import database
 from agents.files import store
 from agents.models import Run, StoredFile
+from agents.tools import sandbox
 from agents.tools.database.tool import DatabaseTool
-from agents.tools.mcp import confine
 
 from .file_context import FileRef, file_refs
 
 TOOL_NAME = "query_files"
-WORKER = Path(__file__).with_name("table_worker.py")
+TABLE_LOADER = sandbox.Worker(
+    name="table loader",
+    program=str(Path(__file__).with_name("table_worker.py")),
+    memory_bytes=1_500 * 2**20,
+    file_bytes=400_000_000,
+)
 SECONDS = 90
+CPU_SECONDS = 60
 MAX_TABLE_FILES = 10
 # They can be made again from the files, so they needn't last.
 UNUSED_SECONDS = 2 * 86_400
 MAX_FOLDER_BYTES = 4_000_000_000
-SYSTEM_PATHS = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/nix/store", "/etc/ld.so.cache")
-DEVICES = ("/dev/null", "/dev/urandom")
+SLOTS = sandbox.FairSlots(2, per_owner=1)
 
 logger = logging.getLogger(__name__)
-_children = BoundedSemaphore(1)
 
 
 def folder() -> Path:
@@ -49,7 +49,7 @@ async def build_tool(run: Run) -> DatabaseTool | None:
     if not refs:
         return None
     files = await database.run(_stored_files, refs)
-    path = await asyncio.to_thread(_database, run.topic, refs, files)
+    path = await asyncio.to_thread(_database, run, refs, files)
     return None if path is None else await asyncio.to_thread(_tool, path)
 
 
@@ -65,11 +65,11 @@ def _stored_files(refs: Sequence[FileRef]) -> dict[str, StoredFile]:
 
 
 def _database(
-    topic: str, refs: Sequence[FileRef], files: Mapping[str, StoredFile]
+    run: Run, refs: Sequence[FileRef], files: Mapping[str, StoredFile]
 ) -> Path | None:
     """Return the SQLite file with these tables, made now if it isn't there."""
     key = sha256(json.dumps([[ref["digest"], ref["name"]] for ref in refs]).encode())
-    place = folder() / topic.replace("/", "_")
+    place = folder() / run.topic.replace("/", "_")
     path = place / f"{key.hexdigest()[:32]}.sqlite3"
     if path.exists():
         path.touch()
@@ -77,7 +77,7 @@ def _database(
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_suffix(f".{time.monotonic_ns()}")
     try:
-        if not _load(draft, refs, files):
+        if not _load(draft, refs, files, run.user_id):
             return None
         draft.replace(path)
         _make_room(path)
@@ -89,7 +89,12 @@ def _database(
     return path
 
 
-def _load(target: Path, refs: Sequence[FileRef], files: Mapping[str, StoredFile]) -> bool:
+def _load(
+    target: Path,
+    refs: Sequence[FileRef],
+    files: Mapping[str, StoredFile],
+    owner: int | None,
+) -> bool:
     with ExitStack() as stack:
         sources = [
             {
@@ -100,42 +105,25 @@ def _load(target: Path, refs: Sequence[FileRef], files: Mapping[str, StoredFile]
             for ref in refs
             if ref["digest"] in files
         ]
-        reply = _run({"target": str(target), "files": sources}) if sources else {}
+        reply = _run({"target": str(target), "files": sources}, owner) if sources else {}
     for note in reply.get("notes", ()):
         logger.info("Tables of a chat: %s", note)
     return bool(reply.get("tables"))
 
 
-def _run(request: dict[str, Any]) -> dict[str, Any]:
-    text = json.dumps(request).encode()
-    if not _children.acquire(timeout=SECONDS):
-        logger.warning("The tables of a chat couldn't be loaded: others take too long.")
-        return {}
+def _run(request: dict[str, Any], owner: int | None) -> dict[str, Any]:
+    grant = sandbox.Grant(
+        seconds=SECONDS,
+        cpu_seconds=CPU_SECONDS,
+        readable=[file["path"] for file in request["files"]],
+        writable=[str(Path(request["target"]).parent)],
+    )
     try:
-        done = subprocess.run(
-            _command(request), input=text, env={}, capture_output=True, timeout=SECONDS
-        )
-        reply: dict[str, Any] = json.loads(done.stdout)
-    except (subprocess.TimeoutExpired, ValueError) as error:
-        logger.warning("The tables of a chat couldn't be loaded: %s", type(error).__name__)
+        with SLOTS.slot(owner, SECONDS):
+            return sandbox.run(TABLE_LOADER, request, grant).json()
+    except (TimeoutError, sandbox.WorkerFailed) as error:
+        logger.warning("The tables of a chat couldn't be loaded: %r", error)
         return {}
-    finally:
-        _children.release()
-    return reply
-
-
-def _command(request: dict[str, Any]) -> list[str]:
-    """Return the worker's command: it can only read its files and write to its folder."""
-    python = [sys.executable, "-I", str(WORKER)]
-    if confine.landlock_abi() <= 0:
-        return python
-    code = [sys.prefix, sys.base_prefix, str(WORKER), *SYSTEM_PATHS]
-    wanted = [*code, *(file["path"] for file in request["files"])]
-    policy = {
-        "read": [name for each in wanted for name in (each, os.path.realpath(each))],
-        "write": [*DEVICES, str(Path(request["target"]).parent)],
-    }
-    return [sys.executable, "-I", "-S", confine.__file__, json.dumps(policy), *python]
 
 
 def _make_room(newest: Path) -> None:

@@ -8,7 +8,6 @@ import csv
 import io
 import json
 import re
-import resource
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
@@ -22,9 +21,6 @@ MAX_ROWS = 500_000
 MAX_COLUMNS = 200
 MAX_SHEETS = 20
 MAX_CELL_CHARS = 10_000
-MAX_DATABASE_BYTES = 400_000_000
-MEMORY_BYTES = 1_500 * 2**20
-CPU_SECONDS = 60
 SAMPLE_ROWS = 2_000
 ENCODINGS = ("utf-8-sig", "cp932", "euc_jp", "latin-1")
 DELIMITERS = ",;\t|"
@@ -37,7 +33,6 @@ Row = list[Any]
 
 def main() -> dict[str, Any]:
     request = json.loads(sys.stdin.buffer.read())
-    _limit_resources()
     notes: list[str] = []
     names: set[str] = set()
     with closing(sqlite3.connect(request["target"], isolation_level=None)) as connection:
@@ -184,21 +179,6 @@ def _text(value: Any) -> str:
     return (
         " ".join(str(value).split()) if len(str(value)) < 200 else str(value)[:MAX_CELL_CHARS]
     )
-
-
-def _limit_resources() -> None:
-    limits = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_NOFILE: 64,
-        resource.RLIMIT_CPU: CPU_SECONDS,
-        resource.RLIMIT_FSIZE: MAX_DATABASE_BYTES,
-    }
-    if sys.platform == "linux":
-        limits[resource.RLIMIT_AS] = MEMORY_BYTES
-    for kind, limit in limits.items():
-        _, most = resource.getrlimit(kind)
-        limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        resource.setrlimit(kind, (limit, limit))
 
 
 if __name__ == "__main__":

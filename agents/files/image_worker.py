@@ -1,12 +1,11 @@
 """Decodes one image in its own confined process, killed when it is late.
 
-Started by path with an empty environment: `image_worker.py SOURCE IMAGE THUMBNAIL`. It writes
-an image that models and browsers can take (turned as it was taken, without its metadata), and
-a thumbnail; an empty name leaves one out. The reply is one JSON object on standard output.
+It reads one JSON request from standard input, with the paths of the image, of an image that
+models and browsers can take (turned as it was taken, without its metadata), and of a thumbnail;
+an empty path leaves one out. The reply is one JSON object on standard output.
 """
 
 import json
-import resource
 import sys
 from typing import Any
 
@@ -18,8 +17,6 @@ MAX_BYTES = 3_700_000
 MAX_PIXELS = 100_000_000
 MAX_PROFILE_BYTES = 100_000  # of colors; those of screens have a few kilobytes
 THUMBNAIL_SIDE = 480
-MEMORY_BYTES = 1_500 * 2**20
-CPU_SECONDS = 25
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "AVIF")
 # Phones take these; the other side wants them as JPEG.
 PHONE_FORMATS = ("HEIF", "AVIF")
@@ -27,7 +24,6 @@ QUALITIES = (90, 80, 65, 50)
 
 
 def main(source: str, target: str, thumbnail: str) -> dict[str, Any]:
-    _limit_resources()
     Image.MAX_IMAGE_PIXELS = MAX_PIXELS
     with Image.open(source, formats=(*FORMATS, *_phone_formats(source))) as opened:
         if opened.width * opened.height > MAX_PIXELS:
@@ -40,7 +36,7 @@ def main(source: str, target: str, thumbnail: str) -> dict[str, Any]:
         image.load()
     if thumbnail:
         _save_thumbnail(image, thumbnail)
-    return _save_image(image, name, target) if target else {}
+    return _save_image(image, name, target) if target else {"thumbnail": thumbnail}
 
 
 def _phone_formats(source: str) -> tuple[str, ...]:
@@ -86,24 +82,9 @@ def _size(path: str) -> int:
         return file.seek(0, 2)
 
 
-def _limit_resources() -> None:
-    limits = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_NOFILE: 32,
-        resource.RLIMIT_CPU: CPU_SECONDS,
-        resource.RLIMIT_FSIZE: 200_000_000,
-    }
-    if sys.platform == "linux":
-        limits[resource.RLIMIT_AS] = MEMORY_BYTES
-    for kind, limit in limits.items():
-        _, most = resource.getrlimit(kind)
-        limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        resource.setrlimit(kind, (limit, limit))
-
-
 if __name__ == "__main__":
     try:
-        reply = main(*sys.argv[1:])
+        reply = main(**json.loads(sys.stdin.buffer.read()))
     except Image.DecompressionBombError:
         reply = {"problem": "pixels"}
     except ImportError:  # the decoder of HEIC isn't installed

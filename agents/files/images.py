@@ -1,8 +1,6 @@
 """Images that models and browsers can take, and their thumbnails."""
 
-import json
-import subprocess
-import sys
+import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +8,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from shutil import copyfileobj
-from threading import BoundedSemaphore
 from typing import Any
 
 from django.core.files.base import File
@@ -19,15 +16,25 @@ from django.utils.translation import gettext as _
 
 from agents.engine.tool import IMAGE_TYPES
 from agents.models import StoredFile
+from agents.tools import sandbox
 
 from .errors import FileRefused, StorageUnavailable
 from .store import StagedFile, thumbnail_path
 
-# By path, because only the child may import Pillow.
-WORKER = Path(__file__).with_name("image_worker.py")
 SECONDS = 30
-# Each child may need a gigabyte.
-_children = BoundedSemaphore(2)
+# By path, because only the child may import Pillow.
+IMAGE_DECODER = sandbox.Worker(
+    name="image decoder",
+    program=str(Path(__file__).with_name("image_worker.py")),
+    memory_bytes=1_500 * 2**20,
+    file_bytes=200_000_000,
+    open_files=32,
+)
+CPU_SECONDS = 25
+# Each child may need a gigabyte. One is always left for somebody else.
+SLOTS = sandbox.FairSlots(3, per_owner=2)
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,11 +48,14 @@ class ScaledImage:
 
 
 @contextmanager
-def scale(staged: StagedFile, name: str) -> Iterator[ScaledImage]:
-    """Scale a staged image down and remove its metadata; raise FileRefused."""
+def scale(staged: StagedFile, name: str, *, owner: int | None) -> Iterator[ScaledImage]:
+    """Scale a staged image down and remove its metadata; raise FileRefused.
+
+    `owner` is the user it is done for: users take turns.
+    """
     with tempfile.TemporaryDirectory(dir=staged.path.parent, prefix="image-") as folder:
         target, thumbnail = Path(folder, "image"), Path(folder, "thumbnail")
-        reply = _run(staged.path, target, thumbnail)
+        reply = _run(staged.path, target, thumbnail, owner)
         if "problem" in reply:
             raise FileRefused(_sentence(reply["problem"], name))
         with target.open("rb") as file:
@@ -65,49 +75,49 @@ def save_thumbnail(file: StoredFile, thumbnail: Path) -> None:
         storage.delete(saved)
 
 
-def has_thumbnail(file: StoredFile) -> bool:
-    """Whether a thumbnail is there, or could be made now."""
+def has_thumbnail(file: StoredFile, *, owner: int | None) -> bool:
+    """Whether a thumbnail is there, or could be made now for this user."""
     if file.mime_type not in IMAGE_TYPES:
         return False
     try:
-        return storages["files"].exists(thumbnail_path(file)) or _make_thumbnail(file)
+        return storages["files"].exists(thumbnail_path(file)) or _make_thumbnail(file, owner)
     except StorageUnavailable:
         return False  # the response with the image itself says so
 
 
-def _make_thumbnail(file: StoredFile) -> bool:
+def _make_thumbnail(file: StoredFile, owner: int | None) -> bool:
     with tempfile.TemporaryDirectory(prefix="thumbnail-") as folder:
         source, thumbnail = Path(folder, "source"), Path(folder, "thumbnail")
         with file.open() as content, source.open("wb") as copy:
             copyfileobj(content, copy)
-        if "problem" in _run(source, None, thumbnail):
+        if "problem" in _run(source, None, thumbnail, owner):
             return False
         save_thumbnail(file, thumbnail)
     return True
 
 
-def _run(source: Path, target: Path | None, thumbnail: Path) -> dict[str, Any]:
-    command = [
-        sys.executable,
-        "-I",
-        str(WORKER),
-        str(source),
-        str(target or ""),
-        str(thumbnail),
-    ]
-    if not _children.acquire(timeout=SECONDS):
-        return {"problem": "late"}
+def _run(
+    source: Path, target: Path | None, thumbnail: Path, owner: int | None
+) -> dict[str, Any]:
+    request = {
+        "source": str(source),
+        "target": str(target or ""),
+        "thumbnail": str(thumbnail),
+    }
+    grant = sandbox.Grant(
+        seconds=SECONDS,
+        cpu_seconds=CPU_SECONDS,
+        readable=[str(source)],
+        writable=[str(thumbnail.parent)],
+    )
     try:
-        done = subprocess.run(command, env={}, capture_output=True, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
+        with SLOTS.slot(owner, SECONDS):
+            return sandbox.run(IMAGE_DECODER, request, grant).json()
+    except TimeoutError:
         return {"problem": "late"}
-    finally:
-        _children.release()
-    try:
-        reply: dict[str, Any] = json.loads(done.stdout)
-    except ValueError:
-        return {"problem": "damaged"}  # killed by a limit
-    return reply
+    except sandbox.WorkerFailed as error:  # killed by a limit
+        logger.info("The image decoder %s", error)
+        return {"problem": "damaged"}
 
 
 def _sentence(problem: str, name: str) -> str:

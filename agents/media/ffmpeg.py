@@ -13,12 +13,13 @@ from pathlib import Path
 from django.utils.translation import gettext_noop
 
 from agents.knowledge.parsing import UnreadableDocument
-
-from . import confined
+from agents.tools import sandbox
 
 logger = logging.getLogger(__name__)
 
-OUTPUT_BYTES = 200_000_000
+FFMPEG = sandbox.Worker(
+    name="ffmpeg", memory_bytes=2_000_000_000, file_bytes=200_000_000, nice=10
+)
 INSPECT_SECONDS = 20.0
 # A frame of 8K has 33 million.
 MAX_PIXELS = 40_000_000
@@ -41,6 +42,7 @@ DURATION = re.compile(r"Duration: (\d+):(\d\d):(\d\d(?:\.\d+)?)")
 TIME = re.compile(r"time=(\d+):(\d\d):(\d\d(?:\.\d+)?)")
 PICTURE = re.compile(r"Stream #0.*: Video: (?!png|mjpeg)")
 MAX_VOLUME = re.compile(r"max_volume: (-?[\d.]+) dB")
+TOO_LATE = gettext_noop("This file took too long to decode. Cut it into shorter parts.")
 DAMAGED = gettext_noop("This file can't be decoded. It may be damaged.")
 
 
@@ -117,9 +119,12 @@ def run(
         *("-threads", "1", "-f", demuxer, *before),
         *("-i", f"file:{path}", *output),
     ]
-    limits = confined.Limits(seconds=seconds, output=OUTPUT_BYTES, readable=[str(path)])
-    said, code = confined.run(command, folder, limits, report)
-    if code and not may_fail:
-        logger.info("ffmpeg ended with %s: %s", code, said[-500:])
+    grant = sandbox.Grant(seconds=seconds, readable=[str(path)], writable=[str(folder)])
+    try:
+        ended = sandbox.run(FFMPEG, {}, grant, program=command, report=report)
+    except TimeoutError as error:
+        raise UnreadableDocument(TOO_LATE) from error
+    if ended.code and not may_fail:
+        logger.info("ffmpeg ended with %s: %s", ended.code, ended.complaint[-500:])
         raise UnreadableDocument(DAMAGED)
-    return said
+    return ended.complaint

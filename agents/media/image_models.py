@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agents.budgets import metered_media
+from agents.budgets import current_payer, metered_media
 from agents.db import database
 from agents.engine import call_context
 from agents.engine.attachments import MAX_ATTACHMENT_BYTES, image_size
@@ -72,7 +72,7 @@ def _fitting(data: bytes) -> tuple[bytes, str]:
     try:
         with (
             store.stage(data, name="image") as staged,
-            images.scale(staged, "image") as scaled,
+            images.scale(staged, "image", owner=current_payer().user) as scaled,
         ):
             return scaled.staged.path.read_bytes(), scaled.staged.mime_type
     except FileRefused as error:

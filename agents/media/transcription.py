@@ -1,9 +1,7 @@
 """Transcribes recordings: by a configured model, or by faster-whisper on this machine."""
 
-import json
 import logging
 import os
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,8 +16,9 @@ from agents.engine.errors import AgentError
 from agents.knowledge.parsing import UnreadableDocument
 from agents.llm import media_api, media_prices
 from agents.llm.media_models import MediaModel, Upload
+from agents.tools import sandbox
 
-from . import confined, ffmpeg, services, sound
+from . import ffmpeg, services, sound
 from .transcript import Transcript, parse_reply
 from .watched import run_watched
 
@@ -28,12 +27,17 @@ logger = logging.getLogger(__name__)
 MAX_BYTES = 25_000_000
 MAX_SECONDS = 4 * 3600
 COMPRESS_SECONDS = 600.0
-# The largest model takes about 4 GB.
-LOCAL_MEMORY_BYTES = 8_000_000_000
-LOCAL_REPLY_BYTES = 20_000_000
-# Number libraries choose their code by these.
-CPU_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
-LOCAL_PROGRAM = Path(__file__).with_name("whisper_process.py")
+WHISPER = sandbox.Worker(
+    name="faster-whisper",
+    program=str(Path(__file__).with_name("whisper_process.py")),
+    readable=sandbox.CPU_FACTS,
+    memory_bytes=8_000_000_000,  # the largest model takes about 4 GB
+    file_bytes=20_000_000,
+    output_bytes=20_000_000,
+    open_files=256,
+    nice=10,
+    environment={"HF_HUB_OFFLINE": "1"},
+)
 # What services accept, by the type read from the content.
 ENDINGS = {
     "audio/wav": "wav",
@@ -153,29 +157,25 @@ def _ask(
 def _listen_here(path: Path, folder: Path, report: Report) -> dict[str, Any]:
     """Run faster-whisper in a confined child process: its memory is freed when it ends."""
     environment = settings.ENVIRONMENT
-    reply, threads = folder / "reply.json", os.cpu_count() or 1
     request = {
         "path": str(path),
         "model": str(environment.whisper_model),
         "language": environment.transcription_language or None,
-        "reply": str(reply),
     }
-    command = [sys.executable, "-I", str(LOCAL_PROGRAM), json.dumps(request)]
-    limits = confined.Limits(
+    grant = sandbox.Grant(
         seconds=environment.transcription_seconds,
-        memory=LOCAL_MEMORY_BYTES,
-        output=LOCAL_REPLY_BYTES,
-        files=256,
-        threads=threads,
-        readable=[str(path), request["model"] or "", str(LOCAL_PROGRAM.parent), *CPU_FACTS],
-        environment={"HOME": str(folder), "HF_HUB_OFFLINE": "1"},
+        cpu_seconds=environment.transcription_seconds * (os.cpu_count() or 1),
+        readable=[str(path), str(environment.whisper_model)],
+        writable=[str(folder)],
+        environment={"HOME": str(folder)},
     )
-    said, code = confined.run(command, folder, limits, report)
     try:
-        found = dict(json.loads(reply.read_bytes()))
-    except (OSError, ValueError):
-        logger.warning("faster-whisper ended with %s: %s", code, said[-500:])
+        reply = sandbox.run(WHISPER, request, grant, report=report).json()
+    except TimeoutError as error:
+        raise UnreadableDocument(ffmpeg.TOO_LATE) from error
+    except sandbox.WorkerFailed as error:
+        logger.warning("faster-whisper %s", error)
         raise UnreadableDocument(LOCAL_FAILED) from None
-    if "problem" in found:
-        raise UnreadableDocument(found["problem"])
-    return found
+    if "problem" in reply:
+        raise UnreadableDocument(reply["problem"])
+    return reply

@@ -1,9 +1,9 @@
 """A child process that transcribes one recording with faster-whisper, and writes JSON."""
 
 import json
+import os
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 NOT_INSTALLED = (
@@ -13,14 +13,18 @@ NOT_INSTALLED = (
 
 
 def main() -> None:
-    request = json.loads(sys.argv[1])
+    request = json.loads(sys.stdin.buffer.read())
+    # Whatever the engine prints must not end up in the reply.
+    output = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     try:
         model = import_module("faster_whisper").WhisperModel
     except ImportError:
         reply: dict[str, Any] = {"problem": NOT_INSTALLED}
     else:
         reply = listen(model, request)
-    Path(request["reply"]).write_text(json.dumps(reply))
+    with output:
+        json.dump(reply, output)
 
 
 def listen(model: Any, request: dict[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def receive(
     with store.stage(upload, name=name, max_bytes=max_bytes) as staged:
         mime_type = file_types.refine(staged.mime_type, name)
         kind = _kind(mime_type, name)
-        with _scaled(staged, kind, name) as scaled, transaction.atomic():
+        with _scaled(user, staged, kind, name) as scaled, transaction.atomic():
             attachment = _save(user, staged, scaled, name=name, mime_type=mime_type, kind=kind)
             if scaled is None or reads_images:
                 reading.start(attachment, is_private=is_private)
@@ -119,9 +119,11 @@ def _kind(mime_type: str, name: str) -> str:
 
 
 def _scaled(
-    staged: StagedFile, kind: str, name: str
+    user: User, staged: StagedFile, kind: str, name: str
 ) -> AbstractContextManager[ScaledImage | None]:
-    return images.scale(staged, name) if kind == Kind.IMAGE else nullcontext()
+    if kind != Kind.IMAGE:
+        return nullcontext()
+    return images.scale(staged, name, owner=user.pk)
 
 
 def _save(

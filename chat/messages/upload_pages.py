@@ -133,6 +133,8 @@ def file(request: UserRequest, pk: int) -> HttpResponseBase:
     """Return a file to users who can see its chat, or to the user who hasn't sent it."""
     rows = Attachment.objects.for_user(request.user).select_related("file")
     row = get_object_or_404(rows, pk=pk)
-    if request.GET.get("size") == "thumbnail" and images.has_thumbnail(row.file):
+    if request.GET.get("size") == "thumbnail" and images.has_thumbnail(
+        row.file, owner=request.user.pk
+    ):
         return serving.serve_thumbnail(request, row.file)
     return serving.serve(request, row.file, name=row.name, mime_type=row.mime_type)

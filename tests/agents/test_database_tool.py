@@ -4,6 +4,7 @@ import re
 import sqlite3
 import time
 from contextlib import closing
+from dataclasses import replace
 from itertools import chain
 
 import psutil
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.tool import Tool, specification
-from agents.tools.database import sql_guard, sql_worker
+from agents.tools.database import sql_guard
+from agents.tools.database import tool as database_tool
 from agents.tools.database.dialects import DatabaseKind
 from agents.tools.database.schema import Column, Schema, Table
 from agents.tools.database.tool import DatabaseTool
@@ -517,7 +519,8 @@ async def test_the_worker_inherits_no_secret(shop, workers, monkeypatch):
 async def test_a_crashed_worker_is_an_error_and_logged(shop, monkeypatch, caplog):
     broken = shop.with_name("broken.py")
     broken.write_text("raise SystemExit('out of luck')")
-    monkeypatch.setattr(sql_worker, "__file__", str(broken))
+    changed = replace(database_tool.SQLITE_QUERY, program=str(broken))
+    monkeypatch.setattr(database_tool, "SQLITE_QUERY", changed)
 
     result = await DatabaseTool(f"sqlite:///{shop}").execute({"sql": "SELECT 1"})
 
@@ -633,6 +636,23 @@ async def test_a_database_in_wal_mode_can_be_read(tmp_path):
     tool = DatabaseTool(f"sqlite:///{tmp_path}/wal.sqlite3")
 
     assert (await answer(tool, "SELECT count(*) FROM things"))["rows"] == [[0]]
+
+
+async def test_a_database_in_wal_mode_can_be_read_while_it_is_written_and_when_it_is_closed(
+    tmp_path,
+):
+    path = tmp_path / "wal.sqlite3"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE things (id INTEGER)")
+        tool = DatabaseTool(f"sqlite:///{path}")
+        connection.execute("INSERT INTO things VALUES (1)")
+        connection.commit()
+        assert (await answer(tool, "SELECT count(*) FROM things"))["rows"] == [[1]]
+    for name in ("wal.sqlite3-wal", "wal.sqlite3-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+
+    assert (await answer(tool, "SELECT count(*) FROM things"))["rows"] == [[1]]
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,19 @@ import struct
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
 
 import psutil
 import pytest
 
+from agents import file_types
 from agents.knowledge import parsing
 from agents.knowledge.parsing import parsers, process
 from agents.knowledge.parsing.parsers import archive, values
+from agents.tools import sandbox
 from tests import document_files as files
 from tests.sampling import one_in
 
@@ -179,10 +182,10 @@ def test_a_pdf_that_contains_itself_ends() -> None:
 
 
 @pytest.fixture
-def parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Path]]:
+def parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
     """Replace the parsers in the child by code, and return a file for it."""
 
-    def replace(code: str) -> Path:
+    def install(code: str) -> Path:
         folder = tmp_path / "program"
         (folder / "parsers").mkdir(parents=True)
         program = folder / process.PROGRAM.name
@@ -194,14 +197,18 @@ def parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
             f"    {code}\n"
             "    return ParsedDocument(parts=[ParsedPart(text=str(found))])\n"
         )
-        monkeypatch.setattr(process, "PROGRAM", program)
-        process._readable_paths.cache_clear()
+        changed = replace(
+            process.DOCUMENT_PARSER,
+            program=str(program),
+            readable=[str(folder), file_types.__file__],
+            output_bytes=1_000_000,
+        )
+        monkeypatch.setattr(process, "DOCUMENT_PARSER", changed)
         path = tmp_path / "file.txt"
         path.write_text("heron")
         return path
 
-    yield replace
-    process._readable_paths.cache_clear()
+    return install
 
 
 def children() -> list[psutil.Process]:
@@ -223,9 +230,8 @@ ENDINGS = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("code", "reason"), one_in(2, ENDINGS))
 def test_a_parser_that_gets_out_of_hand_is_ended(
-    parser: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, code: str, reason: str
+    parser: Callable[[str], Path], code: str, reason: str
 ) -> None:
-    monkeypatch.setattr(process, "MAX_OUTPUT_BYTES", 1_000_000)
     path = parser(code)
     with pytest.raises(parsing.UnreadableDocument, match=reason):
         parsing.parse(path, "file.txt", deadline=1 if "longer" in reason else 20)
@@ -266,7 +272,8 @@ def test_the_child_has_no_network_no_secrets_and_no_other_files(
             found.append(type(error).__name__)"""
     document = parsing.parse(parser(tried), "file.txt")
     found = document.parts[0].text
-    assert found.count("PermissionError") == 3 if process._has_landlock() else True
-    assert "top secret" not in found or not process._has_landlock()
+    level = sandbox.level(process.DOCUMENT_PARSER)
+    refused = 3 * bool(level.landlock) + (level.network == "seccomp")
+    assert found.count("PermissionError") == refused
+    assert "top secret" not in found or not level.landlock
     assert "KeyError" in found
-    assert "OSError" in found or "ConnectionRefusedError" in found

@@ -105,7 +105,7 @@ def test_a_part_of_a_long_file_is_read_without_the_rest(bucket, monkeypatch):
 def test_a_thumbnail_is_made_stored_and_deleted(bucket):
     file = save(png(600, 400), name="a.png", owner=None)
 
-    assert images.has_thumbnail(file)
+    assert images.has_thumbnail(file, owner=None)
     response = serving.serve_thumbnail(RequestFactory().get("/"), file)
     assert response["Content-Type"] == "image/webp"
     assert len(keys(bucket)) == 2
@@ -178,4 +178,4 @@ def test_a_storage_that_does_not_answer_has_a_deadline(unreachable):
 
     assert response.status_code == 503
     assert "The file storage doesn't respond." in response.content.decode()
-    assert not images.has_thumbnail(file)
+    assert not images.has_thumbnail(file, owner=None)

@@ -15,7 +15,10 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 
 def scale(data, name="a.png"):
-    with store.stage(data, name=name) as staged, images.scale(staged, name) as scaled:
+    with (
+        store.stage(data, name=name) as staged,
+        images.scale(staged, name, owner=None) as scaled,
+    ):
         thumbnail = Image.open(BytesIO(scaled.thumbnail.read_bytes()))
         return scaled, Image.open(BytesIO(scaled.staged.path.read_bytes())), thumbnail
 
@@ -67,6 +70,16 @@ def test_an_image_that_cannot_be_read_is_refused_with_a_sentence(data, sentence)
         scale(data)
 
 
+def test_one_users_images_leave_a_slot_for_others():
+    with (
+        images.SLOTS.slot(1, 0),
+        images.SLOTS.slot(1, 0),
+        store.stage(png(60, 60), name="a.png") as staged,
+        images.scale(staged, "a.png", owner=2) as scaled,
+    ):
+        assert scaled.width == 60
+
+
 def test_a_phones_photo_becomes_a_jpeg():
     photo = Path(__file__).parents[1] / "agents" / "scans" / "photo.heic"
     _, image, thumbnail = scale(photo.read_bytes())
@@ -77,7 +90,7 @@ def test_a_phones_photo_becomes_a_jpeg():
 @pytest.mark.django_db
 def test_a_thumbnail_is_made_once_and_goes_with_the_image(folder):
     file = store.save(png(9, 9), name="a.png", owner=None)
-    assert images.has_thumbnail(file)
+    assert images.has_thumbnail(file, owner=None)
     assert (folder / store.thumbnail_path(file)).exists()
     store.release([file.pk])
     assert not [path for path in folder.rglob("*") if path.is_file()]

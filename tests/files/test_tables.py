@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 import zipfile
 
 import pytest
@@ -11,7 +10,7 @@ from django.conf import settings
 from agents.catalog import file_tables
 from agents.files import save
 from agents.models import Run
-from agents.tools.mcp import confine
+from agents.tools import sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("folder")]
 
@@ -115,17 +114,17 @@ async def test_the_databases_of_all_chats_together_are_limited(monkeypatch):
     assert len(list((settings.DATA_DIR / "tables").glob("*/*"))) == 2
 
 
-@pytest.mark.skipif(confine.landlock_abi() <= 0, reason="needs Landlock")
+@pytest.mark.skipif(sandbox.landlock_abi() <= 0, reason="needs Landlock")
 def test_the_process_that_reads_tables_can_read_nothing_else(tmp_path):
     (tmp_path / "secret.csv").write_text("key\nhunter2\n")
     (tmp_path / "out").mkdir()
-    request = {"target": str(tmp_path / "out/a"), "files": []}
-    command = file_tables._command(request)
-    request["files"] = [{"path": str(tmp_path / "secret.csv"), "name": "a", "type": "text/csv"}]
+    secret = {"path": str(tmp_path / "secret.csv"), "name": "a", "type": "text/csv"}
+    request = {"target": str(tmp_path / "out/a"), "files": [secret]}
+    grant = sandbox.Grant(seconds=20, writable=[str(tmp_path / "out")])
 
-    done = subprocess.run(command, input=json.dumps(request).encode(), capture_output=True)
+    reply = sandbox.run(file_tables.TABLE_LOADER, request, grant).json()
 
-    assert "Permission denied" in json.loads(done.stdout)["notes"][0]
+    assert "Permission denied" in reply["notes"][0]
 
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"

@@ -3,13 +3,14 @@
 import struct
 import subprocess
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from agents import file_types
 from agents.knowledge.parsing import UnreadableDocument
 from agents.media import ffmpeg, transcription, video
-from agents.tools.mcp import confine
+from agents.tools import sandbox
 from tests.wire import serve_in_thread
 
 from .sounds import segment, wav
@@ -84,7 +85,7 @@ def test_ffmpeg_can_read_nothing_but_its_file(tmp_path):
     path = tmp_path / "mine.wav"
     path.write_bytes(wav())
     (tmp_path / "out").mkdir()
-    if confine.landlock_abi() <= 0:
+    if sandbox.landlock_abi() <= 0:
         pytest.skip("this system has no Landlock")
     options = ["-i", f"file:{other}", "-map", "1:a", "-f", "null", "-"]
     with pytest.raises(UnreadableDocument):
@@ -180,7 +181,7 @@ def test_a_decoder_that_never_ends_is_killed(tmp_path):
 @pytest.mark.slow
 @needs_ffmpeg
 def test_a_decoder_that_writes_without_end_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(ffmpeg, "OUTPUT_BYTES", 100_000)
+    monkeypatch.setattr(ffmpeg, "FFMPEG", replace(ffmpeg.FFMPEG, file_bytes=100_000))
     path = tmp_path / "a.wav"
     path.write_bytes(wav(5))
     out = tmp_path / "out.wav"

@@ -1,6 +1,7 @@
 """Recordings become text with times, and silence stays silent."""
 
 import socket
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from agents.knowledge.parsing import UnreadableDocument
 from agents.media import ffmpeg, transcription
 from agents.media.transcript import parse_reply, time_code, to_lines, to_parts
 from agents.models import Chunk, Collection, Document
-from agents.tools.mcp import confine
+from agents.tools import sandbox
 from tests.wire import HANG, Reply, fail, serve_in_thread
 
 from .sounds import segment, wav
@@ -152,9 +153,14 @@ def engine(tmp_path, configure, monkeypatch):
         (folder / "faster_whisper.py").write_text(ENGINE + code)
         program = folder / "start.py"
         program.write_text(
-            START.format(folder=str(folder), program=str(transcription.LOCAL_PROGRAM))
+            START.format(folder=str(folder), program=transcription.WHISPER.program)
         )
-        monkeypatch.setattr(transcription, "LOCAL_PROGRAM", program)
+        changed = replace(
+            transcription.WHISPER,
+            program=str(program),
+            readable=[str(folder), transcription.WHISPER.program],
+        )
+        monkeypatch.setattr(transcription, "WHISPER", changed)
         (tmp_path / "tiny").mkdir()
         configure(whisper_model=tmp_path / "tiny")
 
@@ -187,7 +193,7 @@ def test_a_local_engine_transcribes_in_a_child_process(tmp_path, engine):
 def test_a_local_engine_is_confined(tmp_path, engine, code):
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
-    if "open" in code and confine.landlock_abi() <= 0:
+    if "open" in code and sandbox.landlock_abi() <= 0:
         pytest.skip("this system has no Landlock")
     with socket.create_server(("127.0.0.1", 0)) as server:
         engine(code.format(secret=secret, port=server.getsockname()[1]))

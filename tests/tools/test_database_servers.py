@@ -13,7 +13,6 @@ import psycopg
 import pymysql
 import pytest
 
-from agents.tools.database import server_tool
 from agents.tools.database.dialects import DatabaseKind
 from agents.tools.database.server_tool import (
     ConnectionFailed,
@@ -564,7 +563,3 @@ async def test_a_changed_schema_is_read_again(postgresql):
     tool = tool_for(postgresql, whole.limited_to({"customers": None}), load_schema=load)
 
     assert await answer(tool, "SELECT name FROM staff") == [["Dee"]]
-
-
-def test_the_worker_is_confined_where_the_kernel_can(monkeypatch):
-    assert server_tool._command()[0] == server_tool.sys.executable

@@ -13,10 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.tools.mcp import confine, sandbox, server_folder
+from agents.tools.mcp import sandbox, server_folder
 from agents.tools.mcp.config import Folder, Sandbox, ServerConfig, read_folders
 from agents.tools.mcp.connection import Connection
 from agents.tools.mcp.launch import LaunchRefused, check_launch
+from agents.tools.sandbox import child
 
 PLAIN = str(Path(__file__).with_name("mcp_servers") / "plain.py")
 SOURCE = Path(PLAIN).read_text()
@@ -265,15 +266,15 @@ def test_without_a_required_sandbox_nothing_starts(data):
 def test_a_sandbox_that_cannot_be_applied_ends_the_program():
     policy = json.dumps({"read": ["/"], "write": []})
     code = (
-        f"import sys; sys.path.insert(0, {str(Path(confine.__file__).parent)!r})\n"
-        "import confine\n"
+        f"import sys; sys.path.insert(0, {str(Path(child.__file__).parent)!r})\n"
+        "import child\n"
         "def broken(*_): raise OSError(1, 'Operation not permitted')\n"
-        "confine.restrict = broken\n"
-        f"sys.argv = ['x', {policy!r}, '/bin/echo', 'it ran']\nconfine.main()"
+        "child.restrict = broken\n"
+        f"sys.argv = ['x', {policy!r}, '/bin/echo', 'it ran']\nchild.main()"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
 
-    assert ended.returncode == confine.EXIT_NOT_CONFINED
+    assert ended.returncode == child.EXIT_NOT_CONFINED
     assert ended.stdout == b""
     assert b"The sandbox couldn't be applied: Operation not permitted." in ended.stderr
 

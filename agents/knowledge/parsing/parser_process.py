@@ -1,23 +1,16 @@
 """The child process: parses one file and writes the result to standard output, line by line.
 
-It is started by path, isolated and with an empty environment. It imports only the parsers, has
-limits of memory, time and output, and no network.
+It is started by path in a sandbox, and imports only the parsers.
 """
 
-import contextlib
-import ctypes
 import json
 import os
-import resource
-import signal
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-SET_PARENT_DEATH_SIGNAL = 1
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 TOO_DEEP = "This file is nested too deeply to be read."
 OUT_OF_MEMORY = "This file needs too much memory to be read."
 
@@ -27,9 +20,6 @@ def main() -> None:
     # Whatever a library prints must not end up between the lines of the result.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    _end_with_parent()
-    _limit(request["limits"])
-    _leave_network()
 
     def send(**message: Any) -> None:
         output.write(json.dumps(message).encode() + b"\n")
@@ -81,44 +71,6 @@ def _load_file_types(path: str) -> None:
     sys.modules |= {"agents": package, name: module}
     spec.loader.exec_module(module)
     package.file_types = module  # type: ignore[attr-defined]
-
-
-def _end_with_parent() -> None:
-    """Have this process killed when the thread that started it has ended."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-
-
-def _limit(limits: dict[str, int]) -> None:
-    os.nice(limits["nice"])
-    fixed = {
-        resource.RLIMIT_CPU: limits["cpu"],
-        resource.RLIMIT_NOFILE: 256,
-        resource.RLIMIT_FSIZE: 0,  # it writes to pipes only
-        resource.RLIMIT_CORE: 0,
-    }
-    for kind, limit in fixed.items():
-        _set(kind, limit, limit)
-    if sys.platform == "linux":
-        # The higher limit is only for the models that read images.
-        _set(resource.RLIMIT_AS, limits["memory"], limits["memory_with_models"])
-
-
-def _set(kind: int, soft: int, hard: int) -> None:
-    _, most = resource.getrlimit(kind)
-    if most != resource.RLIM_INFINITY:
-        soft, hard = min(soft, most), min(hard, most)
-    resource.setrlimit(kind, (soft, hard))
-
-
-def _leave_network() -> None:
-    """Move to a network without connections, where the system allows that."""
-    if sys.platform != "linux":
-        return
-    with contextlib.suppress(OSError, AttributeError):
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.unshare(CLONE_NEWNET) != 0:
-            libc.unshare(CLONE_NEWUSER | CLONE_NEWNET)
 
 
 if __name__ == "__main__":

@@ -90,6 +90,8 @@ def _respond(
         about = (row.size, row.digest, row.mime_type, row.name, is_inline)
         open_data = partial(BytesIO, row.data or b"")
         return serving.respond(request, serving.Content(open_data, *about), headers)
-    if request.GET.get("size") == "thumbnail" and images.has_thumbnail(file):
+    if request.GET.get("size") == "thumbnail" and images.has_thumbnail(
+        file, owner=request.user.pk
+    ):
         return serving.serve_thumbnail(request, file, headers=headers)
     return serving.serve(request, file, name=row.name, mime_type=row.mime_type, headers=headers)

@@ -3,12 +3,10 @@
 import asyncio
 import json
 import logging
-from asyncio.subprocess import PIPE
-from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from agents.engine.tool import ToolInput, ToolResult, text_argument
+from agents.tools import sandbox
 
 from . import sql_guard
 from .schema import Schema
@@ -16,46 +14,6 @@ from .schema import Schema
 NO_TABLE = "The database has no table that is available to this tool."
 
 logger = logging.getLogger(__name__)
-_START_LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-
-
-class WorkerFailed(Exception):
-    """Raised when a worker ended without a reply."""
-
-
-async def run_worker(
-    command: Sequence[str], request: dict[str, Any], seconds: float
-) -> dict[str, Any]:
-    """Return a worker's reply; it is killed after so many seconds, or with its caller.
-
-    The request has credentials, so it goes through a pipe: arguments of a process are public.
-    """
-    worker = await _start(command)
-    try:
-        async with asyncio.timeout(seconds):
-            output, complaint = await worker.communicate(json.dumps(request).encode())
-    finally:
-        if worker.returncode is None:
-            worker.kill()
-            await worker.communicate()
-    if worker.returncode:
-        logger.error("%s ended with %s: %r", command[-1], worker.returncode, complaint)
-        raise WorkerFailed
-    reply: dict[str, Any] = json.loads(output)
-    return reply
-
-
-async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
-    # One at a time, because starting fifty processes at once blocks every other run for 600 ms.
-    async with _START_LOCKS.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-        return await asyncio.create_subprocess_exec(
-            *command,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env={},
-            start_new_session=True,
-        )
 
 
 class QueryTool:
@@ -118,16 +76,20 @@ class QueryTool:
 
     async def ask(self, query: sql_guard.GuardedQuery) -> ToolResult:
         """Run a query in its worker."""
+        worker, grant = self.worker()
+        request = await self.request(query)
         try:
-            reply = await run_worker(self.command(), await self.request(query), self.seconds)
-        except WorkerFailed:
+            reply = (await sandbox.run_async(worker, request, grant)).json()
+        except sandbox.WorkerFailed as error:
+            logger.error("The process of a query %s", error)
             ended = "The query was stopped before it finished. Select less data."
             return ToolResult(error=ended, mendable=True)
         if "error" in reply:
             return ToolResult(error=reply["error"], mendable=reply["mendable"])
         return ToolResult(json.dumps(reply, ensure_ascii=False))
 
-    def command(self) -> Sequence[str]:
+    def worker(self) -> tuple[sandbox.Worker, sandbox.Grant]:
+        """Return the kind of child that runs a query, and what it may use."""
         raise NotImplementedError
 
     async def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:

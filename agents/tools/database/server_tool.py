@@ -1,27 +1,29 @@
 """Queries one configured PostgreSQL or MySQL server, in a child process of its own."""
 
 import asyncio
-import json
-import os
-import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import cache
 from ipaddress import ip_address
 from typing import Any
 
 from agents.engine.tool import ToolResult
+from agents.tools import sandbox
 from agents.tools.addresses import IPAddress, is_host
 from agents.tools.egress.policy import resolve_host
-from agents.tools.mcp import confine
 
 from . import server_worker, sql_guard
 from .dialects import DatabaseKind
-from .query_tool import QueryTool, WorkerFailed, run_worker
+from .query_tool import QueryTool
 from .schema import Allowed, Schema
 
-SYSTEM_PATHS = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/nix/store", "/etc/ld.so.cache")
-DEVICES = ("/dev/null", "/dev/urandom")
+# It signs in to a server, so it has the network; it can read its code, and write nothing.
+SERVER_QUERY = sandbox.Worker(
+    name="database server query",
+    program=server_worker.__file__,
+    has_network=True,
+    memory_bytes=server_worker.MEMORY_BYTES,
+    file_bytes=2**18,  # for a certificate in memory
+)
 PORTS = {DatabaseKind.POSTGRESQL: 5432, DatabaseKind.MYSQL: 3306}
 CHECK_SECONDS = 10.0
 # Where clouds give their machines keys; no database is there.
@@ -100,10 +102,12 @@ async def inspect(address: ServerAddress, seconds: float = CHECK_SECONDS) -> Ser
     request = {"task": "inspect", "kind": address.kind, "seconds": seconds}
     try:
         place = await address.request()
-        reply = await run_worker(_command(), {**request, "server": place}, seconds + 2)
+        grant = sandbox.Grant(seconds=seconds + 2)
+        child = await sandbox.run_async(SERVER_QUERY, {**request, "server": place}, grant)
+        reply = child.json()
     except TimeoutError as error:
         raise ConnectionFailed(f"The server sent no answer within {seconds:g} s.") from error
-    except WorkerFailed as error:
+    except sandbox.WorkerFailed as error:
         raise ConnectionFailed("The connection ended before the server answered.") from error
     if "error" in reply:
         raise ConnectionFailed(reply["error"])
@@ -153,8 +157,9 @@ class ServerDatabaseTool(QueryTool):
         except ConnectionFailed as error:
             return ToolResult(error=str(error))
 
-    def command(self) -> Sequence[str]:
-        return _command()
+    def worker(self) -> tuple[sandbox.Worker, sandbox.Grant]:
+        grant = sandbox.Grant(seconds=self.seconds, cpu_seconds=self.seconds + 1)
+        return SERVER_QUERY, grant
 
     async def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:
         return {
@@ -165,18 +170,3 @@ class ServerDatabaseTool(QueryTool):
             "max_rows": self.max_rows,
             "seconds": self.seconds,
         }
-
-
-@cache
-def _command() -> tuple[str, ...]:
-    """Return the worker's command: it can read its code, and write nothing."""
-    worker = server_worker.__file__
-    python = (sys.executable, "-I", worker)
-    if confine.landlock_abi() <= 0:
-        return python
-    code = [sys.prefix, sys.base_prefix, worker, *SYSTEM_PATHS]
-    policy = {
-        "read": [name for each in code for name in (each, os.path.realpath(each))],
-        "write": list(DEVICES),
-    }
-    return (sys.executable, "-I", "-S", confine.__file__, json.dumps(policy), *python)

@@ -8,7 +8,6 @@ no short names, and writes one JSON reply.
 import json
 import math
 import os
-import resource
 import socket
 import ssl
 import sys
@@ -29,7 +28,6 @@ NAMES_HINT = "Use the names of tables and columns from the tool's description."
 
 def main() -> None:
     request = json.loads(sys.stdin.buffer.read())
-    _limit_resources(request["seconds"])
     try:
         reply = SERVERS[request["kind"]](request).answer()
     except ServerError as error:
@@ -40,22 +38,6 @@ def main() -> None:
     sys.stdout.buffer.write(json.dumps(reply, ensure_ascii=False).encode())
     sys.stdout.flush()
     os._exit(0)  # without reading the rest of a long result
-
-
-def _limit_resources(seconds: float) -> None:
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # inherited by accident, if any
-    limits = {
-        resource.RLIMIT_FSIZE: 2**18,  # for a certificate in memory
-        resource.RLIMIT_NOFILE: 64,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: math.ceil(seconds) + 2,
-    }
-    if sys.platform == "linux":
-        limits[resource.RLIMIT_AS] = MEMORY_BYTES
-    for kind, limit in limits.items():
-        _, most = resource.getrlimit(kind)
-        limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        resource.setrlimit(kind, (limit, limit))
 
 
 class ServerError(Exception):

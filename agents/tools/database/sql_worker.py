@@ -9,7 +9,6 @@ import json
 import math
 import os
 import re
-import resource
 import secrets
 import sqlite3
 import sys
@@ -48,6 +47,7 @@ TRANSIENT_ERRORS = {
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_NOTADB,
 }
 ERROR_MESSAGES = {
@@ -56,6 +56,8 @@ ERROR_MESSAGES = {
     sqlite3.SQLITE_NOMEM: "The query needs too much memory. Select fewer rows.",
     sqlite3.SQLITE_BUSY: "The database is locked by a write.",
     sqlite3.SQLITE_CANTOPEN: "The database file can't be opened.",
+    # Of readers: a file that they share can't be created.
+    sqlite3.SQLITE_READONLY: "The database file can't be opened.",
     sqlite3.SQLITE_NOTADB: "The file isn't an SQLite database.",
 }
 
@@ -70,13 +72,12 @@ def fold_case(name: str) -> str:
 
 def main() -> None:
     request = json.loads(sys.stdin.buffer.read())
-    _limit_resources(request["seconds"])
     try:
-        reply = _run_query(request)
+        reply = _open_and_run(request)
         # A view that SQLite merges into the query, with no column used, appears as a read of
         # its table by the query itself. Kept separate, it appears as a view.
         if "error" in reply and reply["error"] == ERROR_MESSAGES[sqlite3.SQLITE_AUTH]:
-            reply = _run_query(request, is_apart=True)
+            reply = _open_and_run(request, is_apart=True)
     except (sqlite3.Error, sqlite3.Warning) as error:
         reply = _error_reply(error)
     except MemoryError:
@@ -84,28 +85,25 @@ def main() -> None:
     sys.stdout.buffer.write(json.dumps(reply, ensure_ascii=False).encode())
 
 
-def _limit_resources(seconds: float) -> None:
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # inherited by accident, if any
-    # Only enough for the small index file that readers of a write-ahead log share.
-    limits = {
-        resource.RLIMIT_FSIZE: 2**16,
-        resource.RLIMIT_NOFILE: 16,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: math.ceil(seconds) + 1,
-    }
-    if sys.platform == "linux":
-        limits[resource.RLIMIT_AS] = MEMORY_BYTES
-    for kind, limit in limits.items():
-        _, most = resource.getrlimit(kind)
-        limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        resource.setrlimit(kind, (limit, limit))
+def _open_and_run(request: dict[str, Any], *, is_apart: bool = False) -> dict[str, Any]:
+    """Run the query, also on a file with a write-ahead log that nobody has open.
+
+    Its readers share two files that this process isn't allowed to create. Without them nobody
+    writes, so it can be read as a file that doesn't change.
+    """
+    reply = _run_query(request, is_apart=is_apart)
+    is_closed = not os.path.exists(request["log"])
+    if is_closed and reply.get("error") == ERROR_MESSAGES[sqlite3.SQLITE_CANTOPEN]:
+        alone = {**request, "uri": f"{request['uri']}&immutable=1"}
+        reply = _run_query(alone, is_apart=is_apart)
+    return reply
 
 
 def _run_query(request: dict[str, Any], *, is_apart: bool = False) -> dict[str, Any]:
     connecting = sqlite3.connect(request["uri"], uri=True, timeout=1, isolation_level=None)
     with closing(connecting) as connection:
-        _harden(connection, request, is_apart)
         try:
+            _harden(connection, request, is_apart)
             cursor = connection.execute(request["sql"])
             rows, truncated = _fetch_rows(cursor, request["max_rows"])
         except sqlite3.DatabaseError as error:

@@ -6,13 +6,14 @@ file.
 """
 
 import sqlite3
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from agents.tools.sandbox import Grant, Worker
 
 from . import sql_guard, sql_worker
 from .dialects import SQLITE, DatabaseKind
@@ -20,6 +21,15 @@ from .query_tool import NO_TABLE, QueryTool
 from .schema import Allowed, Column, Schema, Table
 from .sql_worker import fold_case
 
+SQLITE_QUERY = Worker(
+    name="SQLite query",
+    program=sql_worker.__file__,
+    needs_packages=False,
+    memory_bytes=sql_worker.MEMORY_BYTES,
+    # Only enough for the small index file that readers of a write-ahead log share.
+    file_bytes=2**16,
+    open_files=16,
+)
 EMPTY = Schema(kind=DatabaseKind.SQLITE, tables=(), database="main")
 
 
@@ -51,13 +61,20 @@ class DatabaseTool(QueryTool):
         if not self.schema.tables:
             self._look()
 
-    def command(self) -> Sequence[str]:
-        return sys.executable, "-I", "-S", sql_worker.__file__
+    def worker(self) -> tuple[Worker, Grant]:
+        path = _database_files(self.uri)[0]
+        grant = Grant(
+            seconds=self.seconds,
+            readable=[str(path), f"{path}-wal", f"{path}-journal"],
+            writable=[f"{path}-shm"],
+        )
+        return SQLITE_QUERY, grant
 
     async def request(self, query: sql_guard.GuardedQuery) -> dict[str, Any]:
         limited = [table for table in self.schema.tables if table.hides]
         return {
             "uri": self.uri,
+            "log": str(_database_files(self.uri)[1]),
             "sql": query.sql,
             "tables": [table.name for table in self.schema.tables],
             "columns": {table.name: [c.name for c in table.columns] for table in limited},

@@ -4,10 +4,12 @@ import asyncio
 import os
 import re
 import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+
+from agents.tools.sandbox import spawn
 
 from . import data_files, launch, sandbox, supervisor
 from .config import ServerConfig
@@ -165,16 +167,14 @@ def _prepare(config: ServerConfig, folder: ServerFolder) -> _LaunchSpec:
 async def _start(prepared: _LaunchSpec, folder: ServerFolder) -> McpProcess:
     read_end, liveness_pipe = os.pipe()
     try:
-        supervisor_process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", supervisor.__file__, str(read_end)),
-            *(folder.hand_over(), prepared.limits, *prepared.argv),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env=prepared.env,
+        supervisor_process = await spawn(
+            [
+                *(sys.executable, "-I", "-S", supervisor.__file__, str(read_end)),
+                *(folder.hand_over(), prepared.limits, *prepared.argv),
+            ],
+            prepared.env,
             cwd=prepared.cwd,
             pass_fds=(read_end, *folder.lock_descriptors),
-            start_new_session=True,
         )
     except BaseException:
         os.close(liveness_pipe)

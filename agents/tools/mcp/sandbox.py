@@ -16,7 +16,9 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from . import command_line, confine, launch
+from agents.tools.sandbox import child, landlock_abi
+
+from . import command_line, launch
 from .config import SandboxLevel, ServerConfig
 from .variables import certificate_paths
 
@@ -82,7 +84,7 @@ def available_level(
 
 
 def landlock_version() -> int:
-    return confine.landlock_abi()
+    return landlock_abi()
 
 
 def refusals(config: ServerConfig) -> Iterator[launch.LaunchRefused]:
@@ -116,7 +118,7 @@ def sandbox_argv(config: ServerConfig, folder: Path) -> tuple[str, ...]:
 
 
 def _confine_argv(argv: tuple[str, ...], **policy: object) -> tuple[str, ...]:
-    python = (sys.executable, "-I", "-S", confine.__file__)
+    python = (sys.executable, "-I", "-S", child.__file__)
     return (*python, json.dumps(policy), *argv)
 
 
@@ -146,7 +148,7 @@ def _has_bubblewrap() -> bool:
 
 @cache
 def _has_landlock() -> bool:
-    return confine.landlock_abi() > 0
+    return landlock_abi() > 0
 
 
 def _is_root() -> bool:

@@ -1,0 +1,59 @@
+"""Slots for children that many users share."""
+
+import threading
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ticket:
+    owner: Hashable
+
+
+class FairSlots:
+    """At most `total` at once, at most `per_owner` of one owner, and owners take turns."""
+
+    def __init__(self, total: int, *, per_owner: int) -> None:
+        self.total = total
+        self.per_owner = per_owner
+        self._changed = threading.Condition()
+        self._running: Counter[Hashable] = Counter()
+        self._waiting: list[_Ticket] = []
+        self._turns: dict[Hashable, int] = {}  # of who is running or waiting, by number
+
+    @contextmanager
+    def slot(self, owner: Hashable, seconds: float) -> Iterator[None]:
+        """Wait for the owner's turn; raise TimeoutError if it doesn't come in time."""
+        ticket = _Ticket(owner)
+        with self._changed:
+            self._waiting.append(ticket)
+            try:
+                if not self._changed.wait_for(lambda: self._next() is ticket, seconds):
+                    raise TimeoutError
+                self._running[owner] += 1
+                self._turns[owner] = max(self._turns.values(), default=0) + 1
+            finally:
+                self._waiting.remove(ticket)
+                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running[owner] -= 1
+                if not self._running[owner]:
+                    del self._running[owner]
+                active = {*self._running, *(each.owner for each in self._waiting)}
+                self._turns = {who: n for who, n in self._turns.items() if who in active}
+                self._changed.notify_all()
+
+    def _next(self) -> _Ticket | None:
+        """Return the ticket whose turn it is, if a slot is free."""
+        if self._running.total() >= self.total:
+            return None
+        allowed = (each for each in self._waiting if self._running[each.owner] < self.per_owner)
+        return min(allowed, key=self._rank, default=None)
+
+    def _rank(self, ticket: _Ticket) -> tuple[int, int]:
+        return self._running[ticket.owner], self._turns.get(ticket.owner, 0)

@@ -1,0 +1,126 @@
+"""Kinds of child processes: what each may use, and how that is enforced on this machine."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+
+from . import child
+
+# Python, its packages and the system's libraries.
+CODE_PATHS = (
+    *dict.fromkeys((sys.prefix, sys.base_prefix, sys.exec_prefix)),
+    *("/usr", "/lib", "/lib64", "/bin", "/opt", "/nix/store"),
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/localtime", "/etc/mime.types"),
+)
+DEVICES = ("/dev/null", "/dev/urandom", "/dev/random", "/dev/zero")
+# Number libraries choose their code by these.
+CPU_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu")
+BASE_ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """A kind of child process, and the most that one of them may use."""
+
+    name: str
+    # A Python file that is run by its path; without one, a request names another program.
+    program: str = ""
+    needs_packages: bool = True
+    has_network: bool = False
+    readable: Sequence[str] = ()
+    memory_bytes: int
+    # Up to this it may raise its limit itself.
+    max_memory_bytes: int = 0
+    file_bytes: int = 0  # of each file it writes
+    open_files: int = 64
+    output_bytes: int = 2_000_000
+    nice: int = 0
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What one request may use besides its worker's code."""
+
+    seconds: float
+    cpu_seconds: float = 0.0  # of all its threads; as long as the request, if it isn't given
+    readable: Sequence[str] = ()
+    writable: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """How a kind of child is confined on this machine."""
+
+    landlock: int  # the kernel's version, 0 if it has none
+    network: Literal["allowed", "seccomp", "namespace"]  # the last one where it is permitted
+    limits: frozenset[str]
+    environment: frozenset[str]
+
+
+def landlock_abi() -> int:
+    return child.landlock_abi()
+
+
+_has_landlock = cache(child.landlock_abi)
+_has_seccomp = cache(child.has_seccomp)
+
+
+def level(worker: Worker) -> Level:
+    """Return how this kind of child is confined on this machine."""
+    refused: Literal["seccomp", "namespace"] = "seccomp" if _has_seccomp() else "namespace"
+    return Level(
+        landlock=_has_landlock(),
+        network="allowed" if worker.has_network else refused,
+        limits=frozenset(_limits(worker, 1)),
+        environment=frozenset((*BASE_ENVIRONMENT, *worker.environment)),
+    )
+
+
+def command(worker: Worker, grant: Grant, program: Sequence[str] = ()) -> list[str]:
+    """Return the command of a confined child."""
+    policy: dict[str, Any] = {
+        "is_worker": not program,
+        "has_network": worker.has_network,
+        "limits": _limits(worker, int(grant.cpu_seconds or grant.seconds) + 1),
+        "nice": worker.nice,
+    }
+    if _has_landlock():
+        own = program[0] if program else worker.program
+        policy["read"] = [*_code_paths(own, *worker.readable), *_both_names(grant.readable)]
+        policy["write"] = [*DEVICES, *_both_names(grant.writable)]
+    options = ["-I"] if worker.needs_packages and not program else ["-I", "-S"]
+    start = [sys.executable, *options, child.__file__, json.dumps(policy)]
+    return [*start, *(program or [worker.program])]
+
+
+def environment(worker: Worker, grant: Grant) -> dict[str, str]:
+    """Return all variables that a child gets: none of the server's own."""
+    return {**BASE_ENVIRONMENT, **worker.environment, **grant.environment}
+
+
+def _limits(worker: Worker, cpu_seconds: int) -> dict[str, list[int]]:
+    memory = [worker.memory_bytes, max(worker.memory_bytes, worker.max_memory_bytes)]
+    fixed = {
+        "CPU": cpu_seconds,
+        "FSIZE": worker.file_bytes,
+        "NOFILE": worker.open_files,
+        "CORE": 0,
+    }
+    return {"AS": memory, **{name: [most, most] for name, most in fixed.items()}}
+
+
+@cache
+def _code_paths(*own: str) -> tuple[str, ...]:
+    return _both_names((*CODE_PATHS, *own))
+
+
+def _both_names(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return each path as it is named and as it is after following links."""
+    names = (name for path in paths for name in (path, os.path.realpath(path)))
+    return tuple(dict.fromkeys(names))
