@@ -75,7 +75,7 @@ async def start(request: UserRequest) -> HttpResponse:
     try:
         message = await _submit(request, None, user)
     except MessageRejected as reason:
-        return await database.run(_render_rejected, request, str(reason), None)
+        return await database.run(_render_rejected, request, reason, None)
     return redirect("chat:session", message.session_id)
 
 
@@ -87,7 +87,7 @@ async def start_workflow(request: UserRequest, pk: int) -> HttpResponse:
         query = await database.run(_workflow_command, request, user, pk)
         message = await messages.submit(None, user, query, uuid4().hex)
     except (workflow_start.WorkflowNotStarted, MessageRejected) as reason:
-        return await database.run(_render_rejected, request, str(reason), None)
+        return await database.run(_render_rejected, request, reason, None)
     return redirect("chat:session", message.session_id)
 
 
@@ -100,7 +100,7 @@ async def send(request: UserRequest, pk: int) -> HttpResponse:
     try:
         await _submit(request, chat, user)
     except MessageRejected as reason:
-        return await database.run(_render_rejected, request, str(reason), chat)
+        return await database.run(_render_rejected, request, reason, chat)
     return redirect("chat:session", pk)
 
 
@@ -182,16 +182,21 @@ async def _submit(request: UserRequest, chat: ChatSession | None, user: User) ->
 
 
 def _render_rejected(
-    request: UserRequest, reason: str, chat: ChatSession | None
+    request: UserRequest, reason: Exception, chat: ChatSession | None
 ) -> HttpResponse:
-    """Render the page with the reason and the typed text."""
-    draft = request.POST.get("text", "")[: messages.MAX_MESSAGE_BYTES]
-    page = _render_page(request, chat, draft=draft, notice=reason, level="problem")
+    """Render the page with the reason and the whole text that was typed."""
+    context = {
+        "draft": request.POST.get("text", ""),
+        "notice": str(reason),
+        "level": "problem",
+        "percent": getattr(reason, "percent", 0),
+    }
+    page = _render_page(request, chat, **context)
     page.status_code = 422
     return page
 
 
-def _render_page(request: UserRequest, chat: ChatSession | None, **more: str) -> HttpResponse:
+def _render_page(request: UserRequest, chat: ChatSession | None, **more: Any) -> HttpResponse:
     context = (
         _page_context(request, chat)
         | (_conversation_context(request, chat) if chat else {})

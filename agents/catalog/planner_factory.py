@@ -88,6 +88,18 @@ def context_window(agent: Agent, model: str = "") -> int:
     return _window(ModelSetup(name=name, row=model_setups.model_row(name), why=None))
 
 
+def max_question_tokens(agent: Agent, model: str = "") -> int | None:
+    """Return how long a question can be: by the agent's limit and the model's window, if known.
+
+    A quarter of the window is left for instructions, tools and the answer.
+    """
+    name = model or model_setups.model_name(agent)
+    row = model_setups.model_row(name)
+    window = (row and row.context_window) or model_info.known_window(row.model if row else name)
+    limits = (agent.max_input_tokens, window and window * 3 // 4)
+    return min((limit for limit in limits if limit), default=None)
+
+
 def _window(setup: ModelSetup) -> int:
     row = setup.row
     return (row and row.context_window) or model_info.context_window(
@@ -116,10 +128,11 @@ def _model_parameters(agent: Agent, setup: ModelSetup) -> dict[str, Any]:
     if setup.name == DEMO or setup.why:
         return {}
     own = setup.row.parameters if setup.row else {}
-    most = min(agent.max_output_tokens, own.get("max_tokens", agent.max_output_tokens))
+    limits = [n for n in (agent.max_output_tokens, own.get("max_tokens")) if n is not None]
     name = setup.row.model if setup.row else setup.name
     reasons = setup.row.abilities.get("reasoning") if setup.row else None
-    wanted = {**own, "max_tokens": most}
+    # Without a limit, the model's own applies.
+    wanted = {**own, "max_tokens": min(limits)} if limits else dict(own)
     return tuning.tune(name, wanted, agent.effort, agent.temperature, reasons)
 
 

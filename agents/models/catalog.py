@@ -321,10 +321,18 @@ class Agent(Restricted):
         ),
     )
     max_input_tokens = models.PositiveIntegerField(
-        _("max input tokens"), default=4096, validators=[MinValueValidator(1)]
+        _("max input tokens"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Leave empty to use what the model's context window allows."),
     )
     max_output_tokens = models.PositiveIntegerField(
-        _("max output tokens"), default=4096, validators=[MinValueValidator(1)]
+        _("max output tokens"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("An answer ends here and can be continued. Leave empty for no limit."),
     )
     personal_data = models.CharField(
         _("personal data"),

@@ -301,8 +301,10 @@ def render_people(people: Collection[Person]) -> SafeString:
     return _render("session.html#present", {"people": people})
 
 
-def render_notice(text: str, level: str = "problem") -> SafeString:
-    return _render("messages/_composer.html#notice", {"notice": text, "level": level})
+def render_notice(text: str, level: str = "problem", *, percent: int = 0) -> SafeString:
+    """Render a notice; `percent` of a message that is too long would fit."""
+    context = {"notice": text, "level": level, "percent": percent}
+    return _render("messages/_composer.html#notice", context)
 
 
 def render_deleted(count: int, place: int) -> SafeString:

@@ -209,7 +209,8 @@ class ChatConsumer(PresenceConsumer):
                     frames, self.new_run_frames = self.new_run_frames, ""
                     await self.send(frames)
         except MessageRejected as reason:
-            await self.send_error(reason.args[0])
+            percent = getattr(reason, "percent", 0)
+            await self.show(partial(fragments.render_notice, percent=percent), reason.args[0])
             if isinstance(reason, ClientIdConflict):
                 state = partial(fragments.render_composer, refused=client_id)
                 await self.show(state, self.session)

@@ -81,9 +81,10 @@ def _build_queued(
     name = agent and run_factory.select_agent(agent, user).name
     if files:
         run_factory.check_files(run_factory.select_agent(agent, user))
-    if options != RunOptions():
-        run_options.overrides(run_factory.select_agent(agent, user), options, user)
-    run_factory.requested_workflow(draft.text, user)
+    answers = run_factory.select_agent(agent, user)
+    chosen = run_options.overrides(answers, options, user) if options != RunOptions() else {}
+    if run_factory.requested_workflow(draft.text, user) is None:
+        run_factory.check_length(answers, chosen.get("model", ""), draft.text)
     path = branches.visible_path(session, user)
     about = {
         "text": _masked_text(user, draft.text, name),

@@ -34,7 +34,6 @@ async def edit(request: UserRequest, pk: int, message: int) -> HttpResponse:
         client_id = request.POST.get("client_id") or uuid4().hex
         sent = await message_actions.edit(chat, user, message, text, client_id)
     except MessageRejected as reason:
-        text = text[: submission.MAX_MESSAGE_BYTES]
         return await database.run(_render_editor, request, chat, original, text, str(reason))
     return redirect(message_url(pk, sent.pk))
 

@@ -12,18 +12,19 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from agents import budgets, runs
-from agents.catalog import agent_factory, model_setups
+from agents.catalog import agent_factory, model_setups, planner_factory
 from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
 from agents.engine.history_summary import summary_messages
 from agents.engine.state import Message as HistoryMessage
+from agents.llm import tokens
 from agents.models import Agent, Project, Run
 from agents.runs import event_store
 from agents.runs.engine_messages import translate
 from agents.workflows import start
 from chat import attachments
-from chat.errors import MessageRejected
+from chat.errors import MessageRejected, MessageTooLong
 from chat.models import Attachment, ChatSession, Message
 from chat.sessions import branches
 
@@ -34,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 AGENT_DEFAULTS = RunOptions()
 HISTORY_RUNS = 20
+SMALLEST_WINDOW = 1_500  # tokens of a question that every model can be sent
 # Of exchanges that no guardrail has checked, newest first: the database's thread does it.
 MAX_SCREENED_CHARS = 400_000
 # Only what the history needs: loading whole runs takes three times as long.
@@ -189,6 +191,8 @@ def prepare(
     if files:
         check_files(agent, is_workflow=request is not None)
     overrides = run_options.overrides(agent, options, user)
+    if request is None:
+        check_length(agent, overrides.get("model", ""), text)
     project = _project_for(session, user)
     with reject_agent_errors():
         return runs.prepare(
@@ -219,6 +223,27 @@ def check_files(agent: Agent, *, is_workflow: bool = False) -> None:
         raise MessageRejected(
             _("A workflow can't read attached files. Remove them and send again.")
         )
+
+
+def check_length(agent: Agent, model: str, text: str) -> None:
+    """Raise MessageTooLong if the agent's model can't read a text of this length."""
+    size = len(text.encode())
+    # A token has at least one byte, so nothing needs to be looked up for a usual message.
+    if size <= min(agent.max_input_tokens or SMALLEST_WINDOW, SMALLEST_WINDOW):
+        return
+    most = planner_factory.max_question_tokens(agent, model)
+    if most is None or size <= most or (count := tokens.count(text)) <= most:
+        return
+    about = {
+        "tokens": f"{count:,}",
+        "most": f"{most:,}",
+        "model": model or model_setups.model_name(agent),
+    }
+    sentence = _(
+        "This message is too long: about %(tokens)s tokens, and %(model)s can be sent "
+        "%(most)s here. Attach it as a file, or shorten it."
+    )
+    raise MessageTooLong(sentence % about, 100 * most // count)
 
 
 def _project_for(session: ChatSession, user: User) -> Project | None:
@@ -259,6 +284,7 @@ def blocked_reason(message: Message) -> str:
         requested_workflow(message.text, message.author)
         options = RunOptions.load(message.options)
         chosen = run_options.overrides(agent, options, message.author).get("model")
+        check_length(agent, chosen or "", message.text)
         with reject_agent_errors():
             model_setups.ensure_usable(
                 agent, chosen or model_setups.model_name(agent), message.author

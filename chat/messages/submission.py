@@ -25,7 +25,7 @@ from agents.db.fast_writes import insert, update
 from agents.db.sanitize import sanitize_text
 from agents.installation import configured
 from chat import attachments
-from chat.errors import ClientIdConflict, MessageRejected
+from chat.errors import ClientIdConflict, MessageRejected, MessageTooLong
 from chat.listing import filing
 from chat.models import Attachment, ChatSession, Message
 from chat.sessions import branches, rights, session_state
@@ -260,9 +260,13 @@ def clean_text(text: str) -> str:
     text = sanitize_text(text).strip()
     if not any(c.isprintable() and not c.isspace() for c in text):
         raise MessageRejected(_("Enter a message first."))
-    if len(text.encode()) > MAX_MESSAGE_BYTES:
-        raise MessageRejected(
-            _("This message is too long (%(size)d kB). The limit is %(most)d kB.")
-            % {"size": len(text.encode()) // 1000, "most": MAX_MESSAGE_BYTES // 1000}
+    if (size := len(text.encode())) > MAX_MESSAGE_BYTES:
+        sentence = _(
+            "This message is too long (%(size)d kB). The limit is %(most)d kB. Attach it as a "
+            "file, or shorten it."
+        )
+        raise MessageTooLong(
+            sentence % {"size": size // 1000, "most": MAX_MESSAGE_BYTES // 1000},
+            100 * MAX_MESSAGE_BYTES // size,
         )
     return text

@@ -3,6 +3,7 @@ import { compose } from "./composer.js";
 import { watch } from "./connection.js";
 import { noteLimits } from "./limit_note.js";
 import { actOnMessages } from "./message_actions.js";
+import { offerFiles } from "./long_text.js";
 import { pickModel } from "./model_picker.js";
 import { pick } from "./picker.js";
 import { offerExports } from "./export_menu.js";
@@ -22,6 +23,7 @@ tend();
 attachFiles(); // before the composer: a message may have to wait for its files
 offerRecording();
 compose();
+offerFiles();
 pick();
 pickModel();
 offerCommands();

@@ -3,6 +3,7 @@
 import { announce, announceRuns, isNextComing } from "./announcer.js";
 import { forgetStarted, saveDraft, takeDraft, watchDrafts } from "./drafts.js";
 import { isComposing } from "./keys.js";
+import { byteCount, showTooLong } from "./long_text.js";
 import { whole } from "./run.js";
 import { toEnd } from "./scroll.js";
 import { focusUnlessTouch, hasTouchKeyboard } from "./touch.js";
@@ -56,10 +57,11 @@ function sent(event) {
   if (event.target === stopForm) return stopping();
   if (event.target !== form) return;
   const repeated = form.dataset.sending === "again";
-  if (isTooLong(text.value)) {
+  const size = byteCount(text.value);
+  if (size > Number(form.dataset.most)) {
     event.preventDefault();
     event.stopImmediatePropagation();
-    document.getElementById("notice").textContent = form.dataset.tooLong;
+    showTooLong(Math.floor((100 * form.dataset.most) / size));
     release();
     return;
   }
@@ -79,11 +81,6 @@ function sent(event) {
 // Disabled after the form is sent, because the browser would omit it otherwise.
 function stopping() {
   setTimeout(() => (stopButton.disabled = true));
-}
-
-// The server counts bytes; a Japanese character has three.
-function isTooLong(words) {
-  return new TextEncoder().encode(words).length > Number(form.dataset.most);
 }
 
 function chosen() {

@@ -62,12 +62,13 @@ function showDrop(shown) {
   if (drop) drop.hidden = !shown;
 }
 
-export function add(files, { whenRead = null } = {}) {
+export function add(files, { whenRead = null, whenUploaded = null } = {}) {
   for (const file of files) {
     if (chips.size >= Number(told.most)) return notice(told.tooMany);
     const chip = show({ name: file.name || "file", kind: kindOf(file), icon: kindOf(file), state: "waiting", note: "" });
     chip.file = file;
     chip.whenRead = whenRead;
+    chip.whenUploaded = whenUploaded;
     if (file.size > Number(told.mostBytes)) fail(chip, told.tooLarge, false);
   }
   next();
@@ -114,6 +115,7 @@ function uploaded(chip, request) {
       chip.file = null;
       update(chip, answer);
       announce(told.attached, chip);
+      chip.whenUploaded?.(chip);
     } else if (request.status === 422) fail(chip, answer?.problem ?? told.failed, false);
     else if (request.status === 403 || request.responseURL.includes("login")) fail(chip, told.signedOut, false);
     else fail(chip, request.status === 507 ? told.full : told.failed);
@@ -222,7 +224,8 @@ function pressed({ target }) {
   else retry(chip);
 }
 
-function remove(chip) {
+export function remove(chip) {
+  if (!chips.has(chip)) return;
   const after = chip.row.nextElementSibling ?? chip.row.previousElementSibling;
   chip.request?.abort();
   if (chip.id) post(`${told.uploads}${chip.id}/delete/`);

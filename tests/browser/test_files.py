@@ -132,3 +132,48 @@ def test_a_file_is_searched_instead_of_sent_and_the_trace_shows_its_text(page: P
 
     expect(page.locator(".attached-body")).to_contain_text("Outline and beginning")
     expect(page.locator(".attached-body")).to_contain_text("The code word is heron.")
+
+
+# Pasting by a script inserts nothing, so the text is inserted as a browser would.
+PASTE_TEXT = """words => {
+  const data = new DataTransfer();
+  data.setData("text/plain", words);
+  const told = { clipboardData: data, bubbles: true, cancelable: true };
+  const field = document.getElementById("text");
+  field.focus();
+  if (field.dispatchEvent(new ClipboardEvent("paste", told)))
+    document.execCommand("insertText", false, words);
+}"""
+
+
+def test_a_long_paste_becomes_a_file_with_one_click_and_back_again(page: Page):
+    words = "The code word is heron. " * 400
+    page.locator("#text").fill("Which word? ")
+    page.evaluate(PASTE_TEXT, words)
+    page.locator("#notice [data-attach-text]").press("Enter")
+    chip = page.locator(".upload")
+    expect(chip).to_have_attribute("data-state", "ready")
+    expect(page.locator("#text")).to_have_value("Which word? ")
+
+    page.locator("#notice [data-put-back]").press("Enter")
+    expect(chip).to_have_count(0)
+    expect(page.locator("#text")).to_have_value(f"Which word? {words}")
+    page.locator("#text").fill("Which word?")
+    page.evaluate(PASTE_TEXT, words * 22)  # more than a message can have
+    expect(chip).to_have_attribute("data-state", "ready")
+    page.locator("#text").press("Enter")
+    expect(last_run(page).locator(".answer")).to_contain_text("read heron")
+
+
+def test_a_message_that_is_too_long_is_shortened_or_attached(page: Page):
+    page.locator("#text").fill("word " * 50_000)
+    page.locator("#text").press("Enter")
+    page.locator("#notice [data-shorten]").press("Enter")
+    page.keyboard.press("Delete")
+    assert len(page.locator("#text").input_value()) == 200_000
+
+    page.locator("#text").fill("heron " * 50_000)
+    page.locator("#text").press("Enter")
+    page.locator("#notice [data-attach-text]").click()
+    expect(page.locator(".upload")).to_have_attribute("data-state", "ready")
+    expect(page.locator("#text")).to_have_value("")

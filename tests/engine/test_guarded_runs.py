@@ -206,3 +206,24 @@ async def test_the_message_of_a_blocking_guardrail_is_not_blocked_itself(agent):
     events = await events_of(agent(Says(answer="A word."), guardrails=guardrails))
 
     assert events[-1].data["detail"] == "No such word."
+
+
+async def test_a_streamed_answer_ends_at_the_limit_and_is_never_taken_away(agent):
+    says = Says(thought="Long.", answer="word " * 400)
+    limits = Guardrails(max_output_tokens=100)
+    events = await events_of(agent(says, guardrails=limits))
+
+    shown = "".join(e.data["content"] for e in events if e.type is EventType.DELTA)
+    last = events[-1].data
+    assert (last["stopped_reason"], last["answer"].strip()) == ("completed", shown.strip())
+    assert 60 <= limits.count_tokens(shown) <= 100
+    assert "output limit" in last["detail"]
+    assert not found(events)
+
+
+async def test_without_limits_a_long_question_gets_a_long_answer(agent):
+    says, none = Says(answer="word " * 20_000), Guardrails(None, None)
+    events = await events_of(agent(says, guardrails=none), "word " * 20_000)
+
+    assert events[-1].data["stopped_reason"] == "completed"
+    assert len(events[-1].data["answer"].split()) == 20_000

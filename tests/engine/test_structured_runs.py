@@ -101,7 +101,7 @@ async def test_only_the_answer_stays_in_the_conversation(agent):
 
 
 async def test_an_output_guardrail_checks_the_rendered_answer(agent):
-    guardrails = Guardrails(max_output_tokens=3)
+    guardrails = Guardrails(blocked_patterns=[r"\*\*word:\*\*"])
     events = await events_of(agent(FITS, guardrails=guardrails, output=FORM))
 
     assert events[-1].data["stopped_reason"] == "blocked"

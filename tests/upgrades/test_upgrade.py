@@ -23,6 +23,7 @@ from django.test import AsyncClient
 
 from agents import knowledge
 from agents.models import (
+    Agent,
     AgentStep,
     Approval,
     AuditEntry,
@@ -216,3 +217,9 @@ def test_secrets_are_read_with_the_same_key(upgraded):
 
 def test_passages_are_found(upgraded):
     assert knowledge.search("agent")
+
+
+def test_agents_with_the_old_default_have_no_text_limits(upgraded):
+    assert {*Agent.objects.values_list("max_input_tokens", "max_output_tokens")} == {
+        (None, None)
+    }

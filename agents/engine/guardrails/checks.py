@@ -1,6 +1,5 @@
 """Checks questions, answers, tool inputs and tool outputs against guardrail patterns."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -85,13 +84,13 @@ class Guardrails:
 
     def __init__(
         self,
-        max_input_tokens: int = 4096,
-        max_output_tokens: int = 4096,
+        max_input_tokens: int | None = 4096,
+        max_output_tokens: int | None = 4096,
         blocked_patterns: Iterable[str | Pattern] | None = None,
         count_tokens: TokenCounter | None = None,
         model_checks: ModelChecks | None = None,
     ) -> None:
-        """`model_checks` need time, so only a run applies them; `inspect` doesn't."""
+        """A limit of None is none. `model_checks` need time, so only a run applies them."""
         self.max_input_tokens = max_input_tokens
         self.max_output_tokens = max_output_tokens
         self.patterns = [
@@ -141,7 +140,8 @@ class Guardrails:
     def without_length_limits(self) -> "Guardrails":
         """Return the same rules without length limits, for text that agents exchange."""
         rules = copy(self)
-        rules.max_input_tokens = rules.max_output_tokens = sys.maxsize
+        rules.max_input_tokens = None
+        rules.max_output_tokens = None
         return rules
 
     def without_model_checks(self) -> "Guardrails":
@@ -158,10 +158,11 @@ class Guardrails:
 
     def _check_length(self, text: str, stage: Stage) -> GuardrailResult | None:
         limits = {"input": self.max_input_tokens, "output": self.max_output_tokens}
-        most = limits.get(stage, sys.maxsize)
+        most = limits.get(stage)
         # A token has at least one byte, so text with few enough bytes needs no count.
-        is_short = most == sys.maxsize or len(text.encode(errors="replace")) <= most
-        if is_short or (tokens := self.count_tokens(text)) <= most:
+        if most is None or len(text.encode(errors="replace")) <= most:
+            return None
+        if (tokens := self.count_tokens(text)) <= most:
             return None
         return GuardrailResult(
             GuardrailAction.BLOCK,

@@ -48,8 +48,12 @@ class ScreenedAnswer:
 async def screen_answer(
     run_state: RunState, guardrails: Guardrails, text: str, known_rules: Collection[str]
 ) -> ScreenedAnswer:
-    """Check the answer; `known_rules` have reported what they found while it was streamed."""
-    inspected = await run_in_thread_if_large(len(text), guardrails.inspect, text, "output")
+    """Check the answer; `known_rules` have reported what they found while it was streamed.
+
+    Its length is no reason to take it away: a model's text ends at the limit (`ModelCall`).
+    """
+    rules = guardrails.without_length_limits()
+    inspected = await run_in_thread_if_large(len(text), rules.inspect, text, "output")
     findings = [f for f in inspected.findings if f.details.get("rule") not in known_rules]
     if not inspected.is_blocked:
         findings += await _judge_answer(run_state, guardrails, text, inspected.text)

@@ -91,6 +91,8 @@ class ModelCall:
         self.cached: CacheMark | None = None
         self.deltas: list[TextDelta] | None = None  # as received, if they are to be saved
         self._has_spoken = False
+        self._thought_parts: list[str] = []
+        self._answer_tokens = 0  # counted only if the agent has a limit
         self._tries: dict[str, int] = {}
 
     async def events(self, request: ModelRequest, ask: RequestBuilder | None = None) -> Events:
@@ -185,11 +187,13 @@ class ModelCall:
                     if self.deltas is not None:
                         self.deltas.append(piece)
                     screen = screens[piece.kind]
-                    if text := screen.feed(piece.text):
+                    if text := screen.feed(self._within_limit(piece)):
                         for event in self._delta_events(piece.kind, text):
                             yield event
                     if screen.is_blocked:
                         self.finding = screen.finding
+                        break
+                    if self._is_full:
                         break
         except AgentError:
             # Held text belongs to the output so far; without any output, drop it.
@@ -198,7 +202,26 @@ class ModelCall:
             raise
         for event in await self._flush_guards(screens) if self.finding is None else ():
             yield event
+        if self._is_full:
+            text, thought = "".join(self.text_parts), "".join(self._thought_parts)
+            cut = Turn(content=text, reasoning=thought, finish_reason="length")
+            self.plan = PlanResult(thought=thought, final_answer=text, turn=cut)
         await self._collect_findings(screens)
+
+    @property
+    def _is_full(self) -> bool:
+        most = self.guardrails.max_output_tokens
+        return most is not None and self._answer_tokens > most
+
+    def _within_limit(self, piece: TextDelta) -> str:
+        """Return the text up to the agent's limit, which not every provider observes."""
+        most = self.guardrails.max_output_tokens
+        if most is None or piece.kind == "thought":
+            return piece.text
+        tokens = self.guardrails.count_tokens(piece.text)
+        room = most - self._answer_tokens
+        self._answer_tokens += tokens
+        return piece.text if tokens <= room else piece.text[: len(piece.text) * room // tokens]
 
     async def _flush_guards(self, screens: Mapping[str, StreamGuard]) -> list[Event]:
         """Return the text held back, unless something in it blocks it all."""
@@ -264,6 +287,7 @@ class ModelCall:
         self._has_spoken = True
         fault_injection.point("during_model_stream")
         if kind == "thought":
+            self._thought_parts.append(text)
             return self.emit(EventType.THOUGHT_DELTA, content=text, step=self.step)
         self.text_parts.append(text)
         return self.emit(EventType.DELTA, content=text, step=self.step)

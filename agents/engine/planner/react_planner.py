@@ -303,7 +303,8 @@ class ReActPlanner:
         if self.window is None:
             return None
         tokens = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
-        answer: int = self.parameters.get("max_tokens", DEFAULT_ANSWER_TOKENS)
+        usual = min(DEFAULT_ANSWER_TOKENS, self.window // 4)
+        answer: int = self.parameters.get("max_tokens", usual)
         return max(0, self.window - tokens - answer)
 
 
