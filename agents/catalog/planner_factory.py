@@ -1,5 +1,6 @@
 """Builds planners: a model with its instructions, parameters, limits and timeouts."""
 
+import os
 from typing import Any, cast
 
 from agents.budgets import Payer, payer_of
@@ -7,13 +8,14 @@ from agents.engine.planner import Deadlines, Dialect, ReActPlanner, Sense
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.resilience import Limits, RateLimiter
 from agents.installation import configured
-from agents.llm import model_info, tokens, tuning
+from agents.llm import model_info, routing, tokens, tuning
 from agents.model_limits import SharedRateLimiter
 from agents.models import Agent, LanguageModel, Run
 
 from . import model_clients, model_setups
 from .model_setups import DEMO, ModelSetup
 
+SELF_HOSTED_FIRST_SECONDS = 300.0
 DEFAULT_INSTRUCTIONS = """\
 You are {agent}, an assistant that thinks, uses tools and answers. Use a tool whenever it can
 find or calculate what you need; never guess a number that a tool can provide. When you answer
@@ -49,7 +51,7 @@ def _build_planner(
         instructions=agent_instructions(agent),
         parameters=_model_parameters(agent, setup),
         batch_seconds=0 if is_batched else model_clients.STREAM_BATCH_SECONDS,
-        deadlines=_deadlines(),
+        deadlines=_deadlines(setup),
         window=_window(setup),
         count_tokens=tokens.count,
         rate_limiter=_rate_limiter(row) if row else None,
@@ -75,7 +77,7 @@ def build_judge(
         parameters=tuning.tune(row.model if row else name, parameters, "", 0.0)
         if parameters
         else {},
-        deadlines=_deadlines(),
+        deadlines=_deadlines(setup),
         count_tokens=tokens.count,
         rate_limiter=_rate_limiter(row) if row else None,
         pseudonymizer=pseudonymizer,
@@ -146,10 +148,15 @@ def _rate_limiter(row: LanguageModel) -> RateLimiter | None:
     return SharedRateLimiter(row.label, limits) if limits else None
 
 
-def _deadlines() -> Deadlines:
+def _deadlines(setup: ModelSetup) -> Deadlines:
+    first = configured.MODEL_FIRST
+    row = setup.row
+    name, base_url = (row.model, row.base_url) if row else (setup.name, "")
+    is_chosen = first.is_fixed or first.is_changed
+    is_patient = not is_chosen and routing.is_self_hosted(name, os.environ, base_url)
     return Deadlines(
         slow=configured.MODEL_SLOW.value,
-        first=configured.MODEL_FIRST.value,
+        first=SELF_HOSTED_FIRST_SECONDS if is_patient else first.value,
         between=configured.MODEL_BETWEEN.value,
         whole=configured.MODEL_WHOLE.value,
     )

@@ -4,6 +4,7 @@ AgentError
 ├── AgentConnectionError       the model or a tool server can't be reached
 ├── ModelError                 the model was reached and can't be used
 │   ├── ModelTimeout           it missed a deadline
+│   │   └── ModelTooSlow       it was still sending
 │   ├── ProviderFailed         its provider has a problem
 │   ├── RateLimited            its provider asks to wait
 │   ├── QuotaExhausted         its provider's quota or credit is used up
@@ -78,6 +79,12 @@ class ModelTimeout(ModelError):
 
     is_outage = True
     advice = "It may be overloaded. Try again, or choose another model."
+
+
+class ModelTooSlow(ModelTimeout):
+    """The model was still at work when its time was over."""
+
+    is_outage = False  # its server is alive, so others can ask it
 
 
 class ProviderFailed(ModelError):

@@ -309,6 +309,7 @@ MODEL_FIRST = _seconds(
     "model_first_seconds",
     Section.MODELS,
     _("Timeout for the first word"),
+    help=_("5 minutes for your own servers (Ollama, llama.cpp, LM Studio, vLLM), unless set."),
     default=60.0,
     environment="model_first_seconds",
 )

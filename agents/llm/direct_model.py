@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import aiohttp
 
-from agents.engine.turn import Chunk, TextChunk
+from agents.engine.turn import KEEP_ALIVE, Chunk, TextChunk, has_content
 from agents.llm import parameters as model_parameters
 from agents.llm.sse import EventReader
 
@@ -122,13 +122,16 @@ async def _read_chunks(
     has_started = spoken = ended = False
     try:
         while not reader.has_ended:
-            for event in _parse_events(wire.decode(reader.feed(await answer.read()))):
+            events = reader.feed(await answer.read())
+            if not events and not spoken and not reader.has_ended:
+                yield KEEP_ALIVE  # a comment while it reads the prompt, or a part of an event
+            for event in _parse_events(wire.decode(events)):
                 if event == DONE:
                     await _drain(answer)
                     return
                 chunk = event if isinstance(event, TextChunk) else _to_chunk(event, has_started)
                 has_started, ended = True, ended or _is_final(chunk)
-                spoken = spoken or _has_content(chunk)
+                spoken = spoken or has_content(chunk)
                 yield chunk
             # Many servers announce a stream before its first token, which is awaited.
             await answer.rest(batch_seconds if spoken and not ended else 0)
@@ -211,13 +214,6 @@ def _to_choice(choice: Mapping[str, Any], has_started: bool) -> dict[str, Any]:
         "delta": dict(delta or {}),
         "finish_reason": choice.get("finish_reason"),
     }
-
-
-def _has_content(chunk: Chunk) -> bool:
-    if isinstance(chunk, TextChunk):
-        return bool(chunk.text)
-    deltas = (choice["delta"] for choice in chunk["choices"])
-    return any(value for delta in deltas for name, value in delta.items() if name != "role")
 
 
 def _is_final(chunk: Chunk) -> bool:

@@ -45,6 +45,7 @@ class ModelProvider:
     path: str = ""  # required suffix of every address
     own_api: bool = False  # whether it has its own API besides OpenAI's (`ollama`)
     needs_key: bool = True
+    is_self_hosted: bool = False
     quirks: Quirks = Quirks()
     by_name: tuple[tuple[re.Pattern[str], Quirks], ...] = ()
     elsewhere: re.Pattern[str] | None = None  # models only available by another API
@@ -203,6 +204,7 @@ PROVIDERS: tuple[ModelProvider, ...] = (
         keys=("HOSTED_VLLM_API_KEY",),
         addresses=("HOSTED_VLLM_API_BASE",),
         needs_key=False,
+        is_self_hosted=True,
         quirks=Quirks(schemas_without=frozenset({"additionalProperties", "strict"})),
     ),
     ModelProvider(
@@ -212,6 +214,7 @@ PROVIDERS: tuple[ModelProvider, ...] = (
         base_url="http://127.0.0.1:1234/v1",
         addresses=("LM_STUDIO_API_BASE",),
         needs_key=False,
+        is_self_hosted=True,
     ),
     ModelProvider(
         prefix="llamafile",
@@ -220,6 +223,7 @@ PROVIDERS: tuple[ModelProvider, ...] = (
         base_url="http://127.0.0.1:8080/v1",
         addresses=("LLAMAFILE_API_BASE",),
         needs_key=False,
+        is_self_hosted=True,
     ),
     *(
         ModelProvider(
@@ -230,6 +234,7 @@ PROVIDERS: tuple[ModelProvider, ...] = (
             addresses=("OLLAMA_API_BASE",),
             own_api=True,
             needs_key=False,
+            is_self_hosted=True,
         )
         for prefix in ("ollama", "ollama_chat")
     ),

@@ -12,6 +12,7 @@ from . import model_info
 
 Route = Literal["direct", "litellm"]
 OPENAI_HOST = "api.openai.com"
+LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1", "host.docker.internal"}
 ROUTE_ADVICE = "Set ASHIATO_MODEL_ROAD to auto, or choose another model."
 
 
@@ -82,6 +83,15 @@ def resolve_endpoint(
     if provider.own_api:
         url = url.removesuffix("/chat").removesuffix("/api")
     return Endpoint(provider=provider, name=name, url=_with_path(url, provider.path), key=key)
+
+
+def is_self_hosted(model: str, environ: Mapping[str, str], base_url: str | None = None) -> bool:
+    """Whether one's own server answers, which may read a long prompt for minutes."""
+    provider = find_provider(model)
+    if provider is None:
+        return False
+    url = base_url or first_env(provider.addresses, environ)[1] or ""
+    return provider.is_self_hosted or (urlsplit(url).hostname or "") in LOOPBACK_HOSTS
 
 
 def _needs_litellm(model: str, there: Endpoint) -> bool:

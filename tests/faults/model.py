@@ -6,6 +6,7 @@ It depends only on the request, so a retry gets the same.
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 
 from tests import wire
@@ -115,11 +116,19 @@ def _drip(told: str) -> Reply:
     return words(f"1000@{told}")
 
 
+def _read_prompt(told: str) -> Reply:
+    """Answer after this many comments, as a server that reads a long prompt sends them."""
+    waiting: tuple[wire.Part, ...] = (0.5, b": reading the prompt\n\n") * int(told)
+    answer = words("3")
+    return replace(answer, parts=(*waiting, *answer.parts))
+
+
 MODES: dict[str, Callable[[str], Reply]] = {
     "words": words,
     "cut": lambda told: wire.cut(_say_words(""), after=2 * int(told)),
     "hang": _hang,
     "drip": _drip,
+    "read": _read_prompt,
     "garbage": lambda told: wire.spoil(_say_words(""), b"data: {nonsense\n\n", after=6),
     "utf8": lambda told: wire.spoil(_say_words(""), BROKEN, after=6),
     "half": _half,

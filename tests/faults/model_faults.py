@@ -64,7 +64,7 @@ async def f14(testbed: Testbed, times: int) -> Result:
         await tab.until(lambda tab=tab: "The model is slow: no output for" in tab.text, 3)
         await tab.until_over(ENDS)
         took = time.monotonic() - began
-        said = "sent nothing for 3 seconds" in tab.text
+        said = "sent nothing for 3 s" in tab.text
         await tab.ask("words:2")
         found = await testbed.played(ENDS)
         found.violations += unless(
@@ -75,9 +75,14 @@ async def f14(testbed: Testbed, times: int) -> Result:
     return result
 
 
+@row("F14b", "the model reads its prompt for longer than the limit", times=6, kind="hasty")
+async def f14b(testbed: Testbed, times: int) -> Result:
+    return await _each(testbed, times, ("read:8", "word2"))
+
+
 @row("F15", "the model hangs between two words", times=3, kind="hasty")
 async def f15(testbed: Testbed, times: int) -> Result:
-    hang = ("hang:5", "word4", "sent nothing for 1.5 seconds", "Ask again")
+    hang = ("hang:5", "word4", "sent nothing for 1.5 s", "Ask again")
     return await _each(testbed, times, hang)
 
 

@@ -16,6 +16,10 @@ async def test_f14_a_model_that_does_not_start_is_reported_slow_and_times_out(ho
     await holds(model_faults.f14)
 
 
+async def test_f14b_a_model_that_reads_its_prompt_is_waited_for(holds):
+    await holds(model_faults.f14b)
+
+
 async def test_f15_a_model_that_stalls_times_out(holds):
     await holds(model_faults.f15)
 

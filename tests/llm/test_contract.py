@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
@@ -13,12 +14,14 @@ from agents.engine.errors import (
     EmptyReply,
     ModelError,
     ModelTimeout,
+    ModelTooSlow,
     ProviderFailed,
     RateLimited,
 )
 from agents.engine.planner import reply_readers
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.planner.stream_batches import Deadlines
+from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
 from agents.engine.state import AgentState
 from agents.engine.turn.assembly import assemble
 from agents.llm import model_info, provider_errors
@@ -290,6 +293,28 @@ async def test_a_missing_first_chunk_times_out_and_closes_the_connection(route):
             await asking.plan("?", AgentState(), [])
 
         await asyncio.wait_for(server.left(), 1)
+
+
+async def test_a_server_that_reads_its_prompt_is_waited_for():
+    comments = (0.25, b": reading\n\n") * 5
+    whole = say("one two", chunks=2)
+    async with WireServer([replace(whole, parts=(*comments, *whole.parts))]) as server:
+        asking = planner(DirectModel, server, deadlines=Deadlines(first=1, between=0.2))
+        plan = await asking.plan("?", AgentState(), [])
+
+    assert plan.final_answer == "one two"
+
+
+async def test_a_timeout_of_a_server_that_is_sending_does_not_open_its_circuit():
+    circuits = Circuits(CircuitPolicy(failures=1))
+    comments = (0.05, b": reading\n\n") * 50
+    async with WireServer([Reply(parts=comments)]) as server:
+        asking = planner(DirectModel, server, deadlines=Deadlines(first=5, whole=0.6))
+        with pytest.raises(ModelTooSlow) as error, circuits.guard("local", "some"):
+            await asking.plan("?", AgentState(), [])
+
+    assert "Timeout for a whole answer" in error.value.advice
+    assert not circuits.are_refusing("local", "some")
 
 
 @pytest.mark.parametrize(

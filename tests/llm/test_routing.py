@@ -3,7 +3,7 @@
 import pytest
 
 from agents.engine.errors import ModelError
-from agents.llm.routing import choose_route, resolve_endpoint
+from agents.llm.routing import choose_route, is_self_hosted, resolve_endpoint
 
 KEY = "sk-very-secret-key-0123456789"
 NAMES = ("OPENAI_API_KEY", "GROQ_API_KEY", "XAI_API_KEY", "MISTRAL_API_KEY")
@@ -102,3 +102,18 @@ def test_a_missing_key_is_reported_as_missing():
 def test_a_model_that_cannot_be_called_directly_is_an_error():
     with pytest.raises(ModelError, match="'anthropic/claude' can't be called directly"):
         resolve_endpoint("anthropic/claude", {})
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "expected"),
+    [
+        ("ollama/some", "", True),
+        ("hosted_vllm/some", "https://models.example.com/v1", True),
+        ("openai/some", "http://127.0.0.1:8080/v1", True),
+        ("openai/some", "https://models.example.com/v1", False),
+        ("anthropic/some", "", False),
+        ("demo", "", False),
+    ],
+)
+def test_ones_own_servers_are_known_by_kind_or_address(model, base_url, expected):
+    assert is_self_hosted(model, {}, base_url) is expected

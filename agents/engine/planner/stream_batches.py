@@ -10,19 +10,38 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from math import inf
 
-from agents.engine.errors import AdapterFailed, AgentConnectionError, AgentError, ModelTimeout
-from agents.engine.turn.assembly import Chunk, TextChunk
+from agents.engine.errors import (
+    AdapterFailed,
+    AgentConnectionError,
+    AgentError,
+    ModelTimeout,
+    ModelTooSlow,
+)
+from agents.engine.turn.assembly import Chunk, TextChunk, has_content
 
 logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_SECONDS = 5.0
+RAISE_FIRST = (
+    "It may be overloaded or still reading a long prompt. Try again, choose another model, or "
+    "ask an administrator to raise “Timeout for the first word” (Settings, Models)."
+)
+RAISE_BETWEEN = (
+    "It may be overloaded. Try again, choose another model, or ask an administrator to raise "
+    "“Timeout between words” (Settings, Models)."
+)
+RAISE_WHOLE = (
+    "Try again, choose another model, or ask an administrator to raise “Timeout for a whole "
+    "answer” (Settings, Models)."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadlines:
-    """Timeouts in seconds: first chunk, between two chunks, and in total.
+    """Timeouts in seconds: until a reply begins, between two chunks, and in total.
 
-    After `slow` seconds without a first chunk, a notice is sent.
+    After `slow` seconds without a beginning, a notice is sent. A server that says it is at work
+    gets the time until the reply begins once more.
     """
 
     slow: float = 10
@@ -65,6 +84,7 @@ async def batched(
     wake = asyncio.Event()
     pump = asyncio.create_task(_pump(chunks, ready, wake))
     alarm = _StreamTimer(wake, deadlines)
+    has_begun = False
     try:
         while not pump.done() or ready:
             await wake.wait()
@@ -72,7 +92,8 @@ async def batched(
             batch, ready[:] = ready[:], []
             if batch:
                 yield batch
-                alarm.postpone()
+                has_begun = has_begun or any(map(has_content, batch))
+                alarm.postpone(has_begun)
                 await _wait_for_batch(pump, batch_seconds)
             elif alarm.check_deadlines():
                 yield []
@@ -93,7 +114,9 @@ async def read_all(chunks: AsyncIterator[Chunk], seconds: float) -> list[Chunk]:
         async with asyncio.timeout(seconds):
             await _pump(chunks, ready, asyncio.Event())
     except TimeoutError as error:
-        raise ModelTimeout("The model didn't finish before its timeout.") from error
+        raise ModelTimeout(
+            "The model didn't finish before its timeout.", advice=RAISE_FIRST
+        ) from error
     return ready
 
 
@@ -110,12 +133,16 @@ class _StreamTimer:
         now, self._patience = self._loop.time(), deadlines.first
         self._slow = now + (deadlines.slow if deadlines.slow < deadlines.first else inf)
         self._due, self._end = now + deadlines.first, now + deadlines.whole
+        self._is_alive, self._advice = False, RAISE_FIRST
         self._clock: asyncio.TimerHandle | None = None
         self._schedule()
 
-    def postpone(self) -> None:
-        self._slow, self._patience = inf, self._between
-        self._due = self._loop.time() + self._between
+    def postpone(self, has_begun: bool) -> None:
+        self._is_alive = True
+        if has_begun:
+            self._slow, self._patience = inf, self._between
+            self._advice = RAISE_BETWEEN
+        self._due = self._loop.time() + self._patience
         if self._clock is None:
             self._schedule()
 
@@ -123,9 +150,11 @@ class _StreamTimer:
         """Whether the first chunk is slow; raise ModelTimeout if it is overdue."""
         now = self._loop.time()
         if now >= self._end:
-            raise ModelTimeout("The model didn't finish before its timeout.")
+            failure = ModelTooSlow if self._is_alive else ModelTimeout
+            raise failure("The model didn't finish before its timeout.", advice=RAISE_WHOLE)
         if now >= self._due:
-            raise ModelTimeout(f"The model sent nothing for {self._patience:g} s.")
+            message = f"The model sent nothing for {self._patience:g} s."
+            raise ModelTimeout(message, advice=self._advice)
         is_slow = now >= self._slow
         if is_slow:
             self._slow = inf

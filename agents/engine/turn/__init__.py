@@ -1,10 +1,21 @@
 """One turn of a model: chunks in, text, thoughts and tool calls out."""
 
-from .assembly import Assembler, Chunk, PlanResult, TextChunk, ToolCall, Turn, assemble
+from .assembly import (
+    KEEP_ALIVE,
+    Assembler,
+    Chunk,
+    PlanResult,
+    TextChunk,
+    ToolCall,
+    Turn,
+    assemble,
+    has_content,
+)
 from .reasoning import portable_message
 from .usage_report import reported_usage
 
 __all__ = [
+    "KEEP_ALIVE",
     "Assembler",
     "Chunk",
     "PlanResult",
@@ -12,6 +23,7 @@ __all__ = [
     "ToolCall",
     "Turn",
     "assemble",
+    "has_content",
     "portable_message",
     "reported_usage",
 ]

@@ -12,6 +12,7 @@ from .tool_calls import ToolCall, ToolCallAssembler
 from .usage_report import reported_usage
 
 __all__ = [
+    "KEEP_ALIVE",
     "Assembler",
     "Chunk",
     "PlanResult",
@@ -20,6 +21,7 @@ __all__ = [
     "Turn",
     "TextChunk",
     "assemble",
+    "has_content",
 ]
 
 Chunk = Mapping[str, Any]
@@ -44,6 +46,21 @@ class TextChunk(dict[str, Any]):
         choice = {"index": 0, "delta": {"content": text}, "finish_reason": None}
         super().__init__(id=None, choices=[choice])
         self.text = text
+
+
+KEEP_ALIVE: Chunk = {}  # the server sends nothing yet, but says that it is at work
+
+
+def has_content(chunk: Chunk) -> bool:
+    """Whether a chunk has a part of the reply, not only a role, a name or nothing."""
+    if isinstance(chunk, TextChunk):
+        return bool(chunk.text)
+    deltas = (
+        choice.get("delta") or choice.get("message") for choice in chunk.get("choices") or ()
+    )
+    return any(
+        value for delta in deltas for name, value in (delta or {}).items() if name != "role"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,6 +91,19 @@ MODEL_SENTENCES = (
     _("The model request failed."),
     _("The model took too long to respond."),
     _("It may be overloaded. Try again, or choose another model."),
+    _("The model was still at work when its time was over."),
+    _(
+        "It may be overloaded or still reading a long prompt. Try again, choose another model, "
+        "or ask an administrator to raise “Timeout for the first word” (Settings, Models)."
+    ),
+    _(
+        "It may be overloaded. Try again, choose another model, or ask an administrator to "
+        "raise “Timeout between words” (Settings, Models)."
+    ),
+    _(
+        "Try again, choose another model, or ask an administrator to raise “Timeout for a "
+        "whole answer” (Settings, Models)."
+    ),
     _("The model's provider is rate limiting requests."),
     _("The model's provider returned an error."),
     _("The model returned an empty answer."),
