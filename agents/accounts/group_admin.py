@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,12 +15,16 @@ from django.views.decorators.http import require_POST
 
 from agents.access import audit
 from agents.access.requests import signed_in_user
+from agents.console import deleted_rows
 from agents.console.model_admin import ConsoleAdmin
+from agents.models import Deletion
 from agents.models.rights import Role, exclusive_to, group_label
 from agents.models.types import LazyText
 
 from . import access_view, factors, quota_view, roles, sessions
-from .forms import can_edit_user, grantable_groups
+from .forms import can_edit_user, grantable_groups, granted_permissions
+
+RIGHT_COLUMNS = ("content_type__app_label", "codename")
 
 
 class GroupAdmin(ConsoleAdmin):
@@ -67,6 +71,16 @@ class GroupAdmin(ConsoleAdmin):
     def _can_manage(self, request: HttpRequest, group: Group) -> bool:
         is_grantable = grantable_groups(signed_in_user(request)).filter(pk=group.pk).exists()
         return request.user.is_superuser or is_grantable
+
+    def may_restore(self, request: HttpRequest, deletion: Deletion) -> bool:
+        """A group that grants more than the user has can't be restored by them."""
+        if not super().may_restore(request, deletion) or request.user.is_superuser:
+            return super().may_restore(request, deletion)
+        links = Group.permissions.through
+        rows = [row for row in deleted_rows.read(deletion) if isinstance(row, links)]
+        rights = Permission.objects.filter(pk__in=[row.permission_id for row in rows])
+        mine = granted_permissions(signed_in_user(request))
+        return all(f"{app}.{name}" in mine for app, name in rights.values_list(*RIGHT_COLUMNS))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Protect rows that would become available to everyone without this group."""

@@ -11,7 +11,7 @@ class AlertsConfig(AppConfig):
         from django.db.models.signals import pre_delete
 
         from agents import runs
-        from agents.console import undo
+        from agents.console import deleted_rows
         from agents.console.config_files import kinds
         from agents.models import Agent
 
@@ -26,5 +26,5 @@ class AlertsConfig(AppConfig):
         )
 
         pre_delete.connect(deletion.disable_rules_of, sender=Agent)
-        undo.about_to_delete.connect(deletion.rules_to_disable, sender=Agent)
+        deleted_rows.about_to_delete.connect(deletion.rules_to_disable, sender=Agent)
         runs.on_finished(background.thread.start_if_due)

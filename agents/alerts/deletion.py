@@ -5,6 +5,7 @@ from typing import Any
 
 from agents.access import audit
 from agents.access.audit import request_context
+from agents.console import deleted_rows
 from agents.models import Agent
 
 from .models import AlertRule
@@ -26,11 +27,4 @@ def rules_to_disable(
     sender: type[Agent], rows: Iterable[Agent], **more: Any
 ) -> list[dict[str, Any]]:
     """Return the rules that deleting these agents disables, so that an undo enables them."""
-    agents = {row.pk for row in rows}
-    rules = AlertRule.objects.filter(enabled=True, agents__in=agents).distinct()
-    about = {"model": AlertRule._meta.label, "field": "enabled", "value": True, "left": False}
-    return [
-        {**about, "pk": rule.pk}
-        for rule in rules.prefetch_related("agents")
-        if {agent.pk for agent in rule.agents.all()} <= agents
-    ]
+    return deleted_rows.rules_to_disable(AlertRule, rows)

@@ -59,6 +59,7 @@ class QueryResult:
 @admin.register(DatabaseConnection)
 class DatabaseConnectionAdmin(ConsoleAdmin):
     form = DatabaseForm
+    can_rename_deleted = False  # the name is part of its tools' names
     list_display = ["name", "kind", "condition", "enabled", "table_count", "used_by"]
     list_display += ["tool", "last_checked"]
     list_editable = ["enabled"]

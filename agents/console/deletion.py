@@ -38,6 +38,8 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
     erased with its author.
     """
 
+    can_restore = False
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_delete_permission(self, request, obj)
 

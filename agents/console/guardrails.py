@@ -1,11 +1,13 @@
 """Guardrails in the console: one page with the rules in order, ready-made sets and privacy."""
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.dispatch import receiver
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.response import TemplateResponse
@@ -15,8 +17,9 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from agents.models import GuardrailPattern
+from agents.models import Agent, GuardrailPattern
 
+from . import deleted_rows
 from .guardrail_forms import EXAMPLES, RuleFormMixin, fieldsets, rule_kind
 from .guardrail_testers import REVIEW_PERMISSION, TEMPLATE_DIR, TesterPages, int_value
 from .guardrail_testing import judge_testing, pattern_sets, rule_list, rule_order
@@ -215,3 +218,9 @@ class GuardrailPatternAdmin(TesterPages):
             on = ngettext("%(n)s rule enabled.", "%(n)s rules enabled.", len(rows))
             off = ngettext("%(n)s rule disabled.", "%(n)s rules disabled.", len(rows))
             messages.success(request, (on if is_on else off) % {"n": len(rows)})
+
+
+@receiver(deleted_rows.about_to_delete, sender=Agent)
+def _rules_to_disable(sender: type[Agent], rows: Iterable[Agent], **more: Any) -> Any:
+    """Return the rules that deleting these agents disables, so that an undo enables them."""
+    return deleted_rows.rules_to_disable(GuardrailPattern, rows)

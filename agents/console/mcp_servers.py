@@ -16,12 +16,14 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from agents.catalog import mcp_servers
-from agents.models import McpServer
+from agents.models import Deletion, McpServer
 from agents.runs.engine_messages import translate
+from agents.tools.mcp import server_folder
 from agents.tools.mcp.config import ServerConfig, read_folders
 from agents.tools.mcp.launch import LaunchRefused, check_launch, launch_warnings, resolve_argv
 
 from . import (
+    deleted_rows,
     figures,
     sandbox_status,
     server_actions,
@@ -50,6 +52,7 @@ class ToolCounts(TypedDict):
 @admin.register(McpServer)
 class McpServerAdmin(ConsoleAdmin):
     form = ServerForm
+    can_rename_deleted = False  # the name is part of its tools' names
     list_display = ["name", "transport", "state", "trouble", "tool_count", "enabled"]
     list_filter = ["state", "transport", "enabled"]
     list_per_page = 200
@@ -175,21 +178,30 @@ class McpServerAdmin(ConsoleAdmin):
         more = {str(_("files of this server")): files} if files else {}
         return labels, {**counts, **more}, lacking, protected
 
-    def can_undo(self, rows: list[Any]) -> bool:
-        """Deleted files don't come back."""
-        files = any(mcp_servers.measure_files(server).files for server in rows)
-        return not files and super().can_undo(rows)
-
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        pk = obj.pk
+        name = obj.name
         super().delete_model(request, obj)
-        transaction.on_commit(partial(mcp_servers.delete_files, pk, obj.name))
+        disconnect_on_commit(name)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
-        rows = list(queryset.values_list("name", "pk"))
+        names = list(queryset.values_list("name", flat=True))
         super().delete_queryset(request, queryset)
-        for name, pk in rows:
-            transaction.on_commit(partial(mcp_servers.delete_files, pk, name))
+        for name in names:
+            disconnect_on_commit(name)
+
+    def may_restore(self, request: HttpRequest, deletion: Deletion) -> bool:
+        """Only those who may start a program can restore one."""
+        if not super().may_restore(request, deletion):
+            return False
+        if request.user.has_perm(mcp_servers.STDIO_PERMISSION):
+            return True
+        [server, *_others] = deleted_rows.read(deletion)
+        return isinstance(server, McpServer) and server.transport != McpServer.Transport.STDIO
+
+    def erase_deleted(self, deletion: Deletion) -> None:
+        """Delete the server's files, which a restored server has again."""
+        pk = int(deletion.object_id)
+        transaction.on_commit(partial(server_folder.delete, mcp_servers.home_folder(pk)))
 
     # Pages
 

@@ -13,16 +13,18 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.crypto import salted_hmac
 from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
+from agents.models import Deletion
 from agents.models.rights import group_label
 from agents.models.secret import EncryptedValue, UnreadableSecret
 from agents.web.presentation.badges import time_column
 
-from . import undo
+from . import deleted_rows
 from .audited import AuditedMixin
 
 SEEN_FIELD = "_seen"
@@ -43,6 +45,10 @@ class GroupsField(forms.ModelMultipleChoiceField):
 
 class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
     """A form remembers what it displayed; if that changed meanwhile, it is displayed again."""
+
+    # Whether deleted rows can be restored, and under another name if theirs is taken.
+    can_restore = True
+    can_rename_deleted = True
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
@@ -69,8 +75,11 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Use the model's name as title, because not every reader can change the list."""
-        title = {"title": capfirst(self.opts.verbose_name_plural)}
-        return super().changelist_view(request, title | (extra_context or {}))
+        context: dict[str, Any] = {"title": capfirst(self.opts.verbose_name_plural)}
+        if self.can_restore and self.has_delete_permission(request):
+            kind = self.opts.label
+            context["deleted_count"] = deleted_rows.recent().filter(kind=kind).count()
+        return super().changelist_view(request, context | (extra_context or {}))
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
@@ -85,26 +94,35 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
         super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-        self._remember(request, queryset)
+        self._remember(request, list(queryset))
         super().delete_queryset(request, queryset)
 
     def message_user(self, request: HttpRequest, message: Any, *args: Any, **more: Any) -> None:
         """Offer to undo a deletion in the message about it."""
-        super().message_user(request, message, *args, **undo.message_with_undo(request, more))
+        if url := vars(request).pop("undo_url", ""):
+            more["extra_tags"] = url
+        super().message_user(request, message, *args, **more)
 
-    def can_undo(self, rows: list[models.Model]) -> bool:
-        """Whether deleting these rows can be undone; overridden if more than rows is lost."""
-        return bool(rows) and undo.is_possible(rows)
+    def may_restore(self, request: HttpRequest, deletion: Deletion) -> bool:
+        """Whether this user can restore a deleted row, or delete it for good."""
+        return self.has_delete_permission(request)
 
-    def _remember(self, request: HttpRequest, rows: Iterable[models.Model]) -> None:
-        rows = list(rows)
-        if rows and self.can_undo(rows):
-            vars(request)["undo_url"] = undo.remember(request.user, rows)
+    def erase_deleted(self, deletion: Deletion) -> None:
+        """Delete what a deleted row still has outside the database."""
+
+    def _remember(self, request: HttpRequest, rows: list[models.Model]) -> None:
+        if deleted_rows.is_possible(rows):
+            copies = deleted_rows.remember(request.user, rows, has_name=self.tells_values)
+            items = ",".join(str(copy.pk) for copy in copies)
+            vars(request)["undo_url"] = f"{reverse('admin:restore_deleted')}?items={items}"
+            return
+        for row in rows:
+            self.erase_deleted(Deletion(kind=self.opts.label, object_id=str(row.pk)))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Leave out rows that only link two others: they have no name to display."""
         rows, counts, missing, protected = super().get_deleted_objects(objs, request)
-        vars(request)["can_undo"] = self.can_undo(list(objs))
+        vars(request)["can_undo"] = deleted_rows.is_possible(list(objs))
         links = [
             model._meta
             for model in apps.get_models(include_auto_created=True)

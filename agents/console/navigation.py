@@ -12,7 +12,14 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from . import caches, circuit_breakers, configuration, health, settings_page, undo
+from . import (
+    caches,
+    circuit_breakers,
+    configuration,
+    health,
+    recently_deleted,
+    settings_page,
+)
 
 Entry = dict[str, Any]  # in the format of Django's templates
 
@@ -272,7 +279,7 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
     raw = path("raw-data/", site.admin_view(_raw_data_view(site)), name="raw_data")
     return [
         raw,
-        path("undo/<int:pk>/", site.admin_view(undo.undo_view), name="undo"),
+        *recently_deleted.urls(site),
         *health.urls(site),
         *caches.urls(site),
         *circuit_breakers.urls(site),

@@ -9,6 +9,7 @@ from .caches import CacheEntry, CacheGroup, CacheUsage
 from .catalog import Agent
 from .collections import Collection, CollectionShare
 from .databases import DatabaseConnection
+from .deletions import Deletion
 from .documents import Document, DocumentPart
 from .drafts import AgentDraft
 from .events import RunEvent
@@ -29,7 +30,6 @@ from .runs import Run
 from .servers import McpServer, ServerSample
 from .steps import AgentStep
 from .tools import ToolRegistration
-from .undo import Deletion
 from .usage import DeletedUsage, ReadingUsage
 from .versions import AgentVersion
 from .workflows import Schedule, Workflow, WorkflowVersion

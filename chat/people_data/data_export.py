@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 from agents.access import audit, masking
 from agents.accounts import profiles
 from agents.alerts.models import Notification
+from agents.console import deleted_rows
 from agents.experiments.models import Experiment
 from agents.library import personal_data
 from agents.models import (
@@ -78,6 +79,7 @@ def files(user: User) -> Iterator[File]:
     yield "account.json", iter([_to_json(_account(user))])
     for name, rows, columns in _tables(user):
         yield f"{name}.json", _table_json(rows, columns)
+    yield "recently-deleted.json", _recently_deleted(user)
     yield "sign-ins.json", _signins(user)
     for document in _paginate(personal_data.own_documents(user).select_related("file")):
         yield _document_name(document), personal_data.content(document)
@@ -133,6 +135,7 @@ def _contents() -> dict[str, str]:
         "files/": _("files attached to messages"),
         "runs/": _("every run with its steps, events and files"),
         "documents/": _("documents in your collections, and those you added elsewhere"),
+        "recently-deleted.json": _("what administrators deleted and can still restore"),
         "sign-ins.json": _("sign-in history: when and from where"),
         "*.json": _("ratings, comments, decisions, share links and more"),
     }
@@ -269,6 +272,18 @@ def _account_tables(user: User) -> Iterable[ExportedTable]:
         ("usage", BudgetCounter.objects.filter(scope=f"user:{user.pk}"), counted),
         ("reading-usage", ReadingUsage.objects.filter(user=user), ("model", "cost")),
     ]
+
+
+def _recently_deleted(user: User) -> Iterator[str]:
+    """Yield the user's rows in what administrators deleted and can still restore."""
+    tables = {rows.model: (name, columns) for name, rows, columns in _tables(user)}
+    entries = []
+    for row in deleted_rows.rows_of(user):
+        name, columns = tables.get(type(row), ("", ()))
+        present = {column.attname for column in row._meta.concrete_fields}.intersection(columns)
+        values = {column: _json_value(getattr(row, column)) for column in sorted(present)}
+        entries += [{"table": name, **values}] if name else []
+    yield from _json_list(entries)
 
 
 def _authored_by(model: type[Model], user: User) -> QuerySet[Any]:

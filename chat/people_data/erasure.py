@@ -30,6 +30,7 @@ from agents.models import (
     CacheEntry,
     Chunk,
     ChunkVector,
+    Deletion,
     DocumentPart,
     Membership,
     Run,
@@ -129,6 +130,7 @@ def finish(user: User) -> Report:
         pass
     # Runs started meanwhile were given the earlier history.
     found += texts.redact(near | erasure_scope.related_runs(user, texts.topics), since, but={})
+    found += texts.redact_deleted(user)
     personal_data.erase(user)
     caches.clear()  # anything in it may quote them, and can be made again
     left = texts.left()
@@ -156,6 +158,7 @@ def _table_names() -> set[str]:
         *(Chunk, ChunkVector, DocumentPart),
         RunAttachment,
         CacheEntry,
+        Deletion,
         get_user_model(),
         Session,
     ]

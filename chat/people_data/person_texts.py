@@ -11,10 +11,12 @@ from django.db.models import Model, Q
 
 from agents.access import audit
 from agents.accounts.models import Profile
+from agents.console import deleted_rows
 from agents.engine.events import EventType
 from agents.models import (
     AgentStep,
     Approval,
+    Deletion,
     Experience,
     Memory,
     Project,
@@ -27,6 +29,7 @@ from chat.models import ChatSession, Message, Prompt, PublicLink
 
 from . import erasure_scope, quotations
 from .quotation_matcher import REDACTED, QuotationMatcher, is_distinctive
+from .text_columns import TEXT_COLUMNS
 
 PAGE_SIZE = 200
 DECISION_WORDS = ("approved", "declined")
@@ -69,8 +72,17 @@ class PersonTexts:
             found[RunEvent] += quotations.redact_deltas(self._far, sorted(hit - near))
         return found
 
+    def redact_deleted(self, user: User) -> Counter:
+        """Erase the user from what was deleted in the console and can still be restored."""
+        redact = self._far.without
+        return Counter({Deletion: deleted_rows.erase_person(user, TEXT_COLUMNS, redact)})
+
     def left(self) -> Counter:
-        return quotations.count_in_config(self._far) if self._far else Counter()
+        if not self._far:
+            return Counter()
+        found = quotations.count_in_config(self._far)
+        found[Deletion] += deleted_rows.count_matching(self._far.matches)
+        return +found
 
     @property
     def _session_pks(self) -> list[int]:

@@ -16,6 +16,7 @@ from agents.access import audit
 from agents.accounts import invitations
 from agents.budgets import counters
 from agents.catalog import file_tables
+from agents.console import deleted_rows
 from agents.db import database
 from agents.db.periodic import Interval
 from agents.experiments import service as experiments
@@ -27,7 +28,6 @@ from agents.models import (
     AuditEntry,
     AuditPerson,
     DeletedUsage,
-    Deletion,
     ReadingUsage,
     Run,
     Upkeep,
@@ -89,7 +89,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         uploads.delete_unsent()
         file_tables.delete_unused()
         file_store.sweep()
-        Deletion.objects.filter(created_at__lt=now - timedelta(days=1)).delete()
+        deleted_rows.erase_old(now)
         counters.delete_old(now)
         DeletedUsage.objects.filter(day__lt=now - timedelta(days=USAGE_DAYS)).delete()
         unpaid = now - timedelta(days=UNPAID_DAYS)

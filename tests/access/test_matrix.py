@@ -240,7 +240,8 @@ def pages(model) -> list[str]:
     ]
 
 
-CONSOLE_PAGES = [page for model in CONSOLE for page in pages(model)]
+RECENTLY_DELETED = [f"/admin/recently-deleted/{name}" for name in ("", "restore/", "1/erase/")]
+CONSOLE_PAGES = [*RECENTLY_DELETED, *(page for model in CONSOLE for page in pages(model))]
 half_of_the_pages = pytest.mark.parametrize(
     "part", one_in(2, [slice(0, None, 2), slice(1, None, 2)]), ids=["half", "other half"]
 )

@@ -111,7 +111,8 @@ def test_undoing_the_deletion_of_an_agent_enables_its_rules(admin_client, webhoo
     entry = AuditEntry.objects.filter(subject__contains="alertrule").get()
     assert entry.detail["changes"] == {"enabled": [True, False]}
 
-    admin_client.post(reverse("admin:undo", args=[Deletion.objects.get().pk]))
+    url = reverse("admin:restore_deleted")
+    admin_client.post(f"{url}?items={Deletion.objects.get().pk}")
 
     found = {rule.pk: (rule.enabled, rule.agents.get()) for rule in AlertRule.objects.all()}
     assert found == {on.pk: (True, agent), off.pk: (False, agent)}

@@ -48,6 +48,8 @@ SENTENCES = {
     audit.ADDED: gettext_lazy("%(who)s added %(what)s."),
     audit.CHANGED: gettext_lazy("%(who)s changed %(what)s."),
     audit.DELETED: gettext_lazy("%(who)s deleted %(what)s."),
+    audit.RESTORED: gettext_lazy("%(who)s restored %(what)s."),
+    audit.DELETED_FOR_GOOD: gettext_lazy("%(who)s deleted %(what)s permanently."),
     audit.SERVER_TESTED: gettext_lazy("%(who)s tested the connection to %(what)s."),
     audit.SERVER_FILES_DELETED: gettext_lazy("%(who)s deleted the files of %(what)s."),
     audit.MODEL_TESTED: gettext_lazy("%(who)s tested %(what)s."),

@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from agents.console.model_admin import ConsoleAdmin
+from agents.models import Deletion
 
 
 class ScopedAdmin(ConsoleAdmin):
@@ -19,3 +20,8 @@ class ScopedAdmin(ConsoleAdmin):
     def _may_edit(self, request: HttpRequest, obj: Any) -> bool:
         rows: Any = self.model._default_manager
         return obj is None or bool(rows.editable_by(request.user).filter(pk=obj.pk).exists())
+
+    def may_restore(self, request: HttpRequest, deletion: Deletion) -> bool:
+        """Only who deleted a row, or a superuser: what it was limited to is deleted, too."""
+        is_own = deletion.user_id == request.user.pk or request.user.is_superuser
+        return super().may_restore(request, deletion) and is_own

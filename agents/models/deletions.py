@@ -1,4 +1,4 @@
-"""What administrators deleted in the console, for a few minutes."""
+"""What administrators deleted in the console and can restore for a while."""
 
 from django.conf import settings
 from django.db import models
@@ -8,15 +8,20 @@ from .secret import EncryptedTextField
 
 
 class Deletion(models.Model):
-    """Deleted rows as JSON, encrypted because they can contain secrets."""
+    """A deleted row and what was deleted with it, as encrypted JSON: it can contain secrets."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("user"),
-        on_delete=models.CASCADE,
+        on_delete=models.SET_NULL,
+        null=True,
         related_name="+",
     )
     created_at = models.DateTimeField(_("deleted"), auto_now_add=True, db_index=True)
+    kind = models.CharField(_("kind"), max_length=100, help_text=_("E.g. agents.Agent."))
+    object_id = models.CharField(_("ID"), max_length=64)
+    # Empty if the row's name is users' text.
+    name = models.CharField(_("name"), max_length=200, blank=True)
     rows = EncryptedTextField(_("rows"))
 
     class Meta:
@@ -24,4 +29,4 @@ class Deletion(models.Model):
         verbose_name_plural = _("deletions")
 
     def __str__(self) -> str:
-        return f"{self.user} {self.created_at}"
+        return self.name or f"#{self.object_id}"
