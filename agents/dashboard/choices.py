@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from agents.models.rights import Role
 from agents.models.types import LazyText
 
-from .models import DailyFigures, RunSummary
+from .models import UNKNOWN_TOOL, DailyFigures, RunSummary
 from .selection import DRAFT, Selection, Viewer
 from .summaries import day_of
 from .tables import DIMENSIONS
@@ -135,7 +135,9 @@ def _tools(viewer: Viewer) -> list[tuple[str, str]]:
             *rolled.values_list("tool", flat=True).order_by().distinct(),
             *recent.values_list("tools__tool", flat=True).order_by().distinct(),
         }
-    return [(name, name) for name in sorted(filter(None, names))[:MAX_CHOICES]]
+    known = sorted(filter(None, names - {UNKNOWN_TOOL}))[:MAX_CHOICES]
+    unknown = [(UNKNOWN_TOOL, _("unknown tool"))] if UNKNOWN_TOOL in names else []
+    return [*((name, name) for name in known), *unknown]
 
 
 def _groups() -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from django.db.models.functions import Left
 
 from agents.budgets import pricing
 from agents.engine.events import EventType, StatusKind
-from agents.models import AgentStep, HiddenTopic, Run, RunEvent
+from agents.models import AgentStep, HiddenTopic, Run, RunEvent, ToolRegistration
 from agents.models.runs import EXPERIMENT_TOPIC_PREFIX
 from agents.review.models import Rating, Review
 
@@ -56,6 +56,7 @@ class Facts:
     fallbacks: int = 0
     has_model_timeout: bool = False
     late_calls: set[int] = field(default_factory=set)
+    unknown_tools: set[str] = field(default_factory=set)  # names that a model made up
     ratings: Counter[bool] = field(default_factory=Counter)
     is_corrected: bool = False
     is_regenerated: bool = False
@@ -97,6 +98,7 @@ def read_facts(pks: Sequence[int]) -> Iterable[Facts]:
     if facts:
         _add_steps(facts)
         _add_events(facts)
+        _add_unknown_tools(facts)
         _add_titles(facts)
         add_feedback(facts)
     return facts.values()
@@ -142,6 +144,30 @@ def _add_events(facts: dict[int, Facts]) -> None:
             facts[run].has_model_timeout = True
     for run, last in events.values_list("run_id").annotate(Max("seq")):
         facts[run].last_seq = last
+
+
+def _add_unknown_tools(facts: dict[int, Facts]) -> None:
+    """Add the names of called tools that don't exist: a model can write anything there."""
+    called: dict[int, set[str]] = {}
+    for run, each in facts.items():
+        calls = [step for step in each.steps.values() if step.kind == Kind.TOOL]
+        worked = {step.action for step in calls if step.status == AgentStep.Status.DONE}
+        called[run] = {step.action for step in calls} - worked
+    names = set().union(*called.values())
+    existing = ToolRegistration.objects.filter(name__in=names) if names else ()
+    names -= {tool.name for tool in existing}
+    doubtful = [run for run, own in called.items() if own & names]
+    if not doubtful:
+        return
+    # Tools that were deleted since, and handoffs: their run was given them.
+    given = RunEvent.objects.filter(
+        run__in=doubtful, type__in=[EventType.RUN_STARTED, EventType.HANDOFF]
+    )
+    for data in given.values_list("data", flat=True):
+        names -= {tool["function"]["name"] for tool in data.get("tools", ())}
+        names -= set(data.get("unsent_tools", ()))
+    for run in doubtful:
+        facts[run].unknown_tools = called[run] & names
 
 
 def _add_titles(facts: dict[int, Facts]) -> None:

@@ -13,6 +13,7 @@ from agents.models import ReviewScope, Run
 from agents.models.rights import Role
 from agents.models.runs import RunQuerySet
 
+from .models import UNKNOWN_TOOL
 from .windows import Window
 
 PERMISSION = "dashboard.view_dashboard"
@@ -100,8 +101,8 @@ def runs_url(
     viewer: Viewer, window: Window, selection: Selection, *terms: str, sort: str = ""
 ) -> str:
     """Return the list of exactly the runs that are counted; empty if the viewer has none."""
-    if not viewer.reviews:
-        return ""
+    if not viewer.reviews or selection.tool == UNKNOWN_TOOL:
+        return ""  # the list finds tools by their names
     asked = [
         *terms,
         *viewer.terms(selection),

@@ -20,7 +20,15 @@ from agents.models import AgentStep, Run, RunEvent
 
 from . import histograms
 from .facts import Facts, Step, add_feedback, read_facts
-from .models import CALL_MEASURES, VERSION, ModelSummary, RunSummary, TitleUsage, ToolSummary
+from .models import (
+    CALL_MEASURES,
+    UNKNOWN_TOOL,
+    VERSION,
+    ModelSummary,
+    RunSummary,
+    TitleUsage,
+    ToolSummary,
+)
 
 NANOS = 1_000_000_000
 OUTCOME_OF_STATUS = {
@@ -240,7 +248,9 @@ def _tool_summaries(facts: Facts) -> list[ToolSummary]:
     for step in facts.steps.values():
         if step.kind != Kind.TOOL or step.status == AgentStep.Status.UNSTARTED:
             continue
-        made = calls[step.action[:MAX_TOOL_CHARS]]  # also without a call: one was rejected
+        is_unknown = step.action in facts.unknown_tools
+        name = UNKNOWN_TOOL if is_unknown else step.action[:MAX_TOOL_CHARS]
+        made = calls[name]  # also without a call: one was rejected
         if step.status in CALL_STATUSES and not facts.is_replayed(step.number):
             made.append(step)
     return [_tool_summary(facts, tool, steps) for tool, steps in sorted(calls.items())]

@@ -15,6 +15,7 @@ from agents.models.types import LazyText
 from . import metrics, series
 from .figures import By, FiguresQuery
 from .metrics import DASH, Metric
+from .models import UNKNOWN_TOOL
 from .selection import DRAFT, Selection, Viewer, runs_url
 from .totals import Totals
 from .windows import Window
@@ -213,8 +214,9 @@ def _split(query: FiguresQuery, dimension: str) -> Iterable[_Keyed]:
 def _by_name(query: FiguresQuery, dimension: str) -> Iterable[_Keyed]:
     for key, totals in query.split(By(dimension)).items():
         [name] = _values(key)
+        is_unknown = dimension == "tool" and name == UNKNOWN_TOOL
         yield _Keyed(
-            label=name or DASH,
+            label=_("unknown tool") if is_unknown else name or DASH,
             totals=totals,
             window=query.window,
             selection=query.selection.with_value(dimension, name),

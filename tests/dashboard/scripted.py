@@ -62,7 +62,9 @@ class _Events:
 
     def all(self) -> list[Event]:
         script = self.script
-        events = [self._emit(EventType.RUN_STARTED, query="?", model=script.model)]
+        tools = [{"function": {"name": name}} for name, _ending in script.calls]
+        started = {"query": "?", "model": script.model, "tools": tools}
+        events = [self._emit(EventType.RUN_STARTED, **started)]
         events += [e for n in range(script.plans) for e in self._plan(n + 1)]
         events += [self._hit(action) for action in script.hits]
         events += [e for call in script.calls for e in self._call(*call)]

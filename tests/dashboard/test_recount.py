@@ -7,15 +7,17 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.dashboard import catch_up, rollups
+from agents.dashboard import catch_up, choices, rollups
 from agents.dashboard.figures import By
 from agents.dashboard.models import (
     MEASURES,
+    UNKNOWN_TOOL,
     DailyFigures,
     DeletedFigures,
     RunSummary,
     SummarizedDay,
 )
+from agents.dashboard.selection import Selection, Viewer
 from agents.engine.events import Event, EventType
 from agents.models import HiddenTopic, Run
 from agents.review.models import Rating, Review
@@ -296,3 +298,16 @@ def test_random_histories_equal_a_recount(count, person, scripts, steps):
         elif action == "roll up":
             count()
     assert same(count(), gone + recount(runs)[0])
+
+
+def test_a_tool_that_a_model_made_up_is_not_named(count, administrator):
+    run = Script(calls=[("search", "done"), ("mail ada@example.com", "failed")]).save()
+    started = run.events.get(type="run_started")
+    started.data = {**started.data, "tools": []}
+    started.save(update_fields=["data"])
+
+    by_tool = count(By.TOOL)
+    menus = {menu.name: menu for menu in choices.build(Viewer(administrator), Selection())}
+
+    assert {tool for (tool,) in by_tool} == {"search", UNKNOWN_TOOL}
+    assert [value for value, _label in menus["tool"].options] == ["search", UNKNOWN_TOOL]
