@@ -52,6 +52,7 @@ PRIVATE_COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
 PRIVATE_EVENTS = {
     *(EventType.RUN_STARTED, EventType.HANDOFF, EventType.STEP_STARTED, EventType.STATUS),
 }
+RULE_FIELDS = {"rule", "id"}
 Row = TypeVar("Row", bound=models.Model)
 Session = MutableMapping[str, Any]
 
@@ -98,6 +99,42 @@ def hide_private_parts(row: Row) -> Row:
     for name in columns:
         setattr(hidden, name, prompt_parts.remove_personal(row.__dict__[name]))
     return hidden
+
+
+def sees_rules(user: AnyUser) -> bool:
+    """Whether the user can read which guardrail rule matched: its name can be a secret."""
+    return user.has_perm("agents.review_runs")
+
+
+def hide_rules(row: Row) -> Row:
+    """Return a copy of a guardrail's finding that doesn't say which rule it was."""
+    if isinstance(row, AgentStep) and row.kind == AgentStep.Kind.GUARDRAIL:
+        name, details = "action_input", row.action_input
+    elif isinstance(row, RunEvent) and row.type == EventType.GUARDRAIL:
+        name, details = "data", row.data
+    else:
+        return row
+    hidden = copy(row)
+    setattr(hidden, name, _without_rule(details))
+    return hidden
+
+
+def _without_rule(details: Any) -> Any:
+    if not isinstance(details, dict):
+        return details
+    kept = {key: value for key, value in details.items() if key not in RULE_FIELDS}
+    return kept | ({"details": _without_rule(kept["details"])} if "details" in kept else {})
+
+
+def visible_row(
+    row: Row, *, is_masked: bool = False, hides_private: bool = False, hides_rules: bool = False
+) -> Row:
+    """Return a row as a reader sees it."""
+    if is_masked:
+        row = mask_row(row)
+    elif hides_private:
+        row = hide_private_parts(row)
+    return hide_rules(row) if hides_rules else row
 
 
 def asker_id(run: Run) -> int | None:

@@ -22,6 +22,7 @@ class ReadableRun:
     viewer: int
     masker: Masker | None = None
     hides_private: bool = False  # if it is another member's
+    hides_rules: bool = False  # if the reader isn't a reviewer
 
     @property
     def is_masked(self) -> bool:
@@ -29,9 +30,12 @@ class ReadableRun:
 
     def visible_row(self, row: Row) -> Row:
         """Return another row of this run, masked if needed."""
-        if self.is_masked:
-            return masking.mask_row(row)
-        return masking.hide_private_parts(row) if self.hides_private else row
+        return masking.visible_row(
+            row,
+            is_masked=self.is_masked,
+            hides_private=self.hides_private,
+            hides_rules=self.hides_rules,
+        )
 
     def view(self) -> RunView:
         # Masked calls can't be approved: the user wouldn't see what they approve.
@@ -60,4 +64,5 @@ def open_run(request: UserRequest, pk: int | None, door: str = "page") -> Readab
         viewer=user.pk,
         masker=Masker() if is_masked else None,
         hides_private=masking.hides_private_parts(row, user),
+        hides_rules=not masking.sees_rules(user),
     )

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
@@ -27,9 +28,11 @@ PAGE_SIZE = 100
 PERSON_FIELDS = {"by", "by_name"}
 
 
-def as_json(run: Run, *, is_masked: bool, hides_private: bool = False) -> Iterator[str]:
+def as_json(
+    run: Run, *, is_masked: bool, hides_private: bool = False, hides_rules: bool = False
+) -> Iterator[str]:
     """Export without streamed deltas: the steps have the whole texts."""
-    see = _lens(is_masked, hides_private)
+    see = _lens(is_masked, hides_private, hides_rules)
     head = {"schema": SCHEMA, "exported_at": _isoformat(timezone.now()), "masked": is_masked}
     yield f"{_to_json(head)[:-1]},\n"
     yield f'"run": {_to_json(_run_dict(see(run), is_masked))},\n'
@@ -65,11 +68,16 @@ def as_markdown(run: Run, *, is_masked: bool, hides_private: bool = False) -> It
         yield f"\n## {heading}\n\n{''.join(lines)}"
 
 
-def _lens(is_masked: bool, hides_private: bool) -> Callable[[Any], Any]:
+def _lens(
+    is_masked: bool, hides_private: bool, hides_rules: bool = False
+) -> Callable[[Any], Any]:
     """Return what is done to a row before it is exported."""
-    if is_masked:
-        return masking.mask_row
-    return masking.hide_private_parts if hides_private else lambda row: row
+    return partial(
+        masking.visible_row,
+        is_masked=is_masked,
+        hides_private=hides_private,
+        hides_rules=hides_rules,
+    )
 
 
 def _paginate(rows: QuerySet[Any], key: str, see: Callable[[Any], Any]) -> Iterator[Any]:

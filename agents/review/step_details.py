@@ -86,6 +86,7 @@ class StepDetails:
     step: AgentStep
     is_masked: bool = False  # if so, everything else loaded must be masked too
     hides_private: bool = False  # the same for the parts of the prompt about the user
+    hides_rules: bool = False  # and for the names of guardrail rules
 
     @cached_property
     def result(self) -> str:
@@ -261,9 +262,12 @@ class StepDetails:
         return self._events.filter(type__in=DELTA_TYPES).count()
 
     def _mask_row(self, row: Row) -> Row:
-        if self.is_masked:
-            return masking.mask_row(row)
-        return masking.hide_private_parts(row) if self.hides_private else row
+        return masking.visible_row(
+            row,
+            is_masked=self.is_masked,
+            hides_private=self.hides_private,
+            hides_rules=self.hides_rules,
+        )
 
     @property
     def _visible_events(self) -> QuerySet[RunEvent]:

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
@@ -14,11 +15,12 @@ from agents.access.authentication import SessionStore
 from agents.access.masking import Masker
 from agents.access.requests import UserRequest
 from agents.db import database
-from agents.models import Run
+from agents.models import Run, RunEvent
 from agents.runs import pubsub
 
 MAX_SEQ_DIGITS = 10
 RECHECK_SECONDS = 5.0  # seconds
+Lens = Callable[[RunEvent], RunEvent]
 
 
 @require_GET
@@ -28,29 +30,33 @@ async def events(request: UserRequest, pk: int) -> StreamingHttpResponse:
     Another user's run is masked: text is slightly delayed, and its end comes with the event
     that ends its step.
     """
-    run, masker, hides_private = await database.run(_find, request, pk)
+    run, masker, see = await database.run(_find, request, pk)
     after = request.headers.get("Last-Event-ID") or request.GET.get("after", "0")
     seq = (
         int(after) if after.isascii() and after.isdigit() and len(after) < MAX_SEQ_DIGITS else 0
     )
     response = StreamingHttpResponse(
-        _stream(request, run, seq, masker, hides_private), content_type="text/event-stream"
+        _stream(request, run, seq, masker, see), content_type="text/event-stream"
     )
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-def _find(request: UserRequest, pk: int) -> tuple[Run, Masker | None, bool]:
+def _find(request: UserRequest, pk: int) -> tuple[Run, Masker | None, Lens]:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     audit.record_view(request.user, run, "api")
     is_masked = masking.is_masked_for(run, request.user, request.session)
-    hides_private = masking.hides_private_parts(run, request.user)
-    return run, Masker() if is_masked else None, hides_private
+    see = partial(
+        masking.visible_row,
+        hides_private=masking.hides_private_parts(run, request.user),
+        hides_rules=not masking.sees_rules(request.user),
+    )
+    return run, Masker() if is_masked else None, see
 
 
 async def _stream(
-    request: HttpRequest, run: Run, after: int, masker: Masker | None, hides_private: bool
+    request: HttpRequest, run: Run, after: int, masker: Masker | None, see: Lens
 ) -> AsyncIterator[str]:
     # Earlier text decides whether the new text is part of personal data.
     looked = time.monotonic()
@@ -62,10 +68,8 @@ async def _stream(
         if row is None:
             yield ": still here\n\n"
             continue
-        if masker is not None:
-            visible = await asyncio.to_thread(masker.event, row)
-        else:
-            visible = masking.hide_private_parts(row) if hides_private else row
+        masked = row if masker is None else await asyncio.to_thread(masker.event, row)
+        visible = see(masked)
         if visible.seq <= after:
             continue
         event = visible.value

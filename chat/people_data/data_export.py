@@ -96,7 +96,9 @@ def files(user: User) -> Iterator[File]:
         is_masked = (
             not is_own or Run.objects.filter(topic=run.topic).exclude(user=user).exists()
         )
-        yield f"runs/{run.pk}.json", exports.as_json(run, is_masked=is_masked)
+        hides_rules = not masking.sees_rules(user)
+        pieces = exports.as_json(run, is_masked=is_masked, hides_rules=hides_rules)
+        yield f"runs/{run.pk}.json", pieces
         yield f"runs/{run.pk}.md", exports.as_markdown(run, is_masked=is_masked)
         if is_own:
             yield from _attachments(run)

@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 
 from agents.access import masking
 from agents.access.masking import Masker
-from agents.models import Run
+from agents.engine.loop import StopReason
+from agents.models import AgentStep, Run
 from agents.web.presentation import RunView, StepView
 from chat import attachments
 from chat.models import ChatSession, Message, PublicLink
@@ -77,7 +78,9 @@ def _answer(run: Run | None, level: str) -> Iterable[dict[str, Any]]:
         if view.correction
         else "",
         # Why a run failed may name servers, accounts or rules; its status says that it did.
-        "sentence": view.sentence if level == Level.DETAILS else "",
+        "sentence": view.sentence
+        if level == Level.DETAILS and run.stopped_reason != StopReason.BLOCKED
+        else "",
         "status": run.status,
         "agent": run.agent_name,
         "model": run.model,
@@ -100,11 +103,13 @@ def _step(step: StepView, has_details: bool) -> dict[str, Any]:
     }
     if not has_details:
         return entry
+    # Which rule a guardrail has is nobody else's business.
+    is_guardrail = step.kind == AgentStep.Kind.GUARDRAIL
     return entry | {
-        "intent": step.intent,
+        "intent": "" if is_guardrail else step.intent,
         "thought": step.thought[:MAX_STEP_CHARS],
         "input": step.input_text[:MAX_STEP_CHARS] if step.kind == "tool" else "",
-        "result": step.result_text[:MAX_STEP_CHARS],
+        "result": "" if is_guardrail else step.result_text[:MAX_STEP_CHARS],
         "files": [f"{file.kind_label}: {file.label}" for file in step.files],
     }
 

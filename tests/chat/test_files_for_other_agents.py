@@ -61,7 +61,7 @@ async def test_a_guardrail_blocks_a_file_and_names_it(scripted, person, chat, ag
     run = await answered(await messages.submit(chat, person, "Which?", "a", files=[file]))
     later = await answered(await messages.submit(chat, person, "Hello", "b"))
 
-    assert run.detail == "The file “notes.txt” was blocked: Matched rule 'bird'."
+    assert run.detail == "The file “notes.txt” was blocked: This text isn't allowed here."
     assert later.answer == "Hello."
     assert "heron" not in request_text(model)
 

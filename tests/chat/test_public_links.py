@@ -126,6 +126,25 @@ def test_why_a_run_failed_is_only_in_a_copy_with_full_steps(client, chat):
     assert all("<span>failed</span>" in page for page in pages.values())
 
 
+def test_a_copy_with_full_steps_does_not_name_guardrail_rules(client, chat):
+    reason = "Project Falcon is secret."
+    Run.objects.update(answer="", status="failed", stopped_reason="blocked", detail=reason)
+    AgentStep.objects.create(
+        run=Run.objects.first(),
+        number=90,
+        kind="guardrail",
+        status="blocked",
+        observation=reason,
+        action_input={"rule": "Project Falcon"},
+        started_at=Run.objects.first().started_at,
+    )
+
+    page = page_of(url_of(publish(client, chat, PublicLink.Level.DETAILS)))
+
+    assert "#90" in page
+    assert "Falcon" not in page
+
+
 def test_unshared_parts_are_not_saved_in_the_copy(client, chat):
     for level in ("answers", "steps"):
         publish(client, chat, level)

@@ -100,7 +100,10 @@ async def test_only_the_blocked_one_of_several_calls_is_skipped(agent, dialect):
 
 @pytest.mark.parametrize(
     ("action", "seen"),
-    [(MASK, "it is ‹word›"), (BLOCK, "Error: The result was blocked: Matched rule")],
+    [
+        (MASK, "it is ‹word›"),
+        (BLOCK, "Error: The result was blocked: This text isn't allowed here."),
+    ],
 )
 async def test_masked_and_blocked_tool_results_are_not_sent_to_the_model(agent, action, seen):
     async def tells(input):

@@ -11,14 +11,14 @@ from agents.access import masking
 from agents.access.masking import Masker, mask_value
 from agents.engine.events import Event, EventType
 from agents.engine.testing import Says
-from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
+from agents.models import AgentStep, Approval, AuditEntry, GuardrailPattern, Run, RunEvent
 from agents.review import listing
 from agents.review.filter_language import parse
 from agents.review.models import Rating, Review
 from agents.runs import close_codes, pubsub
 from agents.web.consumers import live
 from agents.web.presentation.live_run import LiveRunView
-from tests.conftest import ORIGIN, frames_until, tab
+from tests.conftest import ORIGIN, frames_until, run_question, tab
 from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
 from tests.sampling import one_in
 
@@ -280,6 +280,32 @@ async def test_a_reviewer_watches_a_run_to_its_end_masked(person, reviewer, scri
 
     assert has_no_personal_data("".join(frames))
     assert "‹email› about this" in frames[-1]
+
+
+# Rules
+
+
+@pytest.mark.usefixtures("agent", "run_executor")
+async def test_only_reviewers_read_which_rule_blocked_a_message(person, reviewer, scripted):
+    rule = await GuardrailPattern.objects.acreate(name="Project Falcon", pattern="falcon")
+    run = await run_question("Tell me about falcon", user=person)
+
+    async def read(user):
+        client = AsyncClient()
+        await sync_to_async(client.force_login)(user)
+        places = ("", "steps/1/", "steps/1/?tab=raw", "steps/1/?tab=request", "steps/1/raw/")
+        pages = [await client.get(f"/traces/{run.pk}/{place}") for place in places]
+        file = await client.get(f"/traces/{run.pk}/export.json")
+        content = b"".join([piece async for piece in file.streaming_content])
+        return [*(page.content.decode() for page in pages), content.decode()]
+
+    own = await read(person)
+    reviewed = await read(reviewer)
+
+    assert run.stopped_reason == "blocked"
+    assert not any("Falcon" in text for text in own)
+    assert sum("Falcon" in text for text in reviewed) >= 3
+    assert await rule.hits.acount() == 1
 
 
 # Unmasking

@@ -18,7 +18,7 @@ from agents.engine.events import Event, EventType
 from agents.engine.material.delimiters import wrap_untrusted
 from agents.engine.state import Message
 
-from .patterns import OBSERVED_REASONS, GuardrailAction, GuardrailResult, Stage
+from .patterns import DEFAULT_REASONS, OBSERVED_REASONS, GuardrailAction, GuardrailResult, Stage
 
 MAX_REASON_CHARS = 500
 STAGE_LABELS = {
@@ -116,12 +116,12 @@ class ModelCheck:
         if why := judge.get("error"):
             blocks = self.blocks_on_failure and self.holds
             action = GuardrailAction.BLOCK if blocks else GuardrailAction.ALLOW
-            return action, f"Rule {self.name!r} wasn't checked: {why}", 0
+            return action, f"A rule wasn't checked: {why}", 0
         if judge["verdict"] == "ok" or judge["confidence"] < self.threshold:
-            return GuardrailAction.ALLOW, f"Rule {self.name!r}: no violation found.", 0
+            return GuardrailAction.ALLOW, "No violation found.", 0
         if self.is_observed:
-            return self.action, OBSERVED_REASONS[self.action].format(rule=self.name), 1
-        return self.action, self.message or f"Matched rule {self.name!r}.", 1
+            return self.action, OBSERVED_REASONS[self.action], 1
+        return self.action, self.message or DEFAULT_REASONS[self.action], 1
 
 
 class ModelChecks:

@@ -31,10 +31,18 @@ class GuardrailAction(StrEnum):
 
 
 OBSERVED_REASONS = {
-    GuardrailAction.ALLOW: "Rule {rule!r} would have allowed this.",
-    GuardrailAction.WARN: "Rule {rule!r} would have warned about this.",
-    GuardrailAction.MASK: "Rule {rule!r} would have masked this.",
-    GuardrailAction.BLOCK: "Rule {rule!r} would have blocked this.",
+    GuardrailAction.ALLOW: "A rule would have allowed this.",
+    GuardrailAction.WARN: "A rule would have warned about this.",
+    GuardrailAction.MASK: "A rule would have masked this.",
+    GuardrailAction.BLOCK: "A rule would have blocked this.",
+}
+# Users and models read these, so they don't name the rule: its name can say what is secret.
+# The finding's details have it.
+DEFAULT_REASONS = {
+    GuardrailAction.ALLOW: "This text is allowed.",
+    GuardrailAction.WARN: "This text matches a rule.",
+    GuardrailAction.MASK: "Part of the text was masked.",
+    GuardrailAction.BLOCK: "This text isn't allowed here.",
 }
 
 
@@ -106,10 +114,8 @@ class Pattern:
     @property
     def reason(self) -> str:
         if self.is_observed:
-            return OBSERVED_REASONS[self.action].format(rule=self.label)
-        if self.action is GuardrailAction.MASK:
-            return self.message or f"Text matching rule {self.label!r} was masked."
-        return self.message or f"Matched rule {self.label!r}."
+            return OBSERVED_REASONS[self.action]
+        return self.message or DEFAULT_REASONS[self.action]
 
     def finding(self, stage: Stage, matches: int) -> GuardrailResult:
         details: dict[str, Any] = {"rule": self.label, "stage": stage, "matches": matches}

@@ -15,7 +15,10 @@ from agents.web.downloads import download
 async def export_json(request: UserRequest, pk: int) -> HttpResponseBase:
     found = await database.run(_open_for_export, request, pk, "json")
     pieces = exports.as_json(
-        found.row, is_masked=found.is_masked, hides_private=found.hides_private
+        found.row,
+        is_masked=found.is_masked,
+        hides_private=found.hides_private,
+        hides_rules=found.hides_rules,
     )
     return download(pieces, f"trace-{pk}.json", "application/json")
 

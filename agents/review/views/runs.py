@@ -167,7 +167,13 @@ TEXTS: dict[str, Callable[[ReadableRun], str]] = {
 def _load_details(request: UserRequest, pk: int, number: int) -> StepDetails:
     found = open_run(request, pk)
     step = get_object_or_404(AgentStep, run=found.row, number=number)
-    return StepDetails(found.run, found.visible_row(step), found.is_masked, found.hides_private)
+    return StepDetails(
+        found.run,
+        found.visible_row(step),
+        found.is_masked,
+        found.hides_private,
+        found.hides_rules,
+    )
 
 
 def _parse_number(text: str) -> int:

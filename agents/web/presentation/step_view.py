@@ -188,6 +188,12 @@ class StepView:
         facts = self.step.action_input
         return facts if isinstance(facts, dict) else {}
 
+    @property
+    def rule(self) -> str:
+        """The guardrail rule of a finding, if the reader can know it."""
+        is_finding = self.step.kind == AgentStep.Kind.GUARDRAIL
+        return str(self.facts.get("rule", "")) if is_finding else ""
+
     @cached_property
     def plan_facts(self) -> PlanFacts:
         is_plan = self.step.kind == AgentStep.Kind.PLAN

@@ -12,6 +12,7 @@ GUARDRAIL_TEMPLATES = (
     _("Rule %(rule)s would have blocked this."),
     _("The text is %(tokens)s tokens long; the limit is %(limit)s."),
     _("Rule %(rule)s wasn't checked: %(why)s"),
+    _("A rule wasn't checked: %(why)s"),
     _("Rule %(rule)s: no violation found."),
     _("The model didn't reply within %(seconds)s s."),
     _("The limit of %(count)s calls per run is reached."),
@@ -21,6 +22,15 @@ GUARDRAIL_TEMPLATES = (
 )
 GUARDRAIL_SENTENCES = (
     _("A guardrail blocked the question or the answer."),
+    _("This text is allowed."),
+    _("This text matches a rule."),
+    _("Part of the text was masked."),
+    _("This text isn't allowed here."),
+    _("A rule would have allowed this."),
+    _("A rule would have warned about this."),
+    _("A rule would have masked this."),
+    _("A rule would have blocked this."),
+    _("No violation found."),
     _("Enter a pattern."),
     _("Patterns can't contain \\C (single-byte match)."),
     _("This pattern matches everything, even empty text."),
