@@ -117,6 +117,9 @@ class ReplayProjection(Projection):
     def beginning(self, run: int) -> tuple[datetime, bool]:
         return self.run.started_at, self.run.waited > 0
 
+    def mark_outside_text(self, run: int) -> None:
+        """Skip: the chat remembers it since the run ended."""
+
     def waits(self, run: int, *, has_queued: bool) -> list[Wait]:
         asked: list[Wait] = [
             (question.asked_at, question.decided_at)

@@ -9,7 +9,8 @@ from django.db.models import QuerySet
 from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import Increment, insert_many, update
 from agents.engine.events import Event
-from agents.models import AgentStep, Approval, GuardrailHit, Run
+from agents.models import AgentStep, Approval, GuardrailHit, OutsideTextTopic, Run
+from agents.models.runs import DRAFT_TOPIC_PREFIX
 
 from .search_tags import MAX_TAGS, step_tags
 from .waiting_time import Wait, load_queue_waits
@@ -68,10 +69,19 @@ class ProjectedRows:
             return step.depth
         return AgentStep.objects.values_list("depth", flat=True).get(run=run, number=number)
 
-    def beginning(self, run: int) -> tuple[datetime, bool, str]:
-        """Return when the run started, whether it waited for a model's turn, and its topic."""
-        started, waited, topic = _beginnings(run)[0]
-        return started, bool(self._runs.get(run, {}).get("waited", waited)), topic
+    def beginning(self, run: int) -> tuple[datetime, bool]:
+        """Return when the run started, and whether it has waited for a model's turn."""
+        started, waited = _beginnings(run)[0]
+        return started, bool(self._runs.get(run, {}).get("waited", waited))
+
+    def mark_outside_text(self, run: int) -> None:
+        """Have the run's chat remember that it has read text from outside.
+
+        In the transaction that ends the run, because the chat's next one can start after it.
+        """
+        [topic] = Run.objects.filter(pk=run).values_list("topic", flat=True)
+        if not topic.startswith(DRAFT_TOPIC_PREFIX):
+            OutsideTextTopic.objects.mark(topic)
 
     def waits(self, run: int, *, has_queued: bool) -> Iterable[Wait]:
         """Return when approvals were requested and decided, and when models were waited for."""
@@ -120,8 +130,8 @@ def _approval_times(run: int) -> QuerySet[Approval, tuple[datetime, datetime | N
 
 
 @compiled_query
-def _beginnings(pk: int) -> QuerySet[Run, tuple[datetime, float, str]]:
-    return Run.objects.filter(pk=pk).values_list("started_at", "waited", "topic")
+def _beginnings(pk: int) -> QuerySet[Run, tuple[datetime, float]]:
+    return Run.objects.filter(pk=pk).values_list("started_at", "waited")
 
 
 def step_columns(rows: ProjectedRows, run: int, event: Event) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from typing import Any
 from agents.engine.events import Event
 from agents.engine.loop import StopReason
 from agents.memory.tool import NAME as REMEMBER
-from agents.models import AgentStep, OutsideTextTopic, Run
-from agents.models.runs import DRAFT_TOPIC_PREFIX
+from agents.models import AgentStep, Run
 
 from .rows import ProjectedRows
 from .search_tags import search_tag
@@ -56,11 +55,10 @@ def on_error(rows: ProjectedRows, run: int, event: Event) -> None:
 def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
     reason = StopReason(event.data["stopped_reason"])
     ended = datetime.fromisoformat(event.data["ended"]) if "ended" in event.data else event.time
-    began, has_queued, topic = rows.beginning(run)
+    began, has_queued = rows.beginning(run)
     marks = rows.marks(run)
-    if OTHER_TOOLS.search(marks) and not topic.startswith(DRAFT_TOPIC_PREFIX):
-        # In the transaction that ends the run, because the chat's next run can start after it.
-        OutsideTextTopic.objects.mark(topic)
+    if OTHER_TOOLS.search(marks):
+        rows.mark_outside_text(run)
     rows.update_run(
         run,
         status=STATUS_BY_REASON.get(reason, Run.Status.STOPPED),
