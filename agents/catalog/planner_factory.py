@@ -86,7 +86,11 @@ def build_judge(
 
 def context_window(agent: Agent, model: str = "") -> int:
     """Return the context window of the agent's model, or of another one, in tokens."""
-    name = model or model_setups.model_name(agent)
+    return model_window(model or model_setups.model_name(agent))
+
+
+def model_window(name: str) -> int:
+    """Return the context window of a model, in tokens."""
     return _window(ModelSetup(name=name, row=model_setups.model_row(name), why=None))
 
 

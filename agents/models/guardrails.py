@@ -124,12 +124,15 @@ class GuardrailPattern(models.Model):
         _("if the check fails"),
         max_length=10,
         choices=Failure,
-        default=Failure.ALLOW,
-        help_text=_("On an error, a timeout, an invalid reply or a reached limit."),
+        default=Failure.BLOCK,
+        help_text=_(
+            "For rules that block: on an error, a timeout, an invalid reply or a spent "
+            "budget. Without calls left in the run, the text is always blocked."
+        ),
     )
     max_calls = models.PositiveIntegerField(
         _("max calls per run"),
-        default=20,
+        default=100,
         validators=[MinValueValidator(1), MaxValueValidator(1_000)],
     )
     max_daily_cost = models.FloatField(
@@ -144,7 +147,7 @@ class GuardrailPattern(models.Model):
         _("max tokens per call"),
         default=8_000,
         validators=[MinValueValidator(100), MaxValueValidator(1_000_000)],
-        help_text=_("A longer text isn't sent, and counts as a failed check."),
+        help_text=_("A longer text is checked in overlapping parts, one call each."),
     )
     timeout = models.PositiveIntegerField(
         _("timeout (seconds)"),

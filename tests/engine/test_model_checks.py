@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -9,7 +10,11 @@ from agents.engine import GuardrailAction, Guardrails, ToolResult
 from agents.engine.errors import ModelError
 from agents.engine.events import EventType
 from agents.engine.guardrails import JudgeReply, ModelCheck, ModelChecks, Pattern
-from agents.engine.guardrails.model_checks import InvalidVerdict, parse_verdict
+from agents.engine.guardrails.model_checks import (
+    InvalidVerdict,
+    overlapping_parts,
+    parse_verdict,
+)
 from agents.engine.loop.output_schema import OutputSchema
 from agents.engine.testing import Says
 from tests.engine.conftest import Echo
@@ -200,7 +205,7 @@ async def test_a_slow_judge_is_given_up(agent):
     async def forever():
         await asyncio.sleep(60)
 
-    guards = rules(Judge(forever), stage="input", timeout=0.01)
+    guards = rules(Judge(forever), stage="input", timeout=0.01, blocks_on_failure=False)
     events = await events_of(agent(Says(answer="Hi."), guardrails=guards))
 
     assert "didn't reply within 0.01 s" in found(events)[0]["reason"]
@@ -226,20 +231,62 @@ async def test_a_stop_ends_the_judge(agent):
     assert cancelled.is_set()
 
 
-async def test_calls_per_run_and_tokens_per_call_are_limited(agent):
+async def test_calls_per_run_are_limited_and_then_nothing_passes_unchecked():
     judge = Judge()
-    checks = ModelChecks(
-        [ModelCheck(ask=judge, name="calm", rubric="x", max_calls=1, max_call_tokens=10)]
-    )
+    limits = {"max_calls": 1, "max_call_tokens": 10, "blocks_on_failure": False}
+    checks = ModelChecks([ModelCheck(ask=judge, name="calm", rubric="x", **limits)])
 
-    long = await checks.judge("x" * 11, "input")
-    first = await checks.judge("Hi", "input")
-    second = await checks.judge("Hi", "input")
+    [long] = await checks.judge("x" * 11, "input")
+    [first] = await checks.judge("Hi", "input")
+    [second] = await checks.judge("Hi", "input")
 
-    assert "11 tokens long; the limit is 10" in long[0].reason
-    assert first[0].details["judge"]["verdict"] == "ok"
-    assert "limit of 1 calls per run" in second[0].reason
+    assert long.blocks
+    assert first.details["judge"]["verdict"] == "ok"
+    assert second.blocks
+    assert "limit of 1 calls per run" in second.reason
     assert len(judge.requests) == 1
+
+
+@pytest.mark.parametrize("position", [0, 995, 3_333, 9_993])
+async def test_padding_does_not_hide_a_violation(position):
+    async def judge(messages):
+        is_bad = "MALLORY" in messages[1]["content"]
+        return JudgeReply(text=verdict("violation" if is_bad else "ok"), usage=USED)
+
+    text = "." * position + "MALLORY" + "." * (10_000 - 7 - position)
+    check = ModelCheck(ask=judge, name="calm", rubric="x", max_call_tokens=1_000)
+
+    [finding] = await ModelChecks([check]).judge(text, "input")
+
+    assert finding.blocks
+    assert finding.details["matches"] == 1
+    assert finding.usage["prompt_tokens"] == 40 * finding.details["judge"]["calls"]
+
+
+async def test_a_part_that_could_not_be_checked_fails_the_whole_check():
+    judge = Judge(verdict("ok"), verdict("violation", 10), ModelError("Down."), verdict("ok"))
+    check = ModelCheck(ask=judge, name="calm", rubric="x", max_call_tokens=10)
+
+    [finding] = await ModelChecks([check]).judge("x" * 36, "input")
+
+    assert finding.blocks
+    assert "wasn't checked: Down." in finding.reason
+
+
+@pytest.mark.parametrize("text", ["tea " * 500, "お茶" * 500, "a" * 900 + "茶🍵" * 200])
+def test_parts_cover_the_text_and_have_few_enough_tokens(text):
+    def count(part):
+        return len(part.encode())
+
+    parts = overlapping_parts(text, 100, count)
+
+    assert all(count(part) <= 100 for part in parts)
+    joined = parts[0]
+    for before, part in pairwise(parts):
+        overlap = len(before) // 10
+        assert part.startswith(before[len(before) - overlap :])
+        joined += part[overlap:]
+    assert joined == text
 
 
 @pytest.mark.parametrize(("confidence", "blocked"), [(59, False), (60, True)])

@@ -33,6 +33,7 @@ from .circuits import CIRCUITS
 
 # For a verdict with its reason, and for what a reasoning model thinks before.
 MAX_REPLY_TOKENS = 1_000
+REQUEST_TOKENS = 400  # of what is around the rule and the text
 
 
 def build_checks(
@@ -58,6 +59,8 @@ def build_check(
     planner = planner_factory.build_judge(
         row.model, MAX_REPLY_TOKENS, pseudonymizer, payer=payer
     )
+    window = planner_factory.model_window(row.model)
+    others = MAX_REPLY_TOKENS + REQUEST_TOKENS + tokens.count(row.rubric)
     return ModelCheck(
         name=row.name,
         rubric=row.rubric,
@@ -71,7 +74,7 @@ def build_check(
         threshold=row.threshold,
         blocks_on_failure=row.on_failure == GuardrailPattern.Failure.BLOCK,
         max_calls=row.max_calls,
-        max_call_tokens=row.max_call_tokens,
+        max_call_tokens=max(1, min(row.max_call_tokens, window - others)),
         timeout=float(row.timeout),
     )
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
 from agents.engine.material.delimiters import wrap_untrusted
@@ -21,6 +22,8 @@ from agents.engine.state import Message
 from .patterns import DEFAULT_REASONS, OBSERVED_REASONS, GuardrailAction, GuardrailResult, Stage
 
 MAX_REASON_CHARS = 500
+PARTS_AT_ONCE = 4
+OVERLAP = 10  # a tenth of a part: what is at its end is at the beginning of the next one, too
 STAGE_LABELS = {
     "input": "a message that a user sent to an assistant",
     "output": "an answer that an assistant is about to send to a user",
@@ -83,8 +86,8 @@ class ModelCheck:
     is_observed: bool = False
     id: int | None = None
     threshold: int = 50
-    blocks_on_failure: bool = False
-    max_calls: int = 20
+    blocks_on_failure: bool = True
+    max_calls: int = 100
     max_call_tokens: int = 8_000
     timeout: float = 20.0
 
@@ -96,10 +99,10 @@ class ModelCheck:
         """Whether a text isn't released before the verdict."""
         return self.action is GuardrailAction.BLOCK and not self.is_observed
 
-    def messages(self, text: str, stage: Stage) -> list[Message]:
+    def messages(self, text: str, stage: Stage, part: str = "") -> list[Message]:
         """Return the request; the text is marked as data and can't close its marks."""
         rule = INSTRUCTIONS.format(rubric=self.rubric.strip())
-        asked = f"The text is {STAGE_LABELS[stage]}.\n{wrap_untrusted(text, 'text')}"
+        asked = f"The text is {part}{STAGE_LABELS[stage]}.\n{wrap_untrusted(text, 'text')}"
         return [{"role": "system", "content": rule}, {"role": "user", "content": asked}]
 
     def finding(self, stage: Stage, judge: Mapping[str, Any], usage: Any) -> GuardrailResult:
@@ -112,12 +115,19 @@ class ModelCheck:
         action, reason, matches = self._outcome(judge)
         return GuardrailResult(action, reason, {**details, "matches": matches}, dict(usage))
 
+    def is_violation(self, judge: Mapping[str, Any]) -> bool:
+        """Whether a verdict is sure enough to count; an error is none."""
+        if judge.get("verdict") != "violation":
+            return False
+        return bool(judge["confidence"] >= self.threshold)
+
     def _outcome(self, judge: Mapping[str, Any]) -> tuple[GuardrailAction, str, int]:
         if why := judge.get("error"):
-            blocks = self.blocks_on_failure and self.holds
+            # A text must not escape by being so long that the calls don't suffice.
+            blocks = self.holds and (self.blocks_on_failure or "is_limited" in judge)
             action = GuardrailAction.BLOCK if blocks else GuardrailAction.ALLOW
             return action, f"A rule wasn't checked: {why}", 0
-        if judge["verdict"] == "ok" or judge["confidence"] < self.threshold:
+        if not self.is_violation(judge):
             return GuardrailAction.ALLOW, "No violation found.", 0
         if self.is_observed:
             return self.action, OBSERVED_REASONS[self.action], 1
@@ -152,6 +162,7 @@ class ModelChecks:
             if event.type is EventType.GUARDRAIL
             and "judge" in event.data["details"]
             and not event.is_replayed
+            for _call in range(event.data["details"]["judge"].get("calls", 1))
         )
         for rule, count in made.items():
             self.calls[rule] = max(self.calls[rule], count)
@@ -180,32 +191,83 @@ class ModelChecks:
         return found
 
     async def _judge(self, check: ModelCheck, text: str, stage: Stage) -> GuardrailResult:
-        began, usage = time.monotonic(), dict[str, Any]()
+        """Have the whole text judged: a long one in overlapping parts, several at once."""
+        began = time.monotonic()
         about: dict[str, Any] = {"model": check.model}
-        try:
-            self._admit(check, text)
-            async with asyncio.timeout(check.timeout):
-                reply = await check.ask(check.messages(text, stage))
-            usage = dict(reply.usage)
-            about |= parse_verdict(reply.text)
-        except TimeoutError:
-            about["error"] = f"The model didn't reply within {check.timeout:g} s."
-        except AgentError as error:
-            about["error"] = str(error)
+        usage: dict[str, Any] = {}
+        verdicts: list[dict[str, Any]] = []
+        parts = await run_in_thread_if_large(
+            len(text), overlapping_parts, text, check.max_call_tokens, self.count_tokens
+        )
+        if self.calls[check.name] + len(parts) > check.max_calls:
+            about |= {"error": f"The limit of {check.max_calls:,} calls per run is reached."}
+            about["is_limited"] = True
+            return check.finding(stage, {**about, "calls": 0, "seconds": 0.0}, usage)
+        labels = [f"part {number} of {len(parts)} of " for number in range(1, len(parts) + 1)]
+        for first in range(0, len(parts), PARTS_AT_ONCE):
+            batch = range(first, min(first + PARTS_AT_ONCE, len(parts)))
+            self.calls[check.name] += len(batch)
+            async with asyncio.TaskGroup() as group:
+                calls = [
+                    self._ask(check, parts[at], stage, labels[at] if len(parts) > 1 else "")
+                    for at in batch
+                ]
+                tasks = [group.create_task(call) for call in calls]
+            replies = [task.result() for task in tasks]
+            verdicts += [verdict for verdict, _used in replies]
+            usage = add_usage(usage, *(used for _verdict, used in replies))
+            if any("error" in verdict or check.is_violation(verdict) for verdict in verdicts):
+                break
+        about |= max(verdicts, key=lambda v: (check.is_violation(v), "error" in v))
+        if len(parts) > 1:
+            about |= {"parts": len(parts), "calls": len(verdicts)}
         about["seconds"] = round(time.monotonic() - began, 3)
         return check.finding(stage, about, usage)
 
-    def _admit(self, check: ModelCheck, text: str) -> None:
-        """Count a call; raise CheckLimitReached if it isn't allowed."""
-        if self.calls[check.name] >= check.max_calls:
-            raise CheckLimitReached(
-                f"The limit of {check.max_calls:,} calls per run is reached."
-            )
-        most = check.max_call_tokens
-        if len(text) > most and (tokens := self.count_tokens(text)) > most:
-            sentence = f"The text is {tokens:,} tokens long; the limit is {most:,}."
-            raise CheckLimitReached(sentence)
-        self.calls[check.name] += 1
+    async def _ask(
+        self, check: ModelCheck, text: str, stage: Stage, part: str
+    ) -> tuple[dict[str, Any], Mapping[str, Any]]:
+        """Return a verdict or an error, and what the call used."""
+        usage: Mapping[str, Any] = {}
+        try:
+            async with asyncio.timeout(check.timeout):
+                reply = await check.ask(check.messages(text, stage, part))
+            usage = reply.usage
+            return parse_verdict(reply.text), usage
+        except TimeoutError:
+            return {"error": f"The model didn't reply within {check.timeout:g} s."}, usage
+        except AgentError as error:
+            return {"error": str(error)}, usage
+
+
+def overlapping_parts(text: str, most: int, count_tokens: Callable[[str], int]) -> list[str]:
+    """Return the text, or parts of it with at most so many tokens, which overlap."""
+    if len(text) <= most or (total := count_tokens(text)) <= most:
+        return [text]
+    size = max(1, len(text) * most // total)
+    parts: list[str] = []
+    start = 0
+    while True:
+        part = text[start : start + size]
+        while (tokens := count_tokens(part)) > most and len(part) > 1:
+            part = part[: max(1, min(len(part) - 1, len(part) * most // tokens))]
+        parts.append(part)
+        if start + len(part) >= len(text):
+            return parts
+        start += max(1, len(part) - len(part) // OVERLAP)
+
+
+def add_usage(total: Mapping[str, Any], *usages: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sum of the numbers of several calls, with the first call's other values."""
+    added = dict(total)
+    for usage in usages:
+        for name, value in usage.items():
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if is_number and isinstance(added.get(name), int | float):
+                added[name] += value
+            elif added.get(name) is None:
+                added[name] = value
+    return added
 
 
 def parse_verdict(text: str) -> dict[str, Any]:
