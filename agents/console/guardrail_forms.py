@@ -61,7 +61,7 @@ EXAMPLES: list[tuple[str | Promise, str | Promise]] = [
     ),
 ]
 RULE_HELP = {
-    "message": _("What the user sees. Default: the rule's name."),
+    "message": _("What the user sees. Default: “This text isn't allowed here.”"),
     "is_observed": _("Records what the rule would have done, without changing anything."),
 }
 JUDGE_ACTION_HELP = _(

@@ -83,7 +83,7 @@ class GuardrailPattern(models.Model):
         _("message"),
         max_length=300,
         blank=True,
-        help_text=_("What the user sees. Default: the pattern's name."),
+        help_text=_("What the user sees. Default: “This text isn't allowed here.”"),
     )
     agents = models.ManyToManyField(
         Agent,
