@@ -49,6 +49,7 @@ class PersonTexts:
             own | answers,
             phrases=[f"{name} {what}" for what in DECISION_WORDS],
             answers=dict(erasure_scope.decisions(user).values_list("call_id", "reason")),
+            quotable=own,
         )
         self._far = QuotationMatcher(filter(is_distinctive, own))
         self._decided = list(

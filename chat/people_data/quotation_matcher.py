@@ -1,6 +1,7 @@
 """Recognizes a user's texts in other texts: as written, as JSON, and where they were cut off.
 
-Sentences of longer text are found too. Short text isn't distinctive.
+Sentences of longer text are found too. Short text is found where a user wrote it, and in a chat
+of theirs also where it is quoted.
 """
 
 import json
@@ -19,6 +20,8 @@ from agents.engine.loop import AskPersonTool
 REDACTED = "‹…›"
 # Shorter text may be anyone's; longer text isn't repeated by chance.
 MIN_TEXT_CHARS, MIN_SENTENCE_CHARS, MIN_DISTINCTIVE_CHARS = 12, 30, 40
+MIN_BARE_CHARS = 4  # of short text that is found without quotation marks
+QUOTATION_MARKS = ('""', "''", "``", "“”", "‘’", "„“", "«»", "‹›", "「」", "『』")
 PREFIX_CHARS = 40  # enough of the start to recognize text that was cut off
 PATTERN_BATCH = 1_000
 MAX_REGEX_BYTES = 64 << 20
@@ -40,12 +43,21 @@ class QuotationMatcher:
         texts: Iterable[str],
         phrases: Iterable[str] = (),
         answers: Mapping[str, str] = MappingProxyType({}),
+        quotable: Iterable[str] = (),
     ) -> None:
-        """`phrases` match at any length; `answers` are the answers by call."""
+        """`phrases` match at any length; `answers` are the answers by call.
+
+        Short texts of `quotable` are also found where someone else quotes them.
+        """
         quoted = {text.strip() for text in texts} - {"", REDACTED}
         self._answers = {call: text for call, text in answers.items() if text}
         self.short = {text for text in quoted if len(text) < MIN_TEXT_CHARS}
         whole = quoted - self.short
+        self._quotable = self.short & {text.strip() for text in quotable}
+        longest_first = sorted(self._quotable, key=len, reverse=True)
+        self._short_patterns = [
+            _compile_pattern(some) for some in batches(longest_first, PATTERN_BATCH)
+        ]
         self._all = "\n".join(whole)
         pieces = {piece for text in whole for piece in _text_variants(text)} | {*phrases}
         self._forms: dict[str, list[str]] = {}
@@ -64,7 +76,8 @@ class QuotationMatcher:
         """Whether a row is worth parsing: short text is only recognized by its place."""
         has_place = '"role"' in text or f'"{AskPersonTool.name}"' in text
         is_answer = any(call in text for call in self._answers)
-        return bool(self.short and has_place) or is_answer or self.matches(text)
+        is_short = any(pattern.search(text) for pattern in self._short_patterns)
+        return bool(self.short and has_place) or is_answer or is_short or self.matches(text)
 
     def without(self, value: Any) -> Any:
         """Return the value with the texts replaced in all its strings."""
@@ -101,6 +114,16 @@ class QuotationMatcher:
                     parts += [text[done : found.start()], REDACTED]
                     done = found.start() + self._match_length(text[found.start() :], found[0])
             text = "".join([*parts, text[done:]])
+        return self._redact_short(text)
+
+    def _redact_short(self, text: str) -> str:
+        """Replace short texts that are quoted, or that stand alone and aren't just a word."""
+        for pattern in self._short_patterns:
+            spans = [m.span() for m in pattern.finditer(text) if _is_quoted(text, *m.span())]
+            if spans and (value := _json_container(text)) is not None:
+                return json.dumps(self.without(value), ensure_ascii=False)
+            for start, end in reversed(spans):
+                text = f"{text[:start]}{REDACTED}{text[end:]}"
         return text
 
     def _match_length(self, text: str, key: str) -> int:
@@ -112,6 +135,30 @@ class QuotationMatcher:
         # Half a JSON escape would break the JSON around it.
         escape = agreed.rfind("\\", max(len(agreed) - 6, 0))
         return len(agreed) if escape < 0 else max(escape, 1)
+
+
+def _is_quoted(text: str, start: int, end: int) -> bool:
+    """Whether a short text is quoted here; an ordinary word needs quotation marks."""
+    before, after = text[:start][-1:], text[end:][:1]
+    if before and after and before + after in QUOTATION_MARKS:
+        return True
+    quoted = text[start:end]
+    is_word = quoted.isalpha() and _weighted_length(quoted) < MIN_TEXT_CHARS
+    # Japanese has no spaces between words.
+    edges = (before + quoted[0], quoted[-1] + after)
+    stands_alone = not any(len(e) == 2 and e.isascii() and e.isalnum() for e in edges)
+    return stands_alone and not is_word and len(quoted) >= MIN_BARE_CHARS
+
+
+def _json_container(text: str) -> Any:
+    """Return a text that is a JSON object or list; None if it isn't."""
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict | list) else None
 
 
 def _is_user_text(about: dict[str, Any], name: str) -> bool:

@@ -323,6 +323,31 @@ def test_short_text_is_erased_only_in_the_users_own_rows(person, stranger):
 
 
 @pytest.mark.parametrize(
+    ("message", "answer", "left"),
+    [
+        ("PIN 4711", "It is PIN 4711, she said.", "It is ‹…›, she said."),
+        ("user", "She said “user” of a user.", "She said “‹…›” of a user."),
+        ("7F-12", '{"code": "7F-12", "rows": [7]}', '{"code": "‹…›", "rows": [7]}'),
+        ("港区1-2", "住所は港区1-2です。", "住所は‹…›です。"),
+        ("1234", "It has 12345 rows.", "It has 12345 rows."),
+    ],
+)
+def test_a_short_message_is_erased_where_another_members_answer_quotes_it(
+    person, stranger, message, answer, left
+):
+    chat = conversation(stranger, "What is it?")
+    members.add_member(chat, "ada", "write")
+    create_question(chat, person, message)
+    run = create_question(chat, stranger, "What did she say?")
+    Run.objects.filter(pk=run.pk).update(answer=answer)
+
+    call_command("erase_person", "ada", "--yes")
+
+    run.refresh_from_db()
+    assert run.answer == left
+
+
+@pytest.mark.parametrize(
     ("first", "second"),
     [
         (
