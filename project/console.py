@@ -23,6 +23,17 @@ DJANGO_MESSAGES = (
 )
 
 
+REVIEW_PERMISSION = "agents.review_runs"
+# Reviewers aren't staff: they read these pages for the agents in their scope.
+REVIEWER_PAGES = {
+    "admin:problems_problem_changelist",
+    "admin:problems_problem_change",
+    "dashboard:overview",
+    "dashboard:versions",
+    "dashboard:export",
+}
+
+
 class Console(admin.AdminSite):
     """Django's admin with our own menu and pages, and restricted lookups in all lists.
 
@@ -39,6 +50,13 @@ class Console(admin.AdminSite):
 
         pages = restrict_lookups(admin_class or admin.ModelAdmin)
         super().register(model_or_iterable, pages, **options)
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        if super().has_permission(request):
+            return True
+        page = request.resolver_match
+        is_open = page is not None and page.view_name in REVIEWER_PAGES
+        return is_open and request.user.is_active and request.user.has_perm(REVIEW_PERMISSION)
 
     def get_urls(self) -> list[Any]:
         from agents.console import navigation

@@ -1,5 +1,7 @@
 """Roles as one choice: user, reviewer or administrator."""
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.apps import apps
@@ -12,7 +14,11 @@ from django.utils.translation import gettext_lazy as _
 from agents.access.audit import request_context
 from agents.models.rights import Role
 
-REVIEW_PERMISSION = "review_runs"
+REVIEWING = (
+    ("agents", "review_runs"),
+    ("problems", "view_problem"),
+    ("dashboard", "view_dashboard"),
+)
 # Granted individually by a superuser; no role includes them.
 INDIVIDUAL_PERMISSIONS = {
     "see_personal_data": _("View personal data in other users' runs"),
@@ -44,6 +50,7 @@ ABILITIES = (
     (_("See and rate their own runs"), EVERYONE),
     (_("Review other users' runs, with personal data masked"), REVIEWERS),
     (_("Flag, annotate and correct answers"), REVIEWERS),
+    (_("See the problems and the dashboard of the agents they review"), REVIEWERS),
     (_("Set up agents, models, tools, guardrails and workflows"), ADMINISTRATORS),
     (_("Manage the installation's documents"), ADMINISTRATORS),
     (_("Invite people, change roles, groups and quotas"), ADMINISTRATORS),
@@ -116,9 +123,8 @@ def _permissions(role: Role) -> QuerySet[Permission]:
     if role == Role.PERSON:
         return Permission.objects.none()
     if role == Role.REVIEWER:
-        return Permission.objects.filter(
-            codename=REVIEW_PERMISSION, content_type__app_label="agents"
-        )
+        named = [Q(content_type__app_label=app, codename=name) for app, name in REVIEWING]
+        return Permission.objects.filter(reduce(or_, named))
     ours = Permission.objects.filter(content_type__app_label__in=APP_LABELS)
     # Editing permissions would allow granting oneself any.
     return ours.exclude(codename__in=INDIVIDUAL_PERMISSIONS).exclude(

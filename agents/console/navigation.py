@@ -288,12 +288,19 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
     ]
 
 
+# What reviewers, who aren't staff, can open.
+REVIEWER_ENTRIES = {"problems.Problem", "dashboard:overview", "trace:review"}
+
+
 def build_menu(apps: list[Entry], request: HttpRequest) -> list[Entry]:
     """Return everything this user can open, under our headings instead of Django's apps."""
     models = _entries_by_label(apps)
     parts = [_section_entry(part, _section_entries(part, models, request)) for part in MENU]
     if models:
         parts[-1]["models"].append(_raw_data_entry(models.values(), request.path))
+    if not request.user.is_staff:
+        for part in parts:
+            part["models"] = [e for e in part["models"] if e.get("key") in REVIEWER_ENTRIES]
     parts = [part for part in parts if part["models"]]
     _mark_current(parts, request.path)
     return parts

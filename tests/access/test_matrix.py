@@ -9,14 +9,16 @@ from channels.testing import WebsocketCommunicator
 from django.apps import apps
 from django.contrib import admin
 from django.urls import get_resolver
+from django.utils import timezone
 
 from agents import runs
-from agents.models import AuditEntry, AuditHead, AuditPerson, Run, Workflow
+from agents.models import Agent, AuditEntry, AuditHead, AuditPerson, Run, Workflow
+from agents.problems.models import Problem
 from chat.live.consumers import ChatConsumer
 from chat.sessions.rights import READ_ONLY_MESSAGE
 from project.asgi import application
 from tests import tables
-from tests.access.routes import ACCOUNTS, MEMBERS, READERS, ROUTES, WRITERS
+from tests.access.routes import ACCOUNTS, ALL_REVIEWERS, MEMBERS, READERS, ROUTES, WRITERS
 from tests.access.world import MISSING, ROLES, World, create_world
 from tests.conftest import ORIGIN, frames_until
 from tests.sampling import one_in
@@ -240,6 +242,7 @@ def pages(model) -> list[str]:
     ]
 
 
+REVIEWER_PAGES = {"/admin/problems/problem/", "/admin/problems/problem/1/change/"}
 RECENTLY_DELETED = [f"/admin/recently-deleted/{name}" for name in ("", "restore/", "1/erase/")]
 CONSOLE_PAGES = [*RECENTLY_DELETED, *(page for model in CONSOLE for page in pages(model))]
 half_of_the_pages = pytest.mark.parametrize(
@@ -260,9 +263,44 @@ async def test_users_and_reviewers_are_redirected_from_the_console_to_sign_in(
 ):
     world = await fresh(role)
     for page in CONSOLE_PAGES[part]:
+        if role in ALL_REVIEWERS and page in REVIEWER_PAGES:
+            continue
         for answer in [await call(world, role, page) for call in (get_page, post_page)]:
             assert answer.status_code == 302, page
             assert "/login/" in answer.headers["Location"], page
+
+
+async def test_reviewers_read_the_problems_of_their_agents_and_change_nothing(fresh):
+    world = await fresh("reviewer", "scoped")
+    agent = await Agent.objects.afirst()
+    problem = await Problem.objects.acreate(
+        agent=agent,
+        fingerprint="f",
+        algorithm=1,
+        kind="tool_error",
+        first_seen=timezone.now(),
+        last_seen=timezone.now(),
+    )
+    page = f"/admin/problems/problem/{problem.pk}/change/"
+    before = await sync_to_async(rows)()
+
+    assert (await get_page(world, "reviewer", page)).status_code == 200
+    assert (await get_page(world, "scoped", page)).status_code == 404
+    for role in ("reviewer", "scoped"):
+        listed = await get_page(world, role, "/admin/problems/problem/")
+        assert len(listed.context["cl"].result_list) == (role == "reviewer")
+        answer = await world.clients[role].post(
+            "/admin/problems/problem/",
+            {"action": "resolve", "_selected_action": [problem.pk]},
+        )
+        assert answer.status_code < 400
+        decided = await world.clients[role].post(
+            f"/admin/problems/problem/{problem.pk}/decide/", {"action": "resolve"}
+        )
+        assert "/login/" in decided.headers["Location"]
+    await problem.arefresh_from_db()
+    assert problem.status == Problem.Status.OPEN
+    assert await sync_to_async(rows)() == before
 
 
 @half_of_the_pages

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, User
 from django.contrib.auth.tokens import default_token_generator
 from django.test import AsyncClient
 from django.utils import timezone
@@ -14,6 +14,7 @@ from django.utils.http import urlsafe_base64_encode
 
 from agents import files, runs
 from agents.accounts import invitations
+from agents.accounts import roles as roles_of_users
 from agents.accounts.models import Passkey, Visit
 from agents.models import (
     Agent,
@@ -97,7 +98,8 @@ def create_world(agent: Agent, accounts: Any, roles: Iterable[str] = ROLES) -> W
     people = {role: accounts.create_user(role) for role in ROLES[1:-1]}
     people["root"] = accounts.create_superuser("root")
     for role in ("reviewer", "scoped"):
-        people[role].user_permissions.add(Permission.objects.get(codename="review_runs"))
+        reviewing = roles_of_users.role_group(Role.REVIEWER).permissions.all()
+        people[role].user_permissions.set(reviewing)
     ReviewScope.objects.create(user=people["scoped"])  # for no agent
     people["staff"].is_staff = True
     people["staff"].save()

@@ -10,7 +10,9 @@ import time
 import traceback
 from pathlib import Path
 
-from tests.faults import (  # noqa: F401
+from tests.bench import accounts  # noqa: F401  (sets Django up)
+
+from tests.faults import (  # noqa: F401  # isort: skip
     job_faults,
     kill_faults,
     load_faults,

@@ -55,9 +55,10 @@ async def f46(testbed: Testbed, times: int) -> Result:
     result = Result()
     for _ in range(times):
         job = await _queue(testbed.product, "import")
-        for number in range(KILLS):
+        for _ in range(KILLS + 1):
             await _restart(testbed)
-            await _until(testbed.product, f"{IMPORTED} {job}", more_than=200 * number)
+            [[imported, _]] = _rows(testbed.product, f"{IMPORTED} {job}")
+            await _until(testbed.product, f"{IMPORTED} {job}", more_than=imported + 20)
         await asyncio.to_thread(testbed.product.stop)
         [[owner]] = _rows(testbed.product, f"{OWNER} {job}")
         await testbed.restart()

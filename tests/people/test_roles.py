@@ -62,7 +62,11 @@ def test_each_role_has_its_permissions(person, stranger, helper):
     person, stranger = fresh(person), fresh(stranger)
 
     assert not person.get_all_permissions()
-    assert stranger.get_all_permissions() == {"agents.review_runs"}
+    assert stranger.get_all_permissions() == {
+        "agents.review_runs",
+        "dashboard.view_dashboard",
+        "problems.view_problem",
+    }
     assert helper.is_staff
     assert helper.has_perms(["agents.change_agent", "agents.review_runs", "auth.add_user"])
     assert not helper.has_perm("agents.see_personal_data")
