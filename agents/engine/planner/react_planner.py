@@ -20,6 +20,7 @@ from agents.engine.errors import AgentError, EmptyReply
 from agents.engine.guardrails.checks import TokenCounter, estimate_tokens
 from agents.engine.material.delimiters import wrap_untrusted
 from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS, PlanRestorer, Pseudonymizer
+from agents.engine.prompt_parts import TOOL_INPUT, TOOLS_HEADING
 from agents.engine.resilience.rate_limiter import RateLimiter
 from agents.engine.result_cache import ReplyCache
 from agents.engine.state import AgentState, Message
@@ -39,18 +40,20 @@ Dialect = Literal["native", "react"]
 DEFAULT_ANSWER_TOKENS = 4_096
 # What a history message says about its text; a model reads marks instead.
 PROVENANCE_FIELDS = {"untrusted", "sources", "is_suspect"}
-REACT_INSTRUCTIONS = """\
-You can use these tools:
-{tools}
+# Described, not shown: weak models call whatever stands behind "Action:" in an example.
+REACT_INSTRUCTIONS = f"""\
+<how_to_reply>
+{TOOLS_HEADING}
+{{tools}}
 
-Write in exactly this form and then stop:
-Thought: what you know and what you need next
-Action: the name of one tool
-Action Input: its input as JSON
+To use a tool, write three lines and then stop. The first begins with "Thought:" and says what
+you know and what you need next. The second begins with "Action:" and has nothing else but the
+name of one of the tools above. The third begins with "Action Input:" and has the tool's input
+as JSON. You will then be given a line that begins with "Observation:".
 
-You will then be given a line that begins with "Observation:". When you know enough, write:
-Thought: why you are done
-Final Answer: the answer, for the person who asked"""
+When you know enough, write a line that begins with "Thought:" and says why you are done, and
+then "Final Answer:" with the answer, for the person who asked.
+</how_to_reply>"""
 
 
 class LLM(Protocol):
@@ -328,7 +331,7 @@ def _tool_line(tool: Mapping[str, Any]) -> str:
     function = tool["function"]
     description = function["description"].replace("\n", "\n  ")
     schema = json.dumps(function["parameters"], ensure_ascii=False)
-    return f"- {function['name']}: {description}\n  Input: {schema}"
+    return f"- {function['name']}: {description}{TOOL_INPUT[:-1]}{schema}"
 
 
 def _system_messages(*parts: str) -> list[Message]:

@@ -7,6 +7,7 @@ from typing import Any
 from agents.engine.state import Message
 
 from .json_shapes import LIST_TYPES, MAPPING_TYPES, as_list, mappings, text_or_empty
+from .prompt_echo import PromptEchoFilter
 from .reasoning import ReasoningCollector, TextKind, ThinkTagParser
 from .tool_calls import ToolCall, ToolCallAssembler
 from .usage_report import reported_usage
@@ -124,6 +125,7 @@ class Assembler:
     def __init__(self) -> None:
         self._texts: dict[TextKind, list[str]] = {"thought": [], "answer": []}
         self._tag = ThinkTagParser()
+        self._echo = PromptEchoFilter()
         self._thinking = ReasoningCollector()
         self._calls = ToolCallAssembler()
         self._finish_reason: str | None = None
@@ -162,7 +164,12 @@ class Assembler:
 
     def rest(self) -> list[VisibleText]:
         """Return the text still held back when the stream ends."""
-        return self._store(self._tag.rest())
+        held = self._store(self._tag.rest())
+        echo_rest = self._echo.rest()
+        if echo_rest:
+            self._texts["answer"].append(echo_rest)
+            held.append(("answer", echo_rest))
+        return held
 
     def turn(self) -> Turn:
         """Return the whole turn."""
@@ -218,10 +225,15 @@ class Assembler:
         return [("answer", words)] if words else []
 
     def _store(self, visible: list[VisibleText]) -> list[VisibleText]:
+        """Keep the text without echoes of our prompts, and return what is left of it."""
+        stored: list[VisibleText] = []
         for kind, words in visible:
-            self._texts[kind].append(words)
             self._size += len(words)
-        return visible
+            text = self._echo.feed(words) if kind == "answer" else words
+            if text:
+                self._texts[kind].append(text)
+                stored.append((kind, text))
+        return stored
 
 
 _EMPTY_CHOICE: Mapping[str, Any] = {}
