@@ -122,7 +122,7 @@ async def test_text_streamed_before_a_failure_is_kept(scripted):
 
 async def test_a_model_that_stalls_times_out(scripted, monkeypatch):
     quick = Deadlines(first=0.1, between=0.1, whole=1)
-    monkeypatch.setattr("agents.catalog.planner_factory._deadlines", lambda: quick)
+    monkeypatch.setattr("agents.catalog.planner_factory._deadlines", lambda setup: quick)
     scripted(model=Raw(delta(content="It is "), None))
 
     run = await verify_run(await run_question("What is it?"))

@@ -324,7 +324,7 @@ async def test_messages_trimmed_from_the_request_are_reported(agent):
         state.add_message("user", f"{n} " + "word " * 200)
         state.add_message("assistant", "word " * 200)
     runtime = agent(Says(answer="Yes."))
-    runtime.planner.window = 5_000
+    runtime.planner.window = 1_200
 
     events = await events_of(runtime, "Still there?", state)
 

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.urls import reverse
 
 from agents.access import audit
-from agents.catalog import planner_factory
+from agents.catalog import model_setups, planner_factory
 from agents.console.config_files.exporter import ExportSelection, export
 from agents.console.config_files.importer import apply_file, preview_file
 from agents.console.config_files.permissions import TerminalUser
@@ -69,7 +69,8 @@ def test_a_saved_setting_applies_to_the_next_run_and_is_in_the_audit_log(admin):
     answer = admin.post(PAGE, form_values(admin, model_first_seconds="7.5"), follow=True)
 
     assert "1 setting saved." in answer.content.decode()
-    assert planner_factory._deadlines().first == 7.5
+    setup = model_setups.find_setup("ollama/some")
+    assert planner_factory._deadlines(setup).first == 7.5
     entry = AuditEntry.objects.get(action=audit.SETTING_CHANGED)
     assert entry.detail["changes"] == {"value": [60, 7.5]}
 
