@@ -40,7 +40,8 @@ function draw(formula) {
   if (source.length > MAX_CHARS) return;
   const place = document.createElement("span");
   try {
-    katex.render(source.slice(2, -2), place, { ...LIMITS, displayMode: formula.matches(".display") });
+    const marks = /^\$[^$]/.test(source) ? 1 : 2;
+    katex.render(source.slice(marks, -marks), place, { ...LIMITS, displayMode: formula.matches(".display") });
     formula.replaceChildren(place);
     formula.dataset.tex = source;
   } catch (error) {

@@ -187,6 +187,9 @@ def test_a_table_keeps_its_alignment():
         ),
         ("$$\n\\frac{1}{2}\n$$", ["$$\\frac{1}{2}$$"]),
         ("- so\n\n  $$\n  x\n  $$", ["$$x$$"]),
+        ("$E=mc^2$, ($a_1$) and $\\$5$.", ["$E=mc^2$", "$a_1$", "$\\$5$"]),
+        ("**$x$** は $2^n$ です、$n$。", ["$x$", "$2^n$", "$n$"]),
+        ("It costs $5 and $x$ is math.", ["$x$"]),
     ],
 )
 def test_math_is_rendered_as_its_source(text, math):
@@ -200,6 +203,12 @@ def test_math_is_rendered_as_its_source(text, math):
     "text",
     [
         "It costs $5, not $6.",
+        "Between $5-$10, $5 and $10, $5/$6k.",
+        "US$5, A$6, 5$ or 6$ or 7$.",
+        "$HOME/$USER and $PATH:$HOME",
+        "Cost ($), price ($), $ 5 $",
+        r"\$5 and 6\$",
+        "`$x$`",
         r"`\(x\)`",
         "```\n$$x$$\n```",
         r"\\(x\\)",
@@ -571,3 +580,14 @@ def test_a_formula_that_is_still_being_written_is_its_source():
     growing.feed("{2}\n\\]\n")
     assert '<div class="math display">' in growing.whole
     assert "math-open" not in render_markdown("\\[\nx = 1\n\nNo end.")
+
+
+@pytest.mark.parametrize("rows", ["", "\n| 1 | 2 |\n| 3 | 4 |"])
+@pytest.mark.parametrize("before", ["", "So:\n\n", "So:\n"])
+def test_a_table_is_never_streamed_as_its_source(before, rows):
+    text = f"{before}| a | b |\n|---|---:|{rows}"
+    for end in range(len(before) + 1, len(text) + 1):
+        html = StreamingMarkdown(text[:end]).tail_html
+        assert "|" not in html
+        assert ("<table>" in html) is (end > len(before) + 2)
+    assert "<table>" not in StreamingMarkdown("```\n| a | b |\n").tail_html

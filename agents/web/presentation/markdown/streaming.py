@@ -18,6 +18,8 @@ SMALL_WEIGHT = 4_000
 RENDER_BUDGET, SCAN_BUDGET = 4, 8
 BLOCK_END = re.compile(r"^[ \t]*\n(?=[^\s>|*+\-\d])", re.MULTILINE)
 FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
+TABLE_RULE = re.compile(r"[ |:-]*")
+TABLE_COLUMN = re.compile(r"-+:?\s*\|")
 TRAILING_TAGS = re.compile(
     r"(?:</(?:p|li|ul|ol|blockquote|t[dhr]|tbody|thead|table|h[3-6]|div)>\s*"
     r"|\n?</code></pre>\s*)+\Z"
@@ -142,7 +144,8 @@ class StreamingMarkdown:
         if 0 < self._plain == len(self.tail):
             self._head = render_paragraph(self.tail)
         else:
-            self._head = render_safe(self.tail, {"growing": True, "spent": self._spent})
+            about = {"growing": True, "spent": self._spent}
+            self._head = render_safe(_complete_table(self.tail), about)
         self._read, self._is_due = len(self.tail), False
         self._charge(self._weight)
 
@@ -160,6 +163,24 @@ class StreamingMarkdown:
     def whole(self) -> SafeString:
         """All HTML, now that the text is complete."""
         return mark_safe(self.frozen_html + render_blocks(self.tail, self._spent)[0])
+
+
+def _complete_table(text: str) -> str:
+    """Return open text with the second line of its table, which makes it one."""
+    before, above, last = ["", "", *text.rsplit("\n", 3)][-3:]
+    if above.startswith("|") and TABLE_RULE.fullmatch(last):
+        header, whole = above, text[: len(text) - len(last)]
+    elif last.startswith("|"):
+        before, header, whole = above, last, f"{text}\n"
+    else:
+        return text
+    if not header.strip("| "):
+        return text.removesuffix(last)  # not even a column yet
+    columns = header.replace("\\|", "").strip().strip("|").count("|") + 1
+    has_rule = len(TABLE_COLUMN.findall(last)) >= columns
+    if before.startswith("|") or has_rule or FENCE.search(text):
+        return text
+    return f"{whole}{'|---' * columns}|"
 
 
 def _append_rest(html: str, rest: str, name: str) -> SafeString:

@@ -1,6 +1,6 @@
 r"""Markdown beyond CommonMark: math, task lists and footnotes.
 
-Math is `\(…\)`, `\[…\]` or `$$…$$`, never a single `$`: prices are more common. Its source is
+Math is `\(…\)`, `\[…\]`, `$$…$$` or `$…$`, unless that is more likely a price. Its source is
 the text of an element, which the browser replaces by a formula. What a line starts is decided
 by that line alone, so that streamed text is parsed like complete text.
 """
@@ -18,7 +18,12 @@ from markdown_it.token import Token
 
 MAX_INLINE_MATH_CHARS, MAX_BLOCK_MATH_CHARS = 1_000, 10_000
 MAX_FOOTNOTES = 200
-CLOSINGS = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
+CLOSINGS = {"\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$"}
+# As in Pandoc: no space inside, no digit after. Besides, no word next to it, as in US$5 and
+# $HOME/$USER, and no bracket that isn't its own, as in "Cost ($), price ($)".
+DOLLAR_MATH = re.compile(
+    r"(?<![\w$\\])\$(?P<formula>(?![\s)\],.;:!?])(?:[^\n$`\\]|\\[^\n`])+)(?<![\s(\[])\$(?![\w$])"
+)
 FENCE_START = ("```", "~~~")
 FOOTNOTE = re.compile(r"\[\^([^\[\]\s]{1,40})\]")
 TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S|\Z)")
@@ -53,6 +58,8 @@ def extend(markdown: MarkdownIt) -> None:
 
 def _math_inline(state: StateInline, silent: bool) -> bool:
     opening = state.src[state.pos : state.pos + 2]
+    if opening[:1] == "$" != opening[1:]:
+        return _dollar_math(state, silent)
     if (closing := CLOSINGS.get(opening)) is None:
         return False
     start = state.pos + 2
@@ -65,6 +72,18 @@ def _math_inline(state: StateInline, silent: bool) -> bool:
         token = state.push("math_inline", "", 0)
         token.content, token.markup = content, opening
     state.pos = end + 2
+    return True
+
+
+def _dollar_math(state: StateInline, silent: bool) -> bool:
+    end = min(state.posMax, state.pos + MAX_INLINE_MATH_CHARS)
+    found = DOLLAR_MATH.match(state.src, state.pos, end)
+    if found is None or (end < state.posMax and found.end() == end):
+        return False
+    if not silent:
+        token = state.push("math_inline", "", 0)
+        token.content, token.markup = found["formula"], "$"
+    state.pos = found.end()
     return True
 
 
@@ -133,7 +152,7 @@ def _source(token: Token) -> str:
 
 
 def _render_math(tokens: list[Token], at: int, *_: Any) -> str:
-    kind = "math" if tokens[at].markup == "\\(" else "math display"
+    kind = "math" if tokens[at].markup in {"\\(", "$"} else "math display"
     return f'<span class="{kind}">{_source(tokens[at])}</span>'
 
 
