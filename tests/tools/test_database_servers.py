@@ -13,7 +13,9 @@ import psycopg
 import pymysql
 import pytest
 
+from agents.tools.database import sql_guard
 from agents.tools.database.dialects import DatabaseKind
+from agents.tools.database.schema import Schema
 from agents.tools.database.server_tool import (
     ConnectionFailed,
     ServerAddress,
@@ -392,6 +394,42 @@ async def refuse(tool, sql, reason):
     assert reason in (result.error or "answered")
     assert result.mendable
     assert "hidden" not in result.error
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 'public.tokens'::regclass",
+        "SELECT CAST('leak' AS regproc)",
+        "SELECT regtype 'tokens'",
+        """SELECT 'tokens'::"regclass\"""",
+        "SELECT 'leak()'::pg_catalog.regprocedure",
+        "SELECT '{tokens}'::regclass[]",
+        "SELECT ('tokens' || '')::text::regclass::oid",
+        "SELECT regclass('tokens')",
+        "SELECT to_regclass('tokens')",
+        "SELECT NULL::tokens",
+        "SELECT NULL::public.tokens",
+        "SELECT 'reader'::regrole",
+        "SELECT 1::oid",
+        "SELECT '0/0'::pg_lsn",
+    ],
+)
+def test_no_type_tells_whether_a_name_exists(sql):
+    with pytest.raises(sql_guard.QueryRefused, match="isn't allowed|Invalid"):
+        sql_guard.validate(sql, Schema(kind=DatabaseKind.POSTGRESQL, tables=()))
+
+
+def test_built_in_types_are_allowed():
+    types = "text varchar(9) numeric(4,2) bigint date timestamptz interval jsonb uuid bytea"
+    casts = ", ".join(f"NULL::{name}" for name in types.split())
+
+    query = sql_guard.validate(
+        f"SELECT {casts}, '{{1}}'::int[], 'regclass'",
+        Schema(kind=DatabaseKind.POSTGRESQL, tables=()),
+    )
+
+    assert "bytea" in query.sql
 
 
 @pytest.mark.parametrize(("sql", "reason"), one_in(3, POSTGRESQL_REFUSES.items()))

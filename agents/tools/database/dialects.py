@@ -80,6 +80,11 @@ GRAMMAR = """
 # Names that are calls without parentheses.
 POSTGRESQL_WORDS = {"current_catalog", "current_role", "current_schema", "current_user"}
 POSTGRESQL_WORDS |= {"session_user", "system_user", "user"}
+# Types whose values are names that the server looks up.
+POSTGRESQL_LOOKUP_TYPES = """
+    regclass regcollation regconfig regdatabase regdictionary regnamespace regoper regoperator
+    regproc regprocedure regrole regtype
+"""
 MYSQL_WORDS = {"current_role", "current_user", "session_user"}
 MYSQL_WORDS |= {"procedure", "sql_calc_found_rows"}
 
@@ -95,6 +100,7 @@ class Dialect:
     quoted: re.Pattern[str]  # text and names in quotes, also without the closing quote
     functions: frozenset[str]
     forbidden_words: frozenset[str] = frozenset()
+    lookup_types: frozenset[str] = frozenset()
     forbidden_chars: str = ""
     # SQLite's own worker decides about everything else; servers have no such hook.
     is_server: bool = True
@@ -123,6 +129,7 @@ POSTGRESQL = Dialect(
     quoted=re.compile(rf"{_TEXT}|{_DOUBLE}"),
     functions=frozenset(POSTGRESQL_FUNCTIONS.split()),
     forbidden_words=frozenset(POSTGRESQL_WORDS),
+    lookup_types=frozenset(POSTGRESQL_LOOKUP_TYPES.split()),
     forbidden_chars="$\\`",
 )
 MYSQL = Dialect(

@@ -164,6 +164,8 @@ class _Check:
                 self._alias(node)
             case exp.In() if node.args.get("field"):
                 raise QueryRefused("Use parentheses: IN (SELECT column FROM table).")
+            case exp.DataType():
+                _check_type(node, self.schema.dialect)
             case exp.Func():
                 _check_function(node, self.sql, self.schema.dialect)
 
@@ -254,6 +256,26 @@ def _check_function(call: exp.Func, sql: str, dialect: Dialect) -> None:
         raise QueryRefused(f"{name}() needs a plain format, e.g. '%.2f' or '%05d'.")
 
 
+def _check_type(written: exp.DataType, dialect: Dialect) -> None:
+    """Reject types that look a name up: whether there is such a type, table or function.
+
+    The parser knows the built-in types; every table is a type too, and to `regclass` and the
+    like it gives no type of its own.
+    """
+    if dialect.kind != DatabaseKind.POSTGRESQL:
+        return
+    kind = written.this
+    if not isinstance(kind, exp.DataType.Type) or kind is exp.DataType.Type.USERDEFINED:
+        raise QueryRefused(_type_not_allowed(written.sql(dialect.parser).lower()))
+
+
+def _type_not_allowed(name: str) -> str:
+    return (
+        f"The type {name} isn't allowed. Use a built-in type such as text, integer, numeric, "
+        "date or timestamp, or leave out the cast."
+    )
+
+
 def _not_allowed(name: str, dialect: Dialect) -> str:
     return (
         f"The function {name}() isn't allowed. Use {dialect.label}'s aggregate, window, text, "
@@ -287,6 +309,8 @@ def _check_tokens(sql: str, tree: exp.Expression, dialect: Dialect) -> None:
     for before, token, after in _neighbours(tokens):
         word = fold_case(token.text).rpartition(" ")[2]
         is_name = token.token_type in TEXT_TOKENS
+        if word in dialect.lookup_types and sql[token.start] != "'":
+            raise QueryRefused(_type_not_allowed(word))
         if word in dialect.forbidden_words and not is_name and before != ".":
             raise QueryRefused(f"{word!r} isn't allowed. If it is a name, put it in quotes.")
         is_call = after == "(" and (word[:1].isalpha() or is_name) and sql[token.start] != "'"

@@ -12,6 +12,10 @@ DATABASE_TEMPLATES = (
     _("Invalid %(kind)s query."),
     _("Only the name of a table is supported here, not %(words)s."),
     _("%(name)s isn't allowed. If it is a name, put it in quotes."),
+    _(
+        "The type %(name)s isn't allowed. Use a built-in type such as text, integer, numeric, "
+        "date or timestamp, or leave out the cast."
+    ),
     _("%(sign)s isn't allowed outside of quotes. Variables and parameters aren't supported."),
     _("There is no table %(name)s. Available tables: %(names)s."),
     _("%(name)s is the name of a table. Rename this part of the query."),
