@@ -46,7 +46,7 @@ def page(request: HttpRequest, pk: int, console: admin.ModelAdmin) -> HttpRespon
     row = get_object_or_404(
         ToolRegistration.objects.select_related("server", "connection"), pk=pk
     )
-    if not may_run(console, request, row):
+    if not may_run(request.user, row):
         raise PermissionDenied
     why_not = refusal_reason(row)
     must_confirm = effect(row) != Effect.READ or requires_approval(row)
@@ -118,11 +118,11 @@ def _form_problems(form: Any) -> Iterator[str]:
         yield from (f"{label}{error}" for error in errors)
 
 
-def may_run(console: admin.ModelAdmin, request: HttpRequest, row: ToolRegistration) -> bool:
+def may_run(user: AnyUser, row: ToolRegistration) -> bool:
     """Whether the user can change it and, for a program, start one."""
     is_program = row.server is not None and row.server.transport == McpServer.Transport.STDIO
-    may_start = not is_program or request.user.has_perm(mcp_servers.STDIO_PERMISSION)
-    return console.has_change_permission(request, row) and may_start
+    may_start = not is_program or user.has_perm(mcp_servers.STDIO_PERMISSION)
+    return user.has_perm("agents.change_toolregistration") and may_start
 
 
 def refusal_reason(row: ToolRegistration) -> str:

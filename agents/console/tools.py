@@ -265,7 +265,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         row = about.get("obj")
         is_http = row is None or row.source == Source.HTTP
         context["is_http"] = is_http and self.has_change_permission(request, row)
-        context["may_run"] = row is not None and tool_tester.may_run(self, request, row)
+        context["may_run"] = row is not None and tool_tester.may_run(request.user, row)
         context |= budgets.applying_to(request, tool=row)
         return super().render_change_form(request, context, *args, **about)
 

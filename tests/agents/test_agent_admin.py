@@ -13,7 +13,7 @@ from agents import runs
 from agents.catalog import agent_versions
 from agents.console.agent_templates import AGENT_TEMPLATES
 from agents.engine.testing import Says
-from agents.models import Agent, Approval, Run
+from agents.models import Agent, Approval, Run, ToolRegistration
 from tests.agents.forms import agent_form
 from tests.agents.test_agent_tools import tool_fields
 from tests.sampling import one_in
@@ -238,6 +238,27 @@ async def test_an_unsaved_agent_can_be_tested(tester, agent, scripted):
 
     assert (run.agent_id, run.agent_name, run.answer) == (None, "writer", "It is 42.")
     assert not await Agent.objects.filter(name="writer").aexists()
+
+
+async def test_a_draft_calls_only_tools_that_its_tester_can_run(agent, person):
+    """*Run tool* has the same rule."""
+    rights = Permission.objects.filter(codename__in=["change_agent", "view_agent"])
+    await sync_to_async(person.user_permissions.set)(rights)
+    person.is_staff = True
+    await person.asave()
+    tester = AsyncClient()
+    await sync_to_async(tester.force_login)(person)
+    form = agent_fields(tried=agent.pk)
+    tool = await ToolRegistration.objects.aget(name="calculator")
+
+    run_page = await tester.get(reverse("admin:agents_toolregistration_run", args=[tool.pk]))
+    fields = await sync_to_async(tool_fields)("calculator")
+    answer = await post_draft(tester, form | fields)
+
+    assert (run_page.status_code, answer.status_code) == (403, 422)
+    assert "calculator" in answer.json()["errors"]["question"][0]
+    assert not await Run.objects.aexists()
+    assert (await post_draft(tester, form)).status_code == 200
 
 
 async def test_a_draft_run_asks_the_tester_for_approval(tester, agent, scripted):
