@@ -1,4 +1,4 @@
-"""Makes experiences from feedback: ratings, corrections, regenerated answers and examples.
+"""Makes experiences from feedback: ratings, corrections and examples.
 
 It needs no model. The words are the user's or the reviewer's own, or the calls that a run made.
 """
@@ -33,6 +33,9 @@ FOLLOW_UP = re.compile(
 )
 POLITE = re.compile(r"\s*(?:thanks?|thank you|problem|worries|ありがとう|結構)", re.IGNORECASE)
 MIN_WORDS = 2
+# What differs from question to question, and may be about somebody.
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|“[^”]*”|「[^」]*」")
+NUMBER = re.compile(r"\d[\d,._-]{3,}")
 MAX_MESSAGE_CHARS = 1_000
 Period = tuple[datetime, datetime]
 
@@ -100,12 +103,9 @@ def _examples(period: Period) -> Iterator[Lesson]:
 def _conversations(period: Period) -> Iterator[Lesson]:
     """Yield what the next message of a chat says about the answer before it."""
     for run in _learnable(ended_at__range=period):
-        if (before := _answer_before(run)) is None:
-            continue
-        if text := stated_correction(run.query):
+        before = _answer_before(run)
+        if before is not None and (text := stated_correction(run.query)):
             yield _correction(before, Source.FOLLOW_UP, text, evidence=(run.pk,))
-        elif (rejected := _rejected_answer(before)) is not None:
-            yield from _regenerated(before, rejected)
 
 
 def _answer_before(run: Run) -> Run | None:
@@ -116,20 +116,6 @@ def _answer_before(run: Run) -> Run | None:
     same = Run.objects.filter(policy.learnable(), topic=run.topic, user=run.user_id)
     done = same.filter(status=Run.Status.COMPLETED, pk__lt=run.pk, agent=run.agent_id)
     return done.filter(query=asked[-1]["content"]).order_by("-pk").first()
-
-
-def _rejected_answer(run: Run) -> Run | None:
-    """Return the answer that was regenerated into this one, if this one wasn't rejected too."""
-    if run.ratings.filter(is_good=False).exists():
-        return None
-    same = Run.objects.filter(topic=run.topic, user=run.user_id, query=run.query)
-    return same.filter(pk__lt=run.pk).order_by("-pk").first()
-
-
-def _regenerated(accepted: Run, rejected: Run) -> Iterator[Lesson]:
-    """Yield what the accepted answer did differently, if it did."""
-    if _calls_text(accepted) != _calls_text(rejected):
-        yield from _success(accepted, Source.REGENERATED, evidence=(rejected.pk,))
 
 
 def stated_correction(message: str) -> str:
@@ -178,10 +164,12 @@ def _calls_text(run: Run) -> str:
 
 
 def _input_text(value: Any) -> str:
-    """Return the arguments of a call, short."""
+    """Return the arguments of a call, short: their form, without the values in quotes."""
     if isinstance(value, dict):
         value = "; ".join(f"{name}={text}" for name, text in value.items())
-    return texts.clean(str(value or ""), MAX_INPUT_CHARS)
+    # Masked before it is cut: a half of a number or key isn't recognized.
+    masked = texts.masked(QUOTED.sub("'…'", str(value or "")))
+    return texts.clean(NUMBER.sub("…", masked), MAX_INPUT_CHARS)
 
 
 def _collections(run: Run) -> list[int]:

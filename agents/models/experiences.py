@@ -75,7 +75,6 @@ class Experience(models.Model):
     class Source(models.TextChoices):
         RATING = "rating", _("Rating")
         FOLLOW_UP = "follow_up", _("Correction in the chat")
-        REGENERATED = "regenerated", _("Answer was regenerated")
         REVIEW = "review", _("Reviewer's correction")
         EXAMPLE = "example", _("Saved example")
         PAGE = "page", _("Added by hand")

@@ -51,15 +51,24 @@ def test_the_next_message_can_correct_an_answer(answered, learn):
     assert row.evidence.filter(role="origin").count() == 2
 
 
-def test_a_regenerated_answer_that_was_accepted_teaches_its_calls(answered, learn):
+def test_a_regenerated_answer_without_a_rating_teaches_nothing(answered, learn):
     answered(calls=CALLS[1:])
     second = answered(calls=CALLS)
     history = [{"role": "user", "content": second.query}, {"role": "assistant", "content": "6"}]
     answered("And in 2023?", history=history)
 
+    assert learn() == 0
+
+
+def test_arguments_are_masked_before_they_are_cut(answered, rate, learn):
+    sql = f"SELECT 1 FROM {'t, ' * 45} u WHERE card=4111 1111 1111 1111 AND name='Mallory'"
+    calls = [("database", {"sql": sql}), ("mail", {"to": "eve@example.com", "id": 1234567})]
+    rate(answered(calls=calls), is_good=True)
+
     learn()
-    row = Experience.objects.get()
-    assert (row.run, row.source) == (second, "regenerated")
+
+    text = Experience.objects.get().text
+    assert not any(word in text for word in ("4111", "Mallory", "eve@", "1234567"))
 
 
 def test_a_reviewers_correction_awaits_a_review_for_everyone(answered, learn, administrator):
