@@ -12,13 +12,16 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import WebsocketDenier  # noqa: E402
 from channels.sessions import CookieMiddleware  # noqa: E402
 from django.conf import settings  # noqa: E402
+from django.contrib.auth.decorators import login_not_required  # noqa: E402
 from django.core.exceptions import RequestAborted  # noqa: E402
-from django.core.handlers.asgi import ASGIHandler  # noqa: E402
-from django.urls import path, re_path  # noqa: E402
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest  # noqa: E402
+from django.http.response import HttpResponseBase  # noqa: E402
+from django.urls import ResolverMatch, path, re_path  # noqa: E402
+from django.views.decorators.csrf import csrf_exempt  # noqa: E402
 
 from agents.access.requests import Application, Receive, Scope, Send  # noqa: E402
 from agents.library.live import CollectionConsumer  # noqa: E402
-from agents.web import health  # noqa: E402
+from agents.web import health, request_body  # noqa: E402
 from agents.web.consumers import RunConsumer  # noqa: E402
 from chat.live.consumers import ChatConsumer  # noqa: E402
 
@@ -39,7 +42,21 @@ sockets = URLRouter(
 
 
 class QuietHandler(ASGIHandler):
-    """Django's handler, without a traceback in the log for clients that leave."""
+    """Django's handler: takes bodies as files, and logs no traceback for clients that leave."""
+
+    def create_request(
+        self, scope: Any, body_file: Any
+    ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
+        received = scope.get("extensions", {}).get(request_body.BODY_FILE, body_file)
+        return super().create_request(scope, received)
+
+    def resolve_request(self, request: Any) -> ResolverMatch:
+        """Resolve a request whose body wasn't accepted to the page that says why."""
+        refusal = request.scope.get("extensions", {}).get(request_body.REFUSAL)
+        if refusal is None:
+            return super().resolve_request(request)
+        request.resolver_match = ResolverMatch(login_not_required(csrf_exempt(refusal)), (), {})
+        return request.resolver_match
 
     async def listen_for_disconnect(self, receive: Any) -> None:
         # The task's exception would never be read if Daphne cancels the request just then.

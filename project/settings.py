@@ -196,7 +196,13 @@ CONTENT_SECURITY_POLICY = {
         "manifest-src": [SELF],
     }
 }
-DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576  # the fields of a form, without its files
+# Where files arrive before they are saved: /tmp may be in memory.
+FILE_UPLOAD_TEMP_DIR = DATA_DIR
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "agents.files.upload_handler.UnnamedFileUploadHandler",
+]
 
 LOGGING = {
     "version": 1,

@@ -18,9 +18,18 @@ RETRY_AFTER_SECONDS = "30"
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Render the page of a request that can't be read; too much text is said to be so."""
     if isinstance(exception, RequestDataTooBig):
-        limit = filesizeformat(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
-        return render_error(request, 413, limit=limit)
+        return too_large(request, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     return render_error(request, 400)
+
+
+def too_large(request: HttpRequest, limit: int) -> HttpResponse:
+    """Render the page of a request whose body is larger than its sender may send there."""
+    return render_error(request, 413, limit=filesizeformat(limit))
+
+
+def disk_full(request: HttpRequest) -> HttpResponse:
+    """Render the page of a request whose body couldn't be saved."""
+    return render_error(request, 507)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

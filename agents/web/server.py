@@ -27,6 +27,7 @@ from agents.observability import process_status
 
 from . import health, warmup
 from .daphne_sockets import BackpressureMixin, install_socket_class
+from .request_body import BodyFileMixin
 from .request_timeout import install_request_timeouts
 
 WARMUP_DELAY_SECONDS = 1.0  # seconds, so that the first page doesn't wait for it
@@ -36,7 +37,7 @@ reactor: Any = chosen_reactor
 _tasks: list[asyncio.Task[None]] = []
 
 
-class DrainingServer(BackpressureMixin, Server):
+class DrainingServer(BackpressureMixin, BodyFileMixin, Server):
     """Stops listening as soon as shutdown starts, so that new clients go to another process."""
 
     port: Any = None

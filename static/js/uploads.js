@@ -117,6 +117,7 @@ function uploaded(chip, request) {
       announce(told.attached, chip);
       chip.whenUploaded?.(chip);
     } else if (request.status === 422) fail(chip, answer?.problem ?? told.failed, false);
+    else if (request.status === 413) fail(chip, explanation(request.responseText) ?? told.tooLarge, false);
     else if (request.status === 403 || request.responseURL.includes("login")) fail(chip, told.signedOut, false);
     else fail(chip, request.status === 507 ? told.full : told.failed);
   });
@@ -137,6 +138,11 @@ function parsed(text) {
   } catch {
     return null;
   }
+}
+
+// What an error page says: too large, or no longer signed in.
+function explanation(html) {
+  return new DOMParser().parseFromString(html, "text/html").querySelector("main h1 + p")?.textContent;
 }
 
 function fail(chip, problem, canRetry = true) {

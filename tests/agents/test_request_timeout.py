@@ -1,8 +1,10 @@
 """An incomplete request doesn't hold its connection for long."""
 
+import os
 import socket
 import time
 from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -18,7 +20,7 @@ SERVER = f"""
 import asyncio, sys
 from daphne.server import Server
 from agents.runs import close_codes
-from agents.web import daphne_sockets as sockets, request_timeout
+from agents.web import body_limits, daphne_sockets as sockets, request_body, request_timeout
 
 async def application(scope, receive, send):
     if scope["type"] == "websocket":
@@ -35,7 +37,11 @@ async def application(scope, receive, send):
     while more:
         part = await receive()
         size, more = size + len(part["body"]), part["more_body"]
-    await send({{"type": "http.response.start", "status": 200, "headers": []}})
+    about = scope["extensions"]
+    if file := about.get(request_body.BODY_FILE):
+        size += len(file.read())
+    status = 413 if about.get(request_body.REFUSAL) else 200
+    await send({{"type": "http.response.start", "status": status, "headers": []}})
     if scope["path"] == "/slow":
         for number in range(5):
             await asyncio.sleep({LIMIT} / 2)
@@ -44,10 +50,14 @@ async def application(scope, receive, send):
 
 request_timeout.HEADERS_SECONDS = request_timeout.IDLE_SECONDS = {LIMIT}
 request_timeout.MIN_BODY_BYTES = 100
-request_timeout.max_body_bytes = lambda: 1_000_000
+body_limits.allowed_bytes = lambda path, cookies: 1_000_000 if "good" in cookies else 70_000
 sockets.install_socket_class()
 request_timeout.install_request_timeouts()
-Server(application, [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"], signal_handlers=False).run()
+class Ours(request_body.BodyFileMixin, Server):
+    pass
+
+endpoints = [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"]
+Ours(application, endpoints, signal_handlers=False).run()
 """
 
 
@@ -112,20 +122,90 @@ def test_an_incomplete_request_is_closed(server, half):
     assert said.startswith(b"HTTP/1.1 408 ") is bool(half)
 
 
-LARGE = [
-    b"Content-Length: 5000000\r\n\r\n" + b"x" * 100_000,
-    b"Transfer-Encoding: chunked\r\n\r\n" + b"30d40\r\n" + b"x" * 200_000 + b"\r\n",
-]
+def post(line, *headers, chunks=(), is_chunked=False):
+    """Send a body as far as the server takes it; return its answer."""
+    size = [b"Transfer-Encoding: chunked"] if is_chunked else []
+    line.sendall(b"\r\n".join([b"POST /x HTTP/1.1", b"Host: x", *size, *headers, b"", b""]))
+    with suppress(OSError):
+        for chunk in chunks:
+            line.sendall(b"%x\r\n%b\r\n" % (len(chunk), chunk) if is_chunked else chunk)
+        line.sendall(b"0\r\n\r\n" if is_chunked else b"")
+    return answer(line)
 
 
-@pytest.mark.parametrize("rest", LARGE, ids=["declared", "chunked"])
-def test_too_large_a_body_is_refused_before_it_fills_the_disk(server, rest):
+CLOSE, GOOD, BAD = b"Connection: close", b"Cookie: sessionid=good", b"Cookie: sessionid=bad"
+CHUNK = b"\n" * 100_000
+FORM = b"Content-Type: application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["declared", "chunked"])
+@pytest.mark.parametrize("cookie", [b"X-No: cookie", BAD], ids=["none", "invalid"])
+def test_a_large_body_without_a_session_is_refused_while_it_arrives(server, cookie, is_chunked):
+    length = b"X-Len: 0" if is_chunked else b"Content-Length: 20000000"
     with open_connection(server) as line:
-        line.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n" + rest)
-        with suppress(OSError):
-            for _piece in range(20 if b"chunked" in rest else 0):
-                line.sendall(rest.partition(b"\r\n\r\n")[2])
-        assert line.recv(12) == b"HTTP/1.1 413"
+        said = post(line, length, cookie, FORM, chunks=[CHUNK] * 200, is_chunked=is_chunked)
+
+    assert said.startswith(b"HTTP/1.1 413")
+    assert b"Connection: close" in said
+    assert b"\r\n0 bytes" in said
+
+
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["declared", "chunked"])
+def test_a_large_body_of_a_session_reaches_the_application_as_a_file(server, is_chunked):
+    length = b"X-Len: 0" if is_chunked else b"Content-Length: 900000"
+    with open_connection(server) as line:
+        said = post(line, length, CLOSE, GOOD, FORM, chunks=[CHUNK] * 9, is_chunked=is_chunked)
+
+    assert said.startswith(b"HTTP/1.1 200")
+    assert b"\r\n900000 bytes" in said
+
+
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["declared", "chunked"])
+def test_a_session_has_a_limit_too(server, is_chunked):
+    length = b"X-Len: 0" if is_chunked else b"Content-Length: 3000000"
+    with open_connection(server) as line:
+        said = post(line, length, GOOD, chunks=[CHUNK] * 30, is_chunked=is_chunked)
+
+    assert said.startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(("cookie", "status"), [(GOOD, b"100"), (BAD, b"413")])
+def test_only_a_sender_who_may_send_it_is_asked_for_the_body(server, cookie, status):
+    with open_connection(server) as line:
+        head = (b"POST / HTTP/1.1", b"Host: x", b"Content-Length: 900000", cookie)
+        line.sendall(b"\r\n".join([*head, b"Expect: 100-continue", b"", b""]))
+
+        assert line.recv(12) == b"HTTP/1.1 " + status
+
+
+def test_a_body_whose_client_leaves_is_deleted(server):
+    before = server.num_fds()
+    for _ in range(3):
+        with open_connection(server) as line:
+            head = (b"POST / HTTP/1.1", b"Host: x", b"Content-Length: 900000", GOOD)
+            line.sendall(b"\r\n".join([*head, b"", b""]) + CHUNK * 5)
+            wait_until(lambda: any(is_body(file) for file in open_files(server)))
+    wait_until(lambda: server.num_fds() <= before)
+
+    assert not [file for file in open_files(server) if is_body(file)]
+
+
+def open_files(server):
+    folder = Path(f"/proc/{server.pid}/fd")
+    with suppress(FileNotFoundError):
+        return [os.readlink(file) for file in folder.iterdir()]
+    return []
+
+
+def is_body(file):
+    return file.endswith("(deleted)")
+
+
+def wait_until(is_so):
+    end = time.monotonic() + TIMEOUT_SECONDS
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_slow_headers_time_out(server):

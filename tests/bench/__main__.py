@@ -17,6 +17,7 @@ from dataclasses import replace
 import psutil
 
 from tests.bench import (
+    bodies,
     budgets,
     caches,
     chat,
@@ -66,6 +67,7 @@ QUICK = Size(
 PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "engine": (engine.measure, engine.ABOUT),
     "chat": (chat.measure, chat.ABOUT),
+    "bodies": (bodies.measure, bodies.ABOUT),
     "idle": (idle.measure, idle.ABOUT),
     "ingestion": (ingestion.measure, ingestion.ABOUT),
     "search": (search.measure, search.ABOUT),

@@ -236,7 +236,7 @@ async def test_an_oversized_post_gets_a_plain_error_page(chat):
     answer = await post_form(chat.user, "/chat/", text="y" * 2_000_000)
 
     assert answer.status_code == 413
-    assert "Too much text" in answer.content.decode()
+    assert "Too large" in answer.content.decode()
 
 
 async def test_a_post_to_a_full_queue_keeps_the_text(chat, monkeypatch):

@@ -1,13 +1,15 @@
-"""F37–F40: more content than a page can display, and more pages than usual."""
+"""F37–F41: more content than a page can display, more pages and larger requests than usual."""
 
 import asyncio
 import time
 from contextlib import suppress
 
 import aiohttp
+import psutil
 
 from agents.runs import close_codes
 from agents.web.frames import MAX_FRAME_BYTES
+from tests.bench import bodies
 from tests.bench.rounds import percentile
 from tests.faults.rows import order, row, unless
 from tests.faults.tab import GONE, Tab
@@ -24,6 +26,8 @@ BUSY = 3  # factor over the idle latency, if that is high
 STAYS = 2.0
 TALKER = "talker"
 PAGES = 15
+BODY_MB = 20  # of memory, for any request
+LATE_MS = 100  # of others, meanwhile
 
 
 def _frames(tab: Tab) -> list[str]:
@@ -208,3 +212,37 @@ async def _until_served(testbed: Testbed, tab: Tab, number: int, codes: list[int
                     return
             codes.append(socket.close_code or 0)
         await asyncio.sleep(0.25)
+
+
+@row("F41", "2 and 150 MB to the sign-in page, and a file of 47 MB", times=2)
+async def f41(testbed: Testbed, times: int) -> Result:
+    """Anonymous ones are refused, the file arrives, and neither costs memory or delays others.
+
+    On a machine so busy that others are late without load, they may be late here too.
+    """
+    result = Result()
+    for _ in range(times):
+        tab = await testbed.tab()
+        cookie = tab.headers["Cookie"].partition(";")[0]
+        await asyncio.to_thread(_body, testbed, "/chat/files/", 1, b"warm\n", cookie)
+        await tab.ask("words:300@0.02")
+        wrong = await asyncio.to_thread(_body, testbed, "/login/", 2, b"\n", "")
+        wrong += await asyncio.to_thread(_body, testbed, "/login/", 150, b"x", "")
+        wrong += await asyncio.to_thread(_body, testbed, "/chat/files/", 47, b"words\n", cookie)
+        await tab.until_over(ENDS)
+        found = await testbed.played(ENDS)
+        found.violations += wrong
+        result.add(found)
+    return result
+
+
+def _body(testbed: Testbed, path: str, megabytes: int, filler: bytes, cookie: str) -> list[str]:
+    """Send a body; return what is wrong with the answer, the memory and the delay."""
+    web, port = psutil.Process(testbed.product.web.pid), testbed.product.port
+    with bodies.watch(web, port) as load:
+        status = bodies.post(port, path, megabytes * bodies.MEGABYTE, filler, cookie)
+    grown, late = load.figures.values()
+    what = f"{megabytes} MB to {path}"
+    wrong = unless(status == (201 if cookie else 413), f"{what}: answered with {status}")
+    wrong += unless(grown <= BODY_MB, f"{what}: {grown} MB more")
+    return wrong + unless(late <= LATE_MS + BUSY * load.usual_ms, f"{what}: {late} ms late")

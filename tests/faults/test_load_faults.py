@@ -21,3 +21,7 @@ async def test_f39_the_sockets_of_one_user_do_not_block_others(holds):
 
 async def test_f40_pages_that_cannot_be_served_yet_try_again(holds):
     await holds(load_faults.f40)
+
+
+async def test_f41_large_requests_cost_neither_memory_nor_time(holds):
+    await holds(load_faults.f41)

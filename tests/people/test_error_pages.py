@@ -74,7 +74,7 @@ def test_too_much_text_is_refused_with_the_limit_and_the_navigation(person, clie
     page = client.post("/account/profile/", {"about_me": "x" * 2_000_000})
 
     assert page.status_code == 413
-    assert "a form can send at most 1.0" in page.content.decode()
+    assert "at most 1.0" in page.content.decode()
     assert 'href="/traces/"' in page.content.decode()
 
 
