@@ -62,7 +62,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "agents.web.middleware.audit_context_middleware",
-    "agents.web.middleware.AuditRequiredMiddleware",
+    "agents.web.middleware.UnavailableMiddleware",
 ]
 # Who needs more than a password.
 REQUIRE_MFA = ENVIRONMENT.require_mfa
@@ -143,7 +143,7 @@ LOGIN_REDIRECT_URL = "chat:new"
 SESSION_ENGINE = "agents.access.authentication"
 AUTHENTICATION_BACKENDS = ["agents.access.authentication.AccountBackend"]
 PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "agents.access.passwords.PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 AUTH_PASSWORD_VALIDATORS = [

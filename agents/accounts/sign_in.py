@@ -15,6 +15,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from agents.access import audit
 from agents.access.audit import request_context
 from agents.access.authentication import MFA_SESSION_KEY
+from agents.access.passwords import PasswordsBusy
 
 from . import factors, provider_logout, sessions, throttle
 
@@ -35,7 +36,11 @@ def check_throttled(
     """
     place = request_context.client_address(request)
     throttle.count_attempt(name, place)
-    found = check()
+    try:
+        found = check()
+    except PasswordsBusy:  # nothing was checked
+        throttle.refund_attempt(name, place)
+        raise
     if found:
         throttle.refund_attempt(name, place)
     else:

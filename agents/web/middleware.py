@@ -6,11 +6,18 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.translation import gettext_lazy as _
 
 from agents.access import authentication
 from agents.access.audit import NotRecorded, request_context
+from agents.access.passwords import PasswordsBusy
 
 from . import error_pages
+
+NOT_AUDITED = _(
+    "Opening another user’s run is recorded in the audit log, and the log can’t be written "
+    "right now."
+)
 
 
 @sync_and_async_middleware
@@ -39,10 +46,13 @@ class RequireMfaMiddleware(MiddlewareMixin):
         return redirect_to_login(request.get_full_path())
 
 
-class AuditRequiredMiddleware(MiddlewareMixin):
-    """Blocks viewing other users' runs if the access can't be audited."""
+class UnavailableMiddleware(MiddlewareMixin):
+    """Says what can't be done right now, and why."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if not isinstance(error, NotRecorded):
-            return None
-        return error_pages.unavailable(request, str(error))
+        if isinstance(error, PasswordsBusy):
+            return error_pages.unavailable(request, str(error))
+        if isinstance(error, NotRecorded):
+            # Another user's run must not be viewed without an audit entry.
+            return error_pages.unavailable(request, f"{NOT_AUDITED} {error}")
+        return None

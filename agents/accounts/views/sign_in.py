@@ -22,6 +22,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents.access import audit, authentication
 from agents.access.audit import request_context
+from agents.access.passwords import PasswordsBusy
 from agents.access.requests import signed_in_user
 from agents.accounts import factors, passkeys, provider_logout, sessions, throttle, totp
 from agents.accounts import sign_in as sign_in_service
@@ -51,6 +52,8 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         user = sign_in_service.check_throttled(request, name, "password", check)
     except throttle.TooManyAttempts as wait:
         return render_sign_in(request, 429, problem=throttled_message(wait), name=name)
+    except PasswordsBusy as busy:
+        return render_sign_in(request, 503, problem=str(busy), name=name)
     if user is None:
         return render_sign_in(request, problem=WRONG_PASSWORD, name=name)
     return after_first_factor(request, user, "password", sign_in_service.next_url(request))
