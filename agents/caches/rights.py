@@ -68,11 +68,11 @@ def _permissions(user: int) -> QuerySet[Any, tuple[int, str]]:
 
 @compiled_query
 def _collections(user: int) -> QuerySet[Any, int]:
-    rows = Collection.objects.visible_to(user, is_manager=False)
+    rows = Collection.objects.searched_for(user, is_manager=False)
     return rows.order_by().values_list("pk", flat=True)
 
 
 @compiled_query
 def _managed_collections(user: int) -> QuerySet[Any, int]:
-    rows = Collection.objects.visible_to(user, is_manager=True)
+    rows = Collection.objects.searched_for(user, is_manager=True)
     return rows.order_by().values_list("pk", flat=True)

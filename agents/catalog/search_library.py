@@ -177,14 +177,20 @@ def _within_limit(chunks: Iterable[Chunk]) -> list[Passage]:
 
 
 def _with_places(passages: Sequence[Passage]) -> list[Passage]:
-    """Return the passages with the kind and label of the part they are in."""
+    """Return the passages with the part they are in, and with whose they are."""
     documents = {passage.document_id for passage in passages}
     numbers = {passage.part for passage in passages}
     parts = DocumentPart.objects.filter(document__in=documents, number__in=numbers)
     rows = parts.filter(kind__in=PLACES).values_list("document", "number", "kind", "label")
     known = {(document, number): (kind, label) for document, number, kind, label in rows}
     places = [known.get((one.document_id, one.part), ("", "")) for one in passages]
+    collections = Collection.objects.library().exclude(owner=None)
+    owners = dict(
+        collections.filter(pk__in={one.collection_id for one in passages}).values_list(
+            "pk", "owner"
+        )
+    )
     return [
-        replace(one, kind=kind, label=label)
+        replace(one, kind=kind, label=label, owner_id=owners.get(one.collection_id))
         for one, (kind, label) in zip(passages, places, strict=True)
     ]

@@ -53,13 +53,16 @@ def for_run(
         chosen = _chosen_by(agent.pk)
     own = {topic, *topics} - {""}
     # Its own documents too: a run can outlast its user's membership, while it waits for days.
-    visible = {pair for name in own or {""} for pair in _visible_with(user, name)}
+    visible = {pair for name in own or {""} for pair in _searched_with(user, name)}
     return Scope(frozenset(pk for pk, where in visible if where or not chosen or pk in chosen))
 
 
 def for_user(user: AnyUser) -> Scope:
-    """Return everything a user can read, also the documents of their chats and projects."""
-    return _scope(Collection.objects.for_user(user))
+    """Return everything that is searched for a user, also in their chats and projects."""
+    if not user.pk or not user.is_active:
+        return Scope(frozenset())
+    is_manager = user.has_perm(MANAGE_PERMISSION)
+    return _scope(Collection.objects.searched_for(user.pk, is_manager=is_manager))
 
 
 def for_collection(collection: int) -> Scope:
@@ -83,7 +86,7 @@ def _open_collections() -> CollectionQuerySet:
 # Every run asks these.
 
 
-def _visible_with(user: int | None, topic: str) -> list[tuple[int, str]]:
+def _searched_with(user: int | None, topic: str) -> list[tuple[int, str]]:
     """Return the library and a topic's documents as this user sees them, with their topics.
 
     Without a user, it is what is open to everyone.
@@ -91,7 +94,11 @@ def _visible_with(user: int | None, topic: str) -> list[tuple[int, str]]:
     if user is None:
         return _open(topic)
     for _pk, is_manager in _active_user(user):
-        return _visible_to_manager(user, topic) if is_manager else _visible_to_user(user, topic)
+        return (
+            _searched_for_manager(user, topic)
+            if is_manager
+            else _searched_for_user(user, topic)
+        )
     return []
 
 
@@ -109,13 +116,13 @@ def _active_user(pk: int) -> QuerySet[User, tuple[int, bool]]:
 
 
 @compiled_query
-def _visible_to_user(user: int, topic: str) -> QuerySet[Collection, tuple[int, str]]:
-    return _with(Collection.objects.visible_to(user, is_manager=False), topic)
+def _searched_for_user(user: int, topic: str) -> QuerySet[Collection, tuple[int, str]]:
+    return _with(Collection.objects.searched_for(user, is_manager=False), topic)
 
 
 @compiled_query
-def _visible_to_manager(user: int, topic: str) -> QuerySet[Collection, tuple[int, str]]:
-    return _with(Collection.objects.visible_to(user, is_manager=True), topic)
+def _searched_for_manager(user: int, topic: str) -> QuerySet[Collection, tuple[int, str]]:
+    return _with(Collection.objects.searched_for(user, is_manager=True), topic)
 
 
 @compiled_query

@@ -14,8 +14,8 @@ from agents.access.names import display_name
 from agents.engine.attachments import format_size
 from agents.files import sizes, store
 from agents.installation import configured
-from agents.models import Collection, Document, Project, Sitemap
-from agents.models.collections import PROJECT_TOPIC_PREFIX
+from agents.models import Collection, CollectionAcceptance, Document, Project, Sitemap
+from agents.models.collections import MANAGE_PERMISSION, PROJECT_TOPIC_PREFIX
 from agents.models.rights import group_label
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
@@ -58,6 +58,9 @@ class CollectionRow:
     size: int
     access: str
     may_edit: bool
+    # Whether its user wants it in their search: "pending", "accepted", "dismissed"; empty if
+    # that isn't theirs to decide.
+    decision: str = ""
 
     @property
     def size_text(self) -> str:
@@ -190,11 +193,18 @@ def type_label(document: Document) -> str:
 
 
 def collection_rows(user: User) -> dict[str, list[CollectionRow]]:
-    """Return the user's library: own, shared with them, and the installation's."""
+    """Return the user's library by how a collection came to it."""
     rows = _rows(Collection.objects.for_user(user).library(), user)
     return {
         "own": [row for row in rows if row.collection.owner_id == user.pk],
-        "shared": [row for row in rows if row.collection.owner_id not in {user.pk, None}],
+        "pending": [row for row in rows if row.decision == "pending"],
+        "shared": [
+            row
+            for row in rows
+            if row.collection.owner_id not in {user.pk, None}
+            and row.decision in {"", "accepted"}
+        ],
+        "dismissed": [row for row in rows if row.decision == "dismissed"],
         "installation": [row for row in rows if row.collection.owner_id is None],
     }
 
@@ -210,6 +220,7 @@ def _rows(collections: QuerySet[Collection], user: User) -> list[CollectionRow]:
         .order_by("name", "pk")
     )
     editable = set(Collection.objects.editable_by(user).values_list("pk", flat=True))
+    decisions = _decisions(found, user)
     counts = _counts(found)
     nothing: dict[str, Any] = {"all": 0, "pending": 0, "failed": 0, "bytes": 0}
     return [
@@ -221,9 +232,29 @@ def _rows(collections: QuerySet[Collection], user: User) -> list[CollectionRow]:
             size=count["bytes"] or 0,
             access=access_text(each, user),
             may_edit=each.pk in editable,
+            decision=decisions.get(each.pk, ""),
         )
         for each in found
     ]
+
+
+def _decisions(collections: Iterable[Collection], user: User) -> dict[int, str]:
+    """Return what the user decided about collections that other users share with them."""
+    offered = {
+        each.pk
+        for each in collections
+        if each.owner_id not in {user.pk, None} and not each.topic and not each.is_open
+    }
+    if not offered:
+        return {}
+    is_manager = user.has_perm(MANAGE_PERMISSION)
+    searched = Collection.objects.searched_for(user.pk, is_manager=is_manager)
+    pks = set(searched.filter(pk__in=offered).values_list("pk", flat=True))
+    answers = CollectionAcceptance.objects.filter(user=user, collection__in=offered)
+    own = dict(answers.values_list("collection", "is_accepted"))
+    # What an administrator shares is searched without an answer.
+    open_or_dismissed = {pk: "dismissed" if pk in own else "pending" for pk in offered - pks}
+    return open_or_dismissed | dict.fromkeys(pks & own.keys(), "accepted")
 
 
 def _counts(collections: Iterable[Collection]) -> dict[int, dict[str, Any]]:

@@ -58,8 +58,10 @@ def search_page(user: User, query: Any) -> Found:
     within = visible.with_page().filter(pk=wanted).first() if wanted is not None else None
     if not words:
         return Found(query="", collection=within, hits=[], documents=[], confidence="none")
-    ids = visible.library().values_list("pk", flat=True)
-    searched = scope.Scope(frozenset([within.pk] if within else ids))
+    mine = visible.library().values_list("pk", flat=True)
+    searched = (
+        scope.Scope(frozenset([within.pk])) if within else scope.for_user(user).limited_to(mine)
+    )
     with paying(user=user.pk):
         result = retrieval.find(words, configured.LIBRARY_RESULTS.value, scope=searched)
     return Found(

@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy
 
 from agents.access import audit
 from agents.db.sanitize import sanitize_text
-from agents.models import Collection, CollectionShare
+from agents.models import Collection, CollectionAcceptance, CollectionShare
 from agents.models.collections import MANAGE_PERMISSION
-from agents.models.rights import group_label
+from agents.models.rights import Role, group_label
 
 from . import events
 
@@ -67,10 +67,9 @@ def build_panel(collection: Collection, user: User) -> AccessPanel:
 
 
 def sharable_groups(user: User) -> QuerySet[Group]:
-    """Return the user's own groups; all of them for administrators."""
-    if user.has_perm(MANAGE_PERMISSION):
-        return Group.objects.all()
-    return Group.objects.filter(user=user)
+    """Return the user's own groups; all of them for administrators. A role is no group here."""
+    groups = Group.objects.exclude(name__in=Role.values)
+    return groups if user.has_perm(MANAGE_PERMISSION) else groups.filter(user=user)
 
 
 @transaction.atomic
@@ -90,6 +89,8 @@ def add_person(collection: Collection, by: User, name: str, right: str) -> None:
             % {"most": MAX_PEOPLE}
         )
     collection.shares.update_or_create(user=person, defaults={"may_edit": right == "write"})
+    if by.has_perm(MANAGE_PERMISSION):
+        collection.acceptances.get_or_create(user=person)
     _record(collection, by, who=audit.person(person), right=right)
 
 
@@ -98,6 +99,8 @@ def remove_person(collection: Collection, by: User, user: int) -> None:
     """End a user's access; raise CollectionShare.DoesNotExist if they have none."""
     share = collection.shares.select_related("user").get(user=user)
     share.delete()
+    # Shared again, it is for them to decide again.
+    collection.acceptances.filter(user=user).delete()
     _record(collection, by, who=audit.person(share.user), right="none")
 
 
@@ -113,10 +116,21 @@ def set_readers(collection: Collection, by: User, groups: Iterable[int], is_open
     if after == before and is_open == collection.is_open:
         return
     collection.groups.set(after)
+    collection.acceptances.filter(group__in=before - after).delete()
+    if by.has_perm(MANAGE_PERMISSION):
+        CollectionAcceptance.objects.bulk_create(
+            CollectionAcceptance(collection=collection, group_id=group)
+            for group in after - before
+        )
     Collection.objects.filter(pk=collection.pk).update(is_open=is_open)
     collection.is_open = is_open
     names = [str(group_label(group)) for group in collection.groups.order_by("name")]
     _record(collection, by, everyone=is_open, groups=names)
+
+
+def accept(collection: Collection, user: User, *, is_accepted: bool) -> None:
+    """Search a shared collection for this user from now on, or dismiss it."""
+    collection.acceptances.update_or_create(user=user, defaults={"is_accepted": is_accepted})
 
 
 def _record(collection: Collection, by: User, **about: Any) -> None:

@@ -14,6 +14,7 @@ urlpatterns = [
     path("library/<int:pk>/upload/", documents.upload, name="upload"),
     path("library/<int:pk>/add/", documents.add, name="add"),
     path("library/<int:pk>/documents/delete/", documents.delete, name="delete_documents"),
+    path("library/<int:pk>/accept/", sharing.accept, name="accept"),
     path("library/<int:pk>/access/", sharing.access, name="access"),
     path("library/<int:pk>/access/groups/", sharing.readers, name="readers"),
     path("library/<int:pk>/access/<int:user>/remove/", sharing.remove, name="remove"),

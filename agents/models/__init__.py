@@ -7,7 +7,7 @@ from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .budgets import BudgetCounter, BudgetHold
 from .caches import CacheEntry, CacheGroup, CacheUsage
 from .catalog import Agent
-from .collections import Collection, CollectionShare
+from .collections import Collection, CollectionAcceptance, CollectionShare
 from .databases import DatabaseConnection
 from .deletions import Deletion
 from .documents import Document, DocumentPart
@@ -53,6 +53,7 @@ __all__ = [
     "Chunk",
     "ChunkVector",
     "Collection",
+    "CollectionAcceptance",
     "CollectionShare",
     "DatabaseConnection",
     "DeletedUsage",

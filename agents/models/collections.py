@@ -18,22 +18,30 @@ PROJECT_TOPIC_PREFIX = "project."
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
     def for_user(self, user: AnyUser) -> Self:
-        """Return what this user can search, and whose documents they can open."""
+        """Return the collections this user can see, and whose documents they can open."""
         if not user.pk or not user.is_active:
             return self.none()
         return self.visible_to(user.pk, is_manager=user.has_perm(MANAGE_PERMISSION))
 
     def visible_to(self, user: int, *, is_manager: bool) -> Self:
         """Return what an active user can read, by their id."""
-        may = (
-            models.Q(owner=user)
-            | models.Q(is_open=True)
-            | models.Q(groups__in=Group.objects.filter(user=user).order_by().values("pk"))
-            | models.Q(shares__user=user)
-            | models.Q(topic__in=Membership.objects.filter(user=user).values("topic"))
+        may = _without_consent(user, is_manager=is_manager) | _shared_with(user)
+        return self.filter(may, deleted_at=None).distinct()
+
+    def searched_for(self, user: int, *, is_manager: bool) -> Self:
+        """Return what searches and agents read for an active user, by their id.
+
+        What another user shares with them is added when they, or an administrator, accept it:
+        nobody else decides what a user's agents read.
+        """
+        has_consent = models.Q(owner=None) | models.Exists(
+            CollectionAcceptance.objects.filter(
+                models.Q(user=user) | models.Q(group__in=_groups_of(user)),
+                collection=models.OuterRef("pk"),
+                is_accepted=True,
+            )
         )
-        if is_manager:
-            may |= OF_INSTALLATION
+        may = _without_consent(user, is_manager=is_manager) | (_shared_with(user) & has_consent)
         return self.filter(may, deleted_at=None).distinct()
 
     def editable_by(self, user: AnyUser) -> Self:
@@ -64,6 +72,24 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         """Return collections with a page: the library's and those of projects, not of chats."""
         of_project = models.Q(topic__startswith=PROJECT_TOPIC_PREFIX)
         return self.filter(models.Q(topic="") | of_project)
+
+
+def _groups_of(user: int) -> "models.QuerySet[Group]":
+    return Group.objects.filter(user=user).order_by().values("pk")  # type: ignore[return-value]
+
+
+def _shared_with(user: int) -> models.Q:
+    return models.Q(groups__in=_groups_of(user)) | models.Q(shares__user=user)
+
+
+def _without_consent(user: int, *, is_manager: bool) -> models.Q:
+    """Return what is the user's own, joined by them, or chosen by an administrator."""
+    may = (
+        models.Q(owner=user)
+        | models.Q(is_open=True)
+        | models.Q(topic__in=Membership.objects.filter(user=user).values("topic"))
+    )
+    return may | OF_INSTALLATION if is_manager else may
 
 
 class Collection(models.Model):
@@ -172,3 +198,46 @@ class CollectionShare(models.Model):
 
     def __str__(self) -> str:
         return f"{self.collection} {self.user}"
+
+
+class CollectionAcceptance(models.Model):
+    """Whether a shared collection is searched for a user, or for the members of a group.
+
+    Users decide for themselves. An administrator who shares decides for those who receive it.
+    """
+
+    collection = models.ForeignKey(
+        Collection,
+        verbose_name=_("collection"),
+        on_delete=models.CASCADE,
+        related_name="acceptances",
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+    )
+    group = models.ForeignKey(
+        Group, verbose_name=_("group"), on_delete=models.CASCADE, null=True, related_name="+"
+    )
+    is_accepted = models.BooleanField(
+        _("searched"), default=True, help_text=_("No if the user has dismissed it.")
+    )
+
+    class Meta:
+        verbose_name = _("accepted collection")
+        verbose_name_plural = _("accepted collections")
+        ordering = ["pk"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "user"], name="one_answer_a_person"),
+            models.UniqueConstraint(fields=["collection", "group"], name="one_answer_a_group"),
+            models.CheckConstraint(
+                condition=models.Q(user=None) ^ models.Q(group=None), name="user_or_group"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.collection} {self.user_id or self.group_id}"

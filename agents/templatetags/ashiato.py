@@ -7,6 +7,7 @@ from django import template
 from agents.access.names import display_name
 from agents.models import Approval, ToolGrant
 from agents.web.presentation import badges, charts, dates, formatting, icons, template_cache
+from agents.web.presentation.evidence import shared_by
 from agents.web.presentation.grants import grants_with_chats
 
 register = template.Library()
@@ -33,6 +34,7 @@ TAGS: tuple[Callable[..., object], ...] = (
     icons.icon,
     icons.status_mark,
     icons.cached_url,
+    shared_by,
     template_cache.answer_actions,
     template_cache.cached_part,
     template_cache.run_section,

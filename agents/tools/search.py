@@ -52,6 +52,7 @@ class Passage:
     end: int | None = None
     kind: str = ""  # of the part
     label: str = ""
+    owner_id: int | None = None  # the user whose collection it is in
 
     @property
     def id(self) -> str:
@@ -86,6 +87,7 @@ class Passage:
             kind=self.kind,
             part=self.part,
             label=self.label,
+            owner=self.owner_id,
             digest=self.digest,
             score=round(self.score, 4),
         )

@@ -29,6 +29,7 @@ from agents.models import (
     AuditEntry,
     BudgetCounter,
     Collection,
+    CollectionAcceptance,
     CollectionShare,
     DeletedUsage,
     Document,
@@ -236,6 +237,11 @@ def _knowledge_tables(user: User) -> Iterable[ExportedTable]:
         ("memories", Memory.objects.present().filter(user=user), remembered),
         ("collections", Collection.objects.filter(owner=user), collected),
         ("shared-collections", shared, ("collection_id", "may_edit")),
+        (
+            "accepted-collections",
+            CollectionAcceptance.objects.filter(user=user),
+            ("collection_id", "is_accepted"),
+        ),
         ("documents", personal_data.own_documents(user), described),
         ("sitemaps", sitemaps, fetched),
     ]

@@ -208,6 +208,7 @@ ROUTES = {
     "library/<int:pk>/upload/": change(WRITERS, READER),
     "library/<int:pk>/add/": change(WRITERS, READER),
     "library/<int:pk>/documents/delete/": change(WRITERS, READER),
+    "library/<int:pk>/accept/": change(GUESTS),
     "library/<int:pk>/access/": read(MEMBERS),
     "library/<int:pk>/access/groups/": change(OWNER),
     "library/<int:pk>/access/<int:user>/remove/": change(OWNER),

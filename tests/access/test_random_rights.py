@@ -33,6 +33,7 @@ LIBRARY = st.fixed_dictionaries(
         "is_open": st.booleans(),
         "group": st.booleans(),
         "share": st.booleans(),
+        "accepted": st.booleans(),
         "deleted": st.booleans(),
     }
 )
@@ -54,6 +55,12 @@ def may_read(place, is_in_group):
     return place["kind"] != "unsent" and place["right"] in {"read", "write"}
 
 
+def may_find(place, is_in_group):
+    if place["kind"] == "library" and place["owner"] == "eve" and not place["is_open"]:
+        return place["accepted"] and may_read(place, is_in_group)
+    return may_read(place, is_in_group)
+
+
 class Rights(TestCase):
     # Without shrinking, which would take minutes: the places of a failure are few.
     @settings(max_examples=8, deadline=None, phases=[Phase.reuse, Phase.generate])
@@ -63,8 +70,10 @@ class Rights(TestCase):
         made = [world.make(at, place) for at, place in enumerate(places)]
         allowed = {at for at, place in enumerate(places) if may_read(place, is_in_group)}
 
-        assert world.found(made) == allowed
-        assert world.read(made) == allowed
+        searched = {at for at, place in enumerate(places) if may_find(place, is_in_group)}
+
+        assert world.found(made) == searched
+        assert world.read(made) == searched
         for path in ("/library/documents/{document}/", "/library/documents/{document}/file/"):
             assert world.opened(made, path, "document") == allowed
         files = {at for at, one in enumerate(made) if "attachment" in one}
@@ -116,6 +125,8 @@ class World:
             row.groups.add(self.group)
         if place["share"] and owner != self.ada:
             row.shares.create(user=self.ada)
+        if place["accepted"]:
+            row.acceptances.create(user=self.ada)
         return {"collection": row}
 
     def chat(self, at, place, owner):

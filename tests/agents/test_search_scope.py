@@ -41,17 +41,18 @@ rights = st.fixed_dictionaries(
         "is_open": st.booleans(),
         "groups": st.sets(st.integers(0, 1)),
         "shares": st.sets(st.integers(0, PEOPLE - 1)),
+        "accepted": st.sets(st.integers(0, PEOPLE - 1)),
+        "accepted_groups": st.sets(st.integers(0, 1)),
     }
 )
 
 
-def may_read(right, person, memberships):
-    return (
-        right["owner"] == person
-        or right["is_open"]
-        or person in right["shares"]
-        or bool(right["groups"] & memberships[person])
-    )
+def may_find(right, person, memberships):
+    groups = memberships[person]
+    is_shared = person in right["shares"] or bool(right["groups"] & groups)
+    is_accepted = person in right["accepted"] or bool(right["accepted_groups"] & groups)
+    is_consented = is_shared and (right["owner"] is None or is_accepted)
+    return right["owner"] == person or right["is_open"] or is_consented
 
 
 @settings(
@@ -61,7 +62,7 @@ def may_read(right, person, memberships):
     given_rights=st.lists(rights, min_size=1, max_size=4),
     memberships=st.lists(st.sets(st.integers(0, 1)), min_size=PEOPLE, max_size=PEOPLE),
 )
-def test_nobody_finds_a_passage_they_cannot_open(db, given_rights, memberships):
+def test_nobody_finds_what_they_cannot_open_or_have_not_accepted(db, given_rights, memberships):
     Collection.objects.all().delete()
     User.objects.all().delete()
     Group.objects.all().delete()
@@ -75,12 +76,16 @@ def test_nobody_finds_a_passage_they_cannot_open(db, given_rights, memberships):
         one.groups.set([groups[n] for n in right["groups"]])
         for share in right["shares"]:
             CollectionShare.objects.create(collection=one, user=people[share])
+        for person in right["accepted"]:
+            one.acceptances.create(user=people[person])
+        for group in right["accepted_groups"]:
+            one.acceptances.create(group=groups[group])
 
     for at, person in enumerate(people):
         allowed = {
             f"c{n}.md"
             for n, right in enumerate(given_rights)
-            if may_read(right, at, memberships)
+            if may_find(right, at, memberships)
         }
         assert found_by(person) == allowed
     assert found_by(None) == {f"c{n}.md" for n, r in enumerate(given_rights) if r["is_open"]}

@@ -1,15 +1,23 @@
-"""Who can search a collection can open its documents, and nobody else can."""
+"""Who can search a collection can open its documents; what others share waits for consent."""
+
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
+from agents.caches import rights as cached_rights
+from agents.catalog.search_library import ScopedLibrary
 from agents.knowledge import find, scope
-from agents.library import deletion
-from agents.models import AuditEntry, Collection, Document
+from agents.library import deletion, sharing
+from agents.models import AuditEntry, Collection, Document, Run
+from agents.models.rights import Role
+from agents.tools.search import SearchRequest
 from chat.models import ChatSession
 from chat.projects import membership
 from tests.library.conftest import add_document, client_of
@@ -18,7 +26,7 @@ pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
 
 class Rights(TestCase):
-    """Random access rights: a search finds exactly what opens."""
+    """Random access rights: a search finds what opens, but for what wasn't accepted."""
 
     @given(
         st.lists(
@@ -28,6 +36,7 @@ class Rights(TestCase):
                     "is_open": st.booleans(),
                     "group": st.booleans(),
                     "share": st.booleans(),
+                    "accepted": st.booleans(),
                     "deleted": st.booleans(),
                 }
             ),
@@ -36,7 +45,7 @@ class Rights(TestCase):
         ),
         st.booleans(),
     )
-    def test_what_is_found_can_be_opened_and_nothing_else(self, rights, is_member):
+    def test_what_is_found_can_be_opened_and_was_accepted(self, rights, is_member):
         from django.contrib.auth import get_user_model
 
         people = {name: get_user_model().objects.create_user(name) for name in ("ada", "eve")}
@@ -52,6 +61,8 @@ class Rights(TestCase):
                 row.groups.add(group)
             if right["share"]:
                 row.shares.create(user=people["ada"])
+            if right["accepted"]:
+                row.acceptances.create(user=people["ada"])
             documents.append(add_document(row, f"Green tea {number}"))
             if right["deleted"]:
                 deletion.delete_collection(row)
@@ -65,7 +76,12 @@ class Rights(TestCase):
             if client.get(f"/library/documents/{each.pk}/").status_code == 200
         }
 
-        assert found == opened
+        waiting = {
+            document.pk
+            for document, right in zip(documents, rights, strict=True)
+            if right["owner"] == "eve" and not right["is_open"] and not right["accepted"]
+        }
+        assert found == opened - waiting
 
 
 def test_an_administrator_does_not_see_personal_collections(
@@ -188,3 +204,116 @@ def test_files_of_a_chat_have_no_page_of_a_collection(ada, person):
     files = Collection.objects.create(name="Chat", owner=person, topic=chat.topic)
 
     assert ada.get(f"/library/{files.pk}/").status_code == 404
+
+
+def searched_by(user):
+    return scope.for_run(user.pk, "chat.1", None).collections
+
+
+def test_a_shared_collection_is_searched_only_after_its_receiver_accepted_it(
+    ada, eve, collection, document, stranger
+):
+    url = f"/library/{collection.pk}/"
+    ada.post(f"{url}access/", {"name": "eve", "right": "read"})
+
+    assert [row.collection for row in eve.get("/library/").context["rows"]["pending"]] == [
+        collection
+    ]
+    assert eve.get(f"/library/documents/{document.pk}/").status_code == 200
+    assert not searched_by(stranger)
+    assert not eve.get("/library/search/", {"q": "green tea"}).context["found"].hits
+    rights = cached_rights.fingerprint(stranger.pk)
+
+    eve.post(f"{url}accept/", {"is_accepted": "yes"})
+    assert searched_by(stranger) == {collection.pk}
+    assert cached_rights.fingerprint(stranger.pk) != rights
+    assert eve.get("/library/search/", {"q": "green tea"}).context["found"].hits
+
+    eve.post(f"{url}accept/", {"is_accepted": "no"})
+    assert not searched_by(stranger)
+    assert eve.get(url).context["row"].decision == "dismissed"
+
+
+def test_access_that_ends_takes_the_acceptance_with_it(ada, eve, collection, stranger):
+    url = f"/library/{collection.pk}/"
+    for _ in range(2):
+        ada.post(f"{url}access/", {"name": "eve", "right": "read"})
+        assert not searched_by(stranger)
+        eve.post(f"{url}accept/", {"is_accepted": "yes"})
+        assert searched_by(stranger) == {collection.pk}
+        ada.post(f"{url}access/{stranger.pk}/remove/")
+
+
+def test_members_of_a_group_accept_for_themselves_unless_an_administrator_shares(
+    ada, person, collection, stranger
+):
+    team = Group.objects.create(name="team")
+    team.user_set.add(person, stranger)
+    url = f"/library/{collection.pk}/access/groups/"
+
+    ada.post(url, {"groups": [team.pk]})
+    assert not searched_by(stranger)
+
+    ada.post(url)
+    person.user_permissions.add(Permission.objects.get(codename="change_collection"))
+    ada.post(url, {"groups": [team.pk]})
+    assert searched_by(stranger) == {collection.pk}
+
+
+def test_what_an_administrator_shares_by_name_is_searched_at_once(administrator, stranger):
+    row = Collection.objects.create(name="Handbook", owner=administrator)
+
+    sharing.add_person(row, administrator, "eve", "read")
+
+    assert searched_by(stranger) == {row.pk}
+
+
+def test_a_role_is_no_group_to_share_with(ada, person, collection, stranger):
+    everybody, _ = Group.objects.get_or_create(name=Role.PERSON.value)
+    everybody.user_set.add(person, stranger)
+    url = f"/library/{collection.pk}/access/"
+
+    assert not ada.get(url).context["panel"].groups
+    ada.post(f"{url}groups/", {"groups": [everybody.pk]})
+
+    assert not collection.groups.exists()
+
+
+def test_shares_from_before_stay_accepted_in_groups_and_wait_between_people(
+    collection, person, stranger
+):
+    team, everybody = (Group.objects.get_or_create(name=n)[0] for n in ("team", "person"))
+    collection.groups.add(team, everybody)
+    collection.shares.create(user=stranger)
+
+    migration = import_module("agents.migrations.0055_shared_collections")
+    migration.accept_existing(apps, None)
+
+    assert list(collection.groups.all()) == [team]
+    assert not searched_by(stranger)
+    stranger.groups.add(team)
+    assert searched_by(stranger) == {collection.pk}
+
+
+def test_a_source_says_who_shared_its_collection(ada, eve, collection, document, stranger):
+    library = ScopedLibrary(lambda: scope.for_collection(collection.pk))
+    passage = library._search(SearchRequest(query="green tea")).passages[0]
+    now = timezone.now()
+    step = {"number": 1, "kind": "tool", "action": "search", "status": "done"}
+    pages = {}
+    for user, client in ((collection.owner, ada), (stranger, eve)):
+        run = Run.objects.create(
+            user=user, topic="t", query="Tea?", answer="80 °C [1].", status="completed"
+        )
+        run.steps.create(
+            **step,
+            first_seq=1,
+            started_at=now,
+            ended_at=now,
+            observation=f"[1] tea.md\n{passage.text}",
+            sources=[passage.to_source().to_dict() | {"number": 1}],
+        )
+        pages[user] = client.get(f"/traces/{run.pk}/").content.decode()
+
+    assert "Shared by ada" in pages[stranger]
+    assert "Shared by" not in pages[collection.owner]

@@ -26,6 +26,7 @@ class Source:
     kind: str = ""
     part: int | None = None
     label: str = ""
+    owner: int | None = None  # the user whose collection it is from, if it is a user's
     digest: str = ""
     score: float = 0.0
     number: int = 0

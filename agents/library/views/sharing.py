@@ -53,6 +53,17 @@ def remove(request: UserRequest, pk: int, user: int) -> HttpResponse:
     return _panel_or_redirect(request, collection)
 
 
+@require_POST
+def accept(request: UserRequest, pk: int) -> HttpResponse:
+    """Add a collection of another user to one's own search, or dismiss it."""
+    visible = Collection.objects.for_user(request.user).library()
+    offered = visible.exclude(owner=None).exclude(owner=request.user)
+    collection = get_object_or_404(offered, pk=pk)
+    is_accepted = request.POST.get("is_accepted") == "yes"
+    sharing.accept(collection, request.user, is_accepted=is_accepted)
+    return redirect("library:list")
+
+
 @require_GET
 def suggest(request: UserRequest, pk: int) -> HttpResponse:
     """Return people whose name starts with the typed text."""

@@ -6,7 +6,7 @@ observations. Work is bounded: each module has its limits.
 
 from .annotator import Link
 from .answers import STEP_LINK, Evidence, find_evidence
-from .sources import Source, Sources, observed, sources_of
+from .sources import Source, Sources, observed, shared_by, sources_of
 from .table_rows import cited_rows, statements_citing
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "cited_rows",
     "find_evidence",
     "observed",
+    "shared_by",
     "sources_of",
     "statements_citing",
 ]

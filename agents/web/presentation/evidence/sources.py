@@ -5,9 +5,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from agents.access.names import display_name
 from agents.db.compiled_queries import compiled_query
 from agents.engine.events import StatusKind
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
@@ -109,6 +111,15 @@ def _earlier_passages(step: Any) -> list[Source]:
         Source(step.number, SearchTool.name, text, one.number, one.title, passage=one)
         for one, text in zip(recorded_sources(values), texts, strict=False)
     ]
+
+
+def shared_by(source: Source, asker: int | None) -> str:
+    """Return who shared the collection of a passage; empty if nobody but the asker owns it."""
+    owner = source.passage.owner if source.passage else None
+    if owner is None or owner == asker:
+        return ""
+    user = User.objects.select_related("profile").filter(pk=owner).first()
+    return _("Shared by %(name)s") % {"name": display_name(user)} if user else ""
 
 
 def part_name(source: PassageSource) -> str:
