@@ -15,7 +15,7 @@ class AlertsConfig(AppConfig):
         from agents.console.config_files import kinds
         from agents.models import Agent
 
-        from . import background, deletion
+        from . import background, deletion, waiting_schedules
         from .config_kinds import AlertKind, ChannelKind, SummaryKind
         from .models import AlertChannel, AlertRule, SummarySchedule
 
@@ -28,3 +28,4 @@ class AlertsConfig(AppConfig):
         pre_delete.connect(deletion.disable_rules_of, sender=Agent)
         deleted_rows.about_to_delete.connect(deletion.rules_to_disable, sender=Agent)
         runs.on_finished(background.thread.start_if_due)
+        runs.on_finished(waiting_schedules.announce)

@@ -12,6 +12,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
+from agents.models import Run
 from agents.models.secret import UnreadableSecret
 from agents.problems.models import Problem
 
@@ -36,46 +37,57 @@ Kind, Status = AlertChannel.Kind, Delivery.Status
 Builder = Callable[[User | None], Message]
 
 
-def enqueue(channel: AlertChannel, build: Builder, problem: Problem | None = None) -> int:
+def enqueue(
+    channel: AlertChannel,
+    build: Builder,
+    problem: Problem | None = None,
+    run: Run | None = None,
+) -> int:
     """Create what this channel sends, each in its recipient's language; return how many."""
     if channel.kind == Kind.NOTIFICATION:
-        return _notify(channel, build, problem)
+        return _notify(channel, build, problem, run)
     rows = [
         _delivery(channel, build, problem, person, address)
-        for person, address in _recipients(channel, problem)
+        for person, address in _recipients(channel, problem, run)
     ]
     Delivery.objects.bulk_create(rows)
     return len(rows)
 
 
-def _notify(channel: AlertChannel, build: Builder, problem: Problem | None) -> int:
+def _notify(
+    channel: AlertChannel, build: Builder, problem: Problem | None, run: Run | None
+) -> int:
     rows = []
-    for person in _people(channel, problem):
+    for person in _people(channel, problem, run):
         with translation.override(language_of(person)):
             message = build(person)
         text = "" if problem else message.text
-        rows.append(Notification(user=person, event=message.event, problem=problem, text=text))
+        rows.append(
+            Notification(user=person, event=message.event, problem=problem, run=run, text=text)
+        )
     Notification.objects.bulk_create(rows)
     return len(rows)
 
 
 def _recipients(
-    channel: AlertChannel, problem: Problem | None
+    channel: AlertChannel, problem: Problem | None, run: Run | None
 ) -> Iterator[tuple[User | None, str]]:
     if channel.kind == Kind.WEBHOOK:
         yield None, channel.host
         return
-    for person in _people(channel, problem):
+    for person in _people(channel, problem, run):
         if person.email:
             yield person, person.email
     for address in channel.address_list:
         yield None, address
 
 
-def _people(channel: AlertChannel, problem: Problem | None) -> Iterator[User]:
+def _people(channel: AlertChannel, problem: Problem | None, run: Run | None) -> Iterator[User]:
     """Yield the channel's people who can see what it is about."""
     for person in channel.people.filter(is_active=True).select_related("profile"):
-        if problem is None:
+        if run is not None:
+            may_see = Run.objects.for_user(person).filter(pk=run.pk).exists()
+        elif problem is None:
             may_see = person.has_perm(REVIEW_PERMISSION)
         else:
             may_see = Problem.objects.for_user(person).filter(pk=problem.pk).exists()

@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from agents.models import Approval, Run, Schedule
 from agents.problems import presentation
 from agents.problems.models import Problem, ProblemChange
 
@@ -58,6 +59,40 @@ def problem_message(
         text="\n".join([*lines, url]),
         html=render_to_string("alerts/problem_email.html", context),
         data={"problem": _problem_data(problem, title, url, change)},
+    )
+
+
+def schedule_message(run: Run, schedule: Schedule, base_url: str) -> Message:
+    """Return the alert about a scheduled run that waits: why, and what to do."""
+    subject = _("“%(workflow)s” is waiting for a decision") % {
+        "workflow": schedule.workflow.name
+    }
+    pending = run.approvals.filter(verdict=Approval.Verdict.WAITING)
+    if pending.filter(why=Approval.Why.UNKNOWN).exists():
+        reason = _(
+            "The server stopped during a call that must not be repeated. Open the run and say "
+            "whether the call was made."
+        )
+    else:
+        reason = _("Open the run and decide about the pending step.")
+    if schedule.overlap == Schedule.Overlap.WAIT:
+        effect = _("The next run starts after that.")
+    else:
+        effect = _("Until then, the schedule skips its runs.")
+    url = base_url.rstrip("/") + reverse("trace:run", args=[run.pk]) if base_url else ""
+    lines = [_one_line(subject), f"{reason} {effect}"]
+    return Message(
+        event=Event.SCHEDULE_WAITING,
+        subject=lines[0],
+        text="\n".join([*lines, url] if url else lines),
+        data={
+            "schedule": {
+                "id": schedule.pk,
+                "workflow": schedule.workflow.name,
+                "run": run.pk,
+                "url": url,
+            }
+        },
     )
 
 

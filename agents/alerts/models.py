@@ -14,7 +14,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from agents.models import Agent, ReviewScope
+from agents.models import Agent, ReviewScope, Run
 from agents.models.secret import EncryptedTextField
 from agents.models.types import AnyUser
 from agents.problems.models import Problem
@@ -29,12 +29,14 @@ class Event(models.TextChoices):
     NEW = "problem.new", _("New problem")
     REOPENED = "problem.reopened", _("Problem opened again")
     SPIKING = "problem.spiking", _("Problem spiking")
+    SCHEDULE_WAITING = "schedule.waiting", _("Scheduled workflow is waiting for a decision")
     SUMMARY = "summary", _("Summary")
     TEST = "test", _("Test")
 
 
-PROBLEM_EVENTS = [
-    (event.value, event.label) for event in (Event.NEW, Event.REOPENED, Event.SPIKING)
+RULE_EVENTS = [
+    (event.value, event.label)
+    for event in (Event.NEW, Event.REOPENED, Event.SPIKING, Event.SCHEDULE_WAITING)
 ]
 
 
@@ -126,7 +128,7 @@ class AlertRule(models.Model):
 
     name = models.CharField(_("name"), max_length=64, unique=True)
     event = models.CharField(
-        _("when"), max_length=20, choices=PROBLEM_EVENTS, default=Event.NEW.value
+        _("when"), max_length=20, choices=RULE_EVENTS, default=Event.NEW.value
     )
     agents = models.ManyToManyField(
         Agent,
@@ -266,6 +268,14 @@ class Notification(models.Model):
     problem = models.ForeignKey(
         Problem,
         verbose_name=_("problem"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    run = models.ForeignKey(
+        Run,
+        verbose_name=_("run"),
         on_delete=models.CASCADE,
         null=True,
         blank=True,

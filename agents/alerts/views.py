@@ -53,6 +53,8 @@ def open_notification(request: UserRequest, pk: int) -> HttpResponse:
     """Mark a notification as read and go to what it is about."""
     row = get_object_or_404(_own(request), pk=pk)
     Notification.objects.filter(pk=row.pk, read_at=None).update(read_at=timezone.now())
+    if row.run_id is not None:
+        return redirect("trace:run", row.run_id)
     if row.problem_id is None:
         return redirect("alerts:notifications")
     return redirect("admin:problems_problem_change", row.problem_id)
@@ -76,5 +78,5 @@ def _line(row: Notification, is_visible: bool) -> dict[str, object]:
         "text": text.strip(),
         "at": row.created_at,
         "is_unread": row.read_at is None,
-        "url": reverse("alerts:open", args=[row.pk]) if problem else "",
+        "url": reverse("alerts:open", args=[row.pk]) if problem or row.run_id else "",
     }

@@ -112,7 +112,7 @@ class ScheduleAdmin(ConsoleAdmin):
     list_filter = ["enabled", "workflow"]
     list_select_related = ["workflow", "user"]
     autocomplete_fields = ["user"]
-    fields = ["workflow", "user", "cron", "parameters", "enabled"]
+    fields = ["workflow", "user", "cron", "parameters", "overlap", "enabled"]
     fields += ["next_at", "last_run_at", "state"]
     readonly_fields = ["next_at", "last_run_at", "state"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}

@@ -79,6 +79,10 @@ class WorkflowVersion(models.Model):
 class Schedule(models.Model):
     """When a workflow starts automatically, and for whom."""
 
+    class Overlap(models.TextChoices):
+        SKIP = "skip", _("Skip this time")
+        WAIT = "wait", _("Start when it has finished")
+
     workflow = models.ForeignKey(
         Workflow, verbose_name=_("workflow"), on_delete=models.CASCADE, related_name="schedules"
     )
@@ -95,6 +99,14 @@ class Schedule(models.Model):
         help_text=_("Minute, hour, day, month, weekday. Example: 0 9 * * 1-5."),
     )
     parameters = models.JSONField(_("parameters"), default=dict, blank=True)
+    overlap = models.CharField(
+        _("if the previous run hasn't finished"),
+        max_length=8,
+        choices=Overlap,
+        default=Overlap.SKIP,
+        db_default=Overlap.SKIP.value,
+        help_text=_("A run that is waiting for a decision hasn't finished."),
+    )
     next_at = models.DateTimeField(_("next run"), null=True, blank=True, db_index=True)
     last_run_at = models.DateTimeField(_("last run"), null=True, blank=True)
     trouble = models.TextField(_("error"), blank=True)

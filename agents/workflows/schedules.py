@@ -20,6 +20,8 @@ from . import acceptance, start
 
 logger = logging.getLogger(__name__)
 
+TOPIC_PREFIX = "schedule."
+
 
 class InvalidCron(ValueError):
     """Raised for an invalid schedule; the message says why."""
@@ -68,11 +70,24 @@ def _next_times() -> QuerySet[Schedule, datetime | None]:
 
 def _start_schedule(schedule: Schedule, now: datetime) -> Run | None:
     """Create the run and set the next time; None if another process was faster."""
+    previous = Run.objects.live().filter(topic=f"{TOPIC_PREFIX}{schedule.pk}").first()
     try:
+        if previous is not None:
+            raise runs.RunInProgress
         with transaction.atomic():
             return _prepare_run(schedule) if _claim(schedule, now, last_run_at=now) else None
-    except (start.WorkflowNotStarted, runs.RunInProgress, AgentError) as reason:
-        sentence = translate(str(reason)) or _("The previous run hasn't finished yet.")
+    except runs.RunInProgress:
+        sentence = _("The previous run hasn't finished yet.")
+        if previous is not None and previous.is_waiting:
+            sentence = _("Run %(run)s is waiting for a decision.") % {"run": previous.pk}
+        if schedule.overlap == Schedule.Overlap.WAIT:  # it stays due
+            Schedule.objects.filter(pk=schedule.pk).update(trouble=sentence)
+        else:
+            logger.warning("Schedule %s is skipped: %s", schedule.pk, sentence)
+            _claim(schedule, now, trouble=sentence)
+        return None
+    except (start.WorkflowNotStarted, AgentError) as reason:
+        sentence = translate(str(reason))
         logger.warning("Schedule %s wasn't started: %s", schedule.pk, sentence)
         _claim(schedule, now, trouble=sentence)
         return None
@@ -96,4 +111,4 @@ def _prepare_run(schedule: Schedule) -> Run:
         raise start.WorkflowNotStarted(held)
     parameters = start.format_parameters(schedule.parameters)
     request = start.build_request(schedule.workflow, parameters, schedule.user, version=version)
-    return start.prepare_run(request, schedule.user, f"schedule.{schedule.pk}")
+    return start.prepare_run(request, schedule.user, f"{TOPIC_PREFIX}{schedule.pk}")

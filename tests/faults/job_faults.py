@@ -1,4 +1,4 @@
-"""F44–F47: processes end while they have a run, a document or an import in hand."""
+"""F44–F48: processes end while they have a run, a document or an import in hand."""
 
 import asyncio
 import sqlite3
@@ -91,6 +91,28 @@ async def f47(testbed: Testbed, times: int) -> Result:
     return result
 
 
+@row("F48", "killed during a call of a scheduled workflow that must not be repeated", times=1)
+async def f48(testbed: Testbed, times: int) -> Result:
+    """Its owner is notified at once."""
+    result = Result()
+    for _ in range(times):
+        await asyncio.to_thread(testbed.product.kill)
+        schedule = await _queue(testbed.product, "schedule")
+        await testbed.restart("after_tool_call")
+        is_dead = await asyncio.to_thread(testbed.product.died, ENDS)
+        await _restart(testbed)
+        query = f"{NOTIFIED} 'schedule.{schedule}'"
+        count, text = await _until(testbed.product, query, more_than=0)
+        result.histories += 1
+        result.violations += unless(is_dead, "it was never reached")
+        result.violations += unless(count == 1, f"{count} notifications: {text}")
+    return result
+
+
+NOTIFIED = (
+    "SELECT count(*), max(n.text) FROM alerts_notification n "
+    "JOIN agents_run r ON r.id = n.run_id WHERE r.topic ="
+)
 DOCUMENT = "SELECT status, problem FROM agents_document WHERE id ="
 IMPORT = "SELECT status, problem FROM chat_chatimport WHERE id ="
 OWNER = "SELECT owner FROM chat_chatimport WHERE id ="

@@ -1,4 +1,4 @@
-"""Queues a document, or an import of many chats, and prints its ID."""
+"""Queues a document, an import of many chats or a scheduled payment, and prints its ID."""
 
 import json
 import sys
@@ -7,10 +7,12 @@ from tests.bench import accounts  # noqa: F401  (sets Django up)
 
 from agents.knowledge import ingestion  # isort: skip
 from agents.files import save  # isort: skip
-from agents.models import Collection  # isort: skip
+from agents.models import Collection, Schedule, ToolRegistration  # isort: skip
+from agents.workflows import acceptance, versions  # isort: skip
 from chat.imports import jobs  # isort: skip
 from django.contrib.auth.models import User  # isort: skip
 from django.core.files.uploadedfile import SimpleUploadedFile  # isort: skip
+from django.utils import timezone  # isort: skip
 
 CHATS = 1_500
 
@@ -30,6 +32,18 @@ def queue_import(user: User, name: str) -> int:
     return job.pk
 
 
+def queue_schedule(user: User, name: str) -> int:
+    ToolRegistration.objects.filter(name="pay").update(approval="never")
+    step = {"name": "Pay", "tool": "pay", "arguments": {"order": name}}
+    text = json.dumps({"workflow": {"name": name, "steps": [step]}})
+    workflow = versions.save(text, user)
+    schedule = Schedule.objects.create(
+        workflow=workflow, user=user, cron="0 0 1 1 *", next_at=timezone.now()
+    )
+    acceptance.update_acceptance(schedule, user)
+    return schedule.pk
+
+
 def _chat(id: str) -> dict:
     time = "2026-11-01T10:00:00Z"
     message = {"uuid": f"{id}-1", "sender": "human", "text": "Herons?", "created_at": time}
@@ -37,5 +51,10 @@ def _chat(id: str) -> dict:
 
 
 if __name__ == "__main__":
-    queue = {"document": queue_document, "import": queue_import}[sys.argv[1]]
+    queues = {
+        "document": queue_document,
+        "import": queue_import,
+        "schedule": queue_schedule,
+    }
+    queue = queues[sys.argv[1]]
     sys.stdout.write(str(queue(User.objects.get(username="demo"), sys.argv[2])))

@@ -19,5 +19,9 @@ async def test_f46_an_import_survives_five_kills_and_a_deploy(holds):
     await holds(job_faults.f46)
 
 
+async def test_f48_the_owner_of_an_interrupted_scheduled_call_is_notified(holds):
+    await holds(job_faults.f48)
+
+
 async def test_f47_a_document_that_ends_its_own_process_is_given_up_with_the_reason(holds):
     await holds(job_faults.f47)

@@ -99,7 +99,7 @@ def test_only_the_displayed_version_is_accepted(schedule, workflow, editor, pers
 )
 def test_changes_by_others_wait_for_the_owner(schedule, change, administrator, stranger):
     form = {"workflow": schedule.workflow_id, "user": schedule.user_id, "enabled": "on"}
-    form |= {"cron": schedule.cron, "parameters": "{}"}
+    form |= {"cron": schedule.cron, "overlap": "skip", "parameters": "{}"}
     before = acceptance.terms(schedule, schedule.workflow.newest)
     if "user" in change:
         form["user"] = stranger.pk
@@ -122,7 +122,13 @@ def test_changes_by_others_wait_for_the_owner(schedule, change, administrator, s
 def test_a_schedule_for_another_user_starts_after_they_accept_it(
     workflow, administrator, stranger
 ):
-    form = {"workflow": workflow.pk, "user": stranger.pk, "enabled": "on", "parameters": "{}"}
+    form = {
+        "workflow": workflow.pk,
+        "user": stranger.pk,
+        "enabled": "on",
+        "overlap": "skip",
+        "parameters": "{}",
+    }
     client_of(administrator).post("/admin/agents/schedule/add/", form | {"cron": "0 9 * * *"})
     made = Schedule.objects.get()
 
@@ -135,7 +141,7 @@ def test_a_schedule_for_another_user_starts_after_they_accept_it(
 def test_saving_an_own_schedule_accepts_only_seen_versions(workflow, administrator, editor):
     client = client_of(administrator)
     form = {"workflow": workflow.pk, "user": administrator.pk, "enabled": "on"}
-    form |= {"parameters": "{}", "cron": "0 9 * * *"}
+    form |= {"overlap": "skip", "parameters": "{}", "cron": "0 9 * * *"}
     client.post("/admin/agents/schedule/add/", form)
     made = Schedule.objects.get()
     assert made.accepted["version"] == 1
@@ -153,7 +159,13 @@ def test_only_the_owner_can_enable_what_they_disabled(
     has_newer, workflow, administrator, editor, django_user_model
 ):
     owner = django_user_model.objects.create_superuser("root2")
-    form = {"workflow": workflow.pk, "user": owner.pk, "parameters": "{}", "cron": "0 9 * * *"}
+    form = {
+        "workflow": workflow.pk,
+        "user": owner.pk,
+        "overlap": "skip",
+        "parameters": "{}",
+        "cron": "0 9 * * *",
+    }
     client_of(owner).post("/admin/agents/schedule/add/", form | {"enabled": "on"})
     made = Schedule.objects.get()
     if has_newer:
@@ -205,7 +217,7 @@ def test_schedule_editors_cannot_borrow_another_users_permissions(schedule, stra
     stranger.user_permissions.set(Permission.objects.filter(content_type__model="schedule"))
     stranger.save()
     form = {"workflow": schedule.workflow_id, "user": schedule.user_id, "enabled": "on"}
-    form |= {"cron": "* * * * *", "parameters": "{}"}
+    form |= {"cron": "* * * * *", "overlap": "skip", "parameters": "{}"}
 
     client_of(stranger).post(f"/admin/agents/schedule/{schedule.pk}/change/", form)
 

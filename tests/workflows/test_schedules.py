@@ -76,6 +76,22 @@ def test_no_run_starts_while_the_last_one_is_live(schedule):
     assert schedule.next_at == MONDAY + timedelta(days=2)
 
 
+def test_a_schedule_that_waits_starts_as_soon_as_the_last_run_has_finished(schedule):
+    Schedule.objects.update(overlap=Schedule.Overlap.WAIT)
+    schedules.start_due(MONDAY)
+    Run.objects.update(status=Run.Status.WAITING)
+    tuesday = MONDAY + timedelta(days=1)
+
+    assert schedules.start_due(tuesday) == []
+    schedule.refresh_from_db()
+    assert schedule.next_at == tuesday
+    assert str(Run.objects.get().pk) in schedule.trouble
+    Run.objects.update(status=Run.Status.COMPLETED)
+    assert len(schedules.start_due(tuesday + timedelta(hours=2))) == 1
+    schedule.refresh_from_db()
+    assert (schedule.next_at, schedule.trouble) == (MONDAY + timedelta(days=2), "")
+
+
 def test_a_failed_start_has_a_reason_and_is_retried_next_time(schedule):
     schedule.parameters = {"nothing": 1}
     schedule.save()
@@ -115,7 +131,7 @@ def test_an_administrator_sets_the_time(workflow, administrator):
     client = Client()
     client.force_login(administrator)
     form = {"workflow": workflow.pk, "user": administrator.pk, "enabled": "on"}
-    form |= {"parameters": "{}"}
+    form |= {"overlap": "skip", "parameters": "{}"}
 
     wrong = client.post("/admin/agents/schedule/add/", form | {"cron": "soon"})
     right = client.post("/admin/agents/schedule/add/", form | {"cron": "0  9 * * *"})
@@ -134,7 +150,13 @@ def test_only_superusers_schedule_for_other_users(workflow, stranger, person):
     stranger.save()
     client = Client()
     client.force_login(stranger)
-    form = {"workflow": workflow.pk, "enabled": "on", "parameters": "{}", "cron": "0 9 * * *"}
+    form = {
+        "workflow": workflow.pk,
+        "enabled": "on",
+        "overlap": "skip",
+        "parameters": "{}",
+        "cron": "0 9 * * *",
+    }
 
     theirs = client.post("/admin/agents/schedule/add/", form | {"user": person.pk})
     own = client.post("/admin/agents/schedule/add/", form | {"user": stranger.pk})

@@ -20,12 +20,23 @@ from .columns import normalize_newlines, not_found_message, unknown_key_message
 from .kind import ResourceKind, ResourceValues, ValidationIssue
 from .permissions import ConfigUser, has_model_perm, user_or_none
 
-SCHEDULE_TYPES = {"person": str, "cron": str, "parameters": dict, "enabled": bool}
-SCHEDULE_DEFAULTS: ResourceValues = {"parameters": {}, "enabled": True}
+SCHEDULE_TYPES = {
+    "person": str,
+    "cron": str,
+    "parameters": dict,
+    "overlap": str,
+    "enabled": bool,
+}
+SCHEDULE_DEFAULTS: ResourceValues = {
+    "parameters": {},
+    "overlap": Schedule.Overlap.SKIP.value,
+    "enabled": True,
+}
 FIELD_KEYS = {
     "user": "person",
     "cron": "cron",
     "parameters": "parameters",
+    "overlap": "overlap",
     "enabled": "enabled",
 }
 
@@ -104,6 +115,7 @@ def _describe_schedule(schedule: Schedule) -> ResourceValues:
     return {
         **values,
         "parameters": normalize_newlines(schedule.parameters),
+        "overlap": schedule.overlap,
         "enabled": schedule.enabled,
     }
 
@@ -187,5 +199,6 @@ def _schedule_data(schedule: Schedule, values: ResourceValues) -> ResourceValues
         "user": user.pk,
         "cron": values["cron"],
         "parameters": json.dumps(values["parameters"]),
+        "overlap": values["overlap"],
         "enabled": values["enabled"],
     }
