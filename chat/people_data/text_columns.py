@@ -85,6 +85,6 @@ CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     AgentVersion: ("snapshot",),
     WorkflowVersion: ("text",),
     GuardrailPattern: ("rubric",),
-    Chunk: ("text",),
-    DocumentPart: ("text",),
+    Chunk: ("text", "heading"),
+    DocumentPart: ("text", "label"),
 }

@@ -414,63 +414,144 @@ def test_many_long_texts_are_found_quickly():
     assert not words.matches("This sentence has no number at all. " * 10_000)
 
 
-# Columns with names, settings and states, but no users' text.
-NO_WORDS = {
-    "agents": {
-        "InstallationSetting.value",
-        *(
-            "McpServer.args",
-            "McpServer.folders",
-            "McpServer.last_error",
-            "ToolRegistration.description",
-        ),
-        *("ToolRegistration.definition", "ToolRegistration.pending", "Agent.fallback_models"),
-        *("Agent.output_schema", "Run.marks", "AgentStep.call_id", "AgentStep.action"),
-        *("Approval.call_id", "Approval.tool", "AuditEntry.detail", "AuditEntry.place"),
-        *(
-            "Schedule.accepted",
-            "Upkeep.report",
-            "LanguageModel.options",
-            "LanguageModel.parameters",
-        ),
-        *("LanguageModel.fallbacks", "ServerProcess.stalled_in"),
-        *("LanguageModel.abilities", "LanguageModel.last_test"),
-        "ServerProcess.mcp_instances",
-        "Sitemap.known",
-        "CacheEntry.value",  # all of it is deleted
-        *("AgentDraft.marks", "AgentTool.description"),
-        *("DatabaseConnection.ca_certificate", "DatabaseConnection.description"),
-        *("DatabaseConnection.tables", "DatabaseConnection.schema"),
-        *("DatabaseConnection.powers", "DatabaseConnection.last_error"),
-        *("Experience.tools", "Experience.collections"),
-        *("Personalization.chosen", "Personalization.learned"),
-    },
-    "people": {"Passkey.public_key"},
-    # Names of files and products, which only their user sees.
-    "chat": {
-        "ChatImport.files",
-        "ChatImport.sources",
-        "ChatSession.options",
-        "Message.options",
-    },
+# Personal data that is deleted with its user or once it is used, or whose key is destroyed.
+DELETED = {
+    "auth.User": "password username first_name last_name email",
+    "sessions.Session": "session_key session_data",
+    "agents.AuditPerson": "token name key",
+    "agents.CacheEntry": "key source value",
+    "agents.Deletion": "kind object_id name rows",
+    "agents.Personalization": "chosen learned",
+    "agents.ToolGrant": "agent_name digest topic",
+    "people.Profile": "display_name skeleton language time_zone",
+    "people.Visit": "way device address",
+    "people.Authenticator": "secret",
+    "people.Passkey": "name key_id public_key",
+    "people.RecoveryCode": "digest",
+    "people.Identity": "issuer subject",
+    "chat.Folder": "name",
+    "chat.ChatImport": "files sources problem owner",
+    "chat.ImportResult": "source title problem file",
+    "chat.ImportedChat": "source original_id",
+    "chat.Prompt": "name",
+    "agents.Collection": "name description topic",
+    "people.Invitation": "digest email",
 }
+# Names, settings, states, digests and numbers: no users' text.
+NO_WORDS = {
+    "admin.LogEntry": "object_id",
+    "auth.Permission": "name codename",
+    "auth.Group": "name",
+    "contenttypes.ContentType": "app_label model",
+    "agents.DatabaseConnection": (
+        "name file host database username password ca_certificate description tables "
+        "last_error version powers schema"
+    ),
+    "agents.McpServer": "name url command args folders env headers last_error",
+    "agents.ToolRegistration": (
+        "name description rerank_model definition pending endpoint headers"
+    ),
+    "agents.Agent": "name model roles fallback_models output_schema",
+    "agents.Membership": "topic",
+    "agents.HiddenTopic": "topic",
+    "agents.OutsideTextTopic": "topic",
+    "agents.Workflow": "name description",
+    "agents.Schedule": "cron accepted",
+    "agents.Run": "topic agent_name model dialect road version owner marks",
+    "agents.Absence": "page",
+    "agents.AgentTool": "description",
+    "agents.Approval": "call_id agent_name tool digest role granted_scope",
+    "agents.StoredFile": "digest mime_type",
+    "agents.RunAttachment": "digest mime_type data",
+    "agents.AuditEntry": "action subject detail place key previous seal",
+    "agents.AuditHead": "seal",
+    "agents.Upkeep": "name report",
+    "agents.BudgetCounter": "scope window",
+    "agents.CacheGroup": "name",
+    "agents.CacheUsage": "source",
+    "agents.Sitemap": "fetch_problem url known",
+    "agents.Document": (
+        "fetch_problem title source url etag last_modified mime_type digest problem"
+    ),
+    "agents.AgentDraft": "marks",
+    "agents.RunEvent": "type agent",
+    "agents.Experience": "digest tools collections vector vector_model",
+    "agents.StyleSignal": "value",
+    "agents.GuardrailPattern": "name pattern message model",
+    "agents.GuardrailHit": "agent_name",
+    "agents.InstallationSetting": "key value",
+    "agents.JobCrash": "kind",
+    "agents.LanguageModel": (
+        "label model base_url api_key api_version region secrets options parameters "
+        "abilities fallbacks last_test"
+    ),
+    "agents.Memory": "digest reason vector vector_model",
+    "agents.ModelGate": "model",
+    "agents.ModelSlot": "key model",
+    "agents.EmbeddingIndex": "model problem",
+    "agents.ChunkVector": "vector",
+    "agents.ServerProcess": "name version stalled_in mcp_instances",
+    "agents.AgentStep": "agent_name call_id action",
+    "agents.ReadingUsage": "digest model",
+    "review.ExampleSet": "name description",
+    "review.Example": "agent_name",
+    "review.SavedView": "columns sort",
+    "review.ShareLink": "digest",
+    "experiments.Experiment": "spec judge_model rubric left_out problem",
+    "dashboard.RunSummary": "topic agent_name model",
+    "dashboard.ToolSummary": "tool call_histogram",
+    "dashboard.ModelSummary": "model",
+    "dashboard.TitleUsage": "model",
+    "dashboard.DailyFigures": (
+        "agent_name model tool active_histogram first_histogram call_histogram"
+    ),
+    "dashboard.DeletedFigures": (
+        "agent_name model tool active_histogram first_histogram call_histogram"
+    ),
+    "problems.Problem": "fingerprint stage subject agent_name",
+    "problems.ProblemTag": "value",
+    "problems.ProblemChange": "details",
+    "suggestions.Suggestion": "subject figures",
+    "alerts.AlertChannel": "name addresses url secret base_url",
+    "alerts.AlertRule": "name",
+    "alerts.Delivery": "address last_error",
+    "alerts.SummarySchedule": "name",
+    "people.Attempts": "key",
+    "chat.ChatSession": "options",
+    "chat.Invitation": "digest",
+    "chat.Message": "agent_name options client_id",
+    "chat.Attachment": "mime_type",
+    "chat.PublicLink": "digest",
+}
+TEXT_FIELDS = (
+    *(models.CharField, models.TextField, models.JSONField),
+    *(models.BinaryField, models.FileField),
+)
 
 
-def test_every_column_that_can_contain_text_is_known():
-    """Every new column must be classified here as containing users' text or not."""
+def test_every_column_that_can_contain_text_is_declared_as_personal_or_not():
+    """A new column of any app belongs to one of the four tables."""
     known = {
-        f"{model.__name__}.{name}"
+        f"{model._meta.label}.{name}"
         for table in (text_columns.TEXT_COLUMNS, text_columns.CONFIG_COLUMNS)
         for model, names in table.items()
         for name in names
-    } | set().union(*NO_WORDS.values())
-    found = {
-        f"{model.__name__}.{field.name}"
-        for label in ("agents", "review", "chat", "people")
-        for model in apps.get_app_config(label).get_models()
+    } | {
+        f"{label}.{name}"
+        for table in (DELETED, NO_WORDS)
+        for label, names in table.items()
+        for name in names.split()
+    }
+    columns = {
+        f"{model._meta.label}.{field.name}"
+        for model in apps.get_models()
         for field in model._meta.local_concrete_fields
-        if isinstance(field, models.TextField | models.JSONField)
-        and "Encrypted" not in type(field).__name__
+        if isinstance(field, TEXT_FIELDS) and not field.choices
     }
 
-    assert found - known == set()
+    assert columns - known == set()
+    # Where users' text is erased, a column can also have choices.
+    everything = {
+        f"{m._meta.label}.{f.name}" for m in apps.get_models() for f in m._meta.fields
+    }
+    assert known - everything == set()
