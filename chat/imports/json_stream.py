@@ -22,7 +22,7 @@ MAX_PIECE_BYTES = 8 * 1024 * 1024
 BOM = b"\xef\xbb\xbf"
 SPACE = b" \t\r\n"
 STRUCTURE = re.compile(rb'[{}\[\]",]')
-STRING_PART = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+STRING_PART = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
 class Readable(Protocol):

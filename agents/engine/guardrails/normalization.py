@@ -40,19 +40,22 @@ MAX_HELD_CHARS = MAX_LABEL_CHARS + MAX_URL_CHARS + MAX_TITLE_CHARS + 3 * MAX_GAP
 MAX_COMBINING_MARKS = 500
 _LABEL = rf"[^\[\]\n]{{0,{MAX_LABEL_CHARS}}}"
 # A link target in CommonMark syntax. Rendered pages accept the same links: see markdown.
+# Only single characters are repeated possessively: a possessive group matches wrongly before
+# Python 3.11.5. Each character fits one alternative only, so little is ever tried twice.
 _GAP, _REQUIRED_GAP = rf"[ \t\r\n]{{0,{MAX_GAP_CHARS}}}+", rf"[ \t\r\n]{{1,{MAX_GAP_CHARS}}}+"
 _URL_CHAR = r"(?:\\.|[^\s()\\])"
-_NESTED_URL = rf"(?:{_URL_CHAR}|\({_URL_CHAR}{{0,{MAX_URL_CHARS}}}+\)){{0,{MAX_URL_CHARS}}}+"
-_BRACKETED_URL = rf"<(?:\\.|[^<>\n\\]){{0,{MAX_URL_CHARS}}}+"
-_URL = rf"(?:{_BRACKETED_URL}>|(?!<)(?:{_URL_CHAR}|\({_NESTED_URL}\)){{0,{MAX_URL_CHARS}}}+)"
+_URL_CHARS = rf"{_URL_CHAR}{{0,{MAX_URL_CHARS}}}"
+_NESTED_URL = rf"(?:{_URL_CHAR}|\({_URL_CHARS}\)){{0,{MAX_URL_CHARS}}}"
+_BRACKETED_URL = rf"<(?:\\.|[^<>\n\\]){{0,{MAX_URL_CHARS}}}"
+_URL = rf"(?:{_BRACKETED_URL}>|(?!<)(?:{_URL_CHAR}|\({_NESTED_URL}\)){{0,{MAX_URL_CHARS}}})"
 _TITLES = [
-    rf"{a}(?:\\[\s\S]|[^{a}{b}\\]){{0,{MAX_TITLE_CHARS}}}+"
+    rf"{a}(?:\\[\s\S]|[^{a}{b}\\]){{0,{MAX_TITLE_CHARS}}}"
     for a, b in ('""', "''", ("\\(", "\\)"))
 ]
 _TITLE = rf"(?:{_TITLES[0]}\"|{_TITLES[1]}'|{_TITLES[2]}\))"
 _LINK_TARGET = rf"\]\({_GAP}{_URL}(?:{_REQUIRED_GAP}{_TITLE})?{_GAP}\)"
 _PARTIAL_TARGET = (
-    rf"\]\({_GAP}(?:{_BRACKETED_URL}\\?|{_URL}(?:\\|\({_NESTED_URL}(?:\\|\({_URL_CHAR}*+\\?)?"
+    rf"\]\({_GAP}(?:{_BRACKETED_URL}\\?|{_URL}(?:\\|\({_NESTED_URL}(?:\\|\({_URL_CHARS}\\?)?"
     rf"|{_REQUIRED_GAP}(?:{'|'.join(_TITLES)})\\?|(?:{_REQUIRED_GAP}{_TITLE})?{_GAP})?)"
 )
 LINK_TARGET = re.compile(_LINK_TARGET)
@@ -65,7 +68,7 @@ MARKUP_TOKEN = re.compile(
     r"|(?P<marks>\*++|_++|`++|~~++)"
     rf"|(?P<link>!?\[(?={_LABEL}\][(\[])|{_LINK_TARGET}|\]\[{_LABEL}\])|(?P<bracket>!?[\[\]])"
     rf"|(?P<gap>(?:[{SPACE}][{SPACE}{INVISIBLE}]++|\n(?=>)|[{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029]))"
-    rf"(?P<quotes>(?:>[{SPACE}]*+)*+)"
+    rf"(?P<quotes>(?:>[>{SPACE}]*+)?)"
 )
 # The end of a text that may become such a token, or a longer one, with more text.
 PARTIAL_TOKEN = re.compile(

@@ -23,7 +23,7 @@ NAME = "Open WebUI"
 # Thoughts and tool calls are part of the text.
 DETAILS = re.compile(
     r"<details\s+type=\"(?:reasoning|tool_calls|code_interpreter)\""
-    r"(?:(?!</?details).)*+</details>",
+    r"[^<]*+(?:<(?!/?details)[^<]*+)*</details>",
     re.DOTALL,
 )
 TAG = re.compile(r"</?(?:details|summary)[^<>]*>")
