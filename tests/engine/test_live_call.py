@@ -54,7 +54,7 @@ async def test_frequent_progress_is_thinned_out_and_the_last_one_always_sent(age
     async def work(context):
         for number in range(1, 501):
             context.report_progress(number, 500)
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
         return "done"
 
     reports = status(await events_of(agent, ContextTool(work)), StatusKind.TOOL_PROGRESS)
@@ -128,16 +128,18 @@ async def test_a_call_knows_who_it_is_for(agent):
 
 
 async def test_progress_gives_a_call_its_full_timeout_again():
+    deadlines = []
+
     async def work(context):
-        for number in range(6):
+        for number in range(3):
+            deadlines.append(context.timeout._limit.when())
+            await asyncio.sleep(0.01)
             context.report_progress(number)
-            await asyncio.sleep(0.03)
         return "done"
 
-    tool = ContextTool(work, timeout=0.1)
-    result = await FallbackStrategy().execute_with_fallback(tool, {})
+    await FallbackStrategy().execute_with_fallback(ContextTool(work, timeout=30), {})
 
-    assert (result.output, result.attempts) == ("done", 1)
+    assert deadlines == sorted(set(deadlines))
 
 
 async def test_progress_extends_a_timeout_only_up_to_the_ceiling(monkeypatch):
@@ -155,16 +157,21 @@ async def test_progress_extends_a_timeout_only_up_to_the_ceiling(monkeypatch):
 
 
 async def test_time_spent_waiting_does_not_count_against_the_timeout():
+    deadlines = []
+
     async def work(context):
+        deadlines.append(context.timeout._limit.when())
         with context.timeout.pause():
-            await asyncio.sleep(0.15)
-        await asyncio.sleep(0.02)
+            await asyncio.sleep(0.01)
+            deadlines.append(context.timeout._limit.when())
+        deadlines.append(context.timeout._limit.when())
         return "done"
 
-    tool = ContextTool(work, timeout=0.1)
-    result = await FallbackStrategy().execute_with_fallback(tool, {})
+    await FallbackStrategy().execute_with_fallback(ContextTool(work, timeout=30), {})
 
-    assert (result.output, result.attempts) == ("done", 1)
+    before, meanwhile, after = deadlines
+    assert meanwhile is None
+    assert after > before
 
 
 async def test_a_call_that_hangs_after_a_pause_still_times_out():
