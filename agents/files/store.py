@@ -108,7 +108,7 @@ def commit(staged: StagedFile, *, owner: AnyUser | None) -> StoredFile:
         row = _lock_row(staged)
         if owner is not None:
             check_quota(owner, row)
-        _place(staged, row.path)
+        place(staged, row.path)
     return row
 
 
@@ -149,7 +149,7 @@ def _lock_row(staged: StagedFile) -> StoredFile:
     return rows.get(digest=staged.digest)
 
 
-def _place(staged: StagedFile, path: str) -> None:
+def place(staged: StagedFile, path: str) -> None:
     storage = storages["files"]
     if storage.exists(path):
         return
