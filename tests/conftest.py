@@ -14,6 +14,10 @@ from django.dispatch import receiver
 from django.test import Client
 from django.utils import translation
 
+from tests import processes
+
+processes.watch()
+
 # How long an example takes depends on the machine.
 hypothesis.settings.register_profile("ours", deadline=None)
 # For `make test`: fewer examples, and the same ones each time.
@@ -48,6 +52,16 @@ def pytest_runtest_teardown():
     if caches := sys.modules.get("agents.db.row_cache"):
         for cache in caches.RowCache.all:
             cache.reset()
+    if left := processes.left_behind():
+        pytest.fail(f"The test left behind: {', '.join(left)}", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef):
+    if fixturedef.scope == "function":
+        return (yield)
+    with processes.SharedFixture():
+        return (yield)
 
 
 @pytest.fixture

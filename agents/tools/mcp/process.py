@@ -5,9 +5,10 @@ import os
 import re
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from agents.tools.sandbox import spawn
 
@@ -141,7 +142,22 @@ async def run_server(config: ServerConfig) -> AsyncIterator[McpProcess]:
     try:
         yield process
     finally:
-        await process.stop()
+        # Canceled halfway, it would leave the process behind.
+        await _finish(process.stop())
+
+
+async def _finish(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work that has a deadline of its own, also while being canceled."""
+    task = asyncio.create_task(work)
+    canceled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            canceled = error
+    task.result()
+    if canceled is not None:
+        raise canceled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
