@@ -29,6 +29,12 @@ def save(agent: Agent, author: User | None, note: str = "") -> AgentVersion | No
     return now.versions.create(number=agent.version, **about)
 
 
+def save_first() -> None:
+    """Save a first version of agents that have none, so that a first change can be undone."""
+    for agent in Agent.objects.filter(version=0):
+        save(agent, None)
+
+
 def record(run: Run) -> None:
     """Record the agent's version in a run.
 

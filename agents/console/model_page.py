@@ -108,6 +108,8 @@ def use_in_agent(user: AnyUser, model: str, agent: Agent) -> None:
 
     That is a new version of the agent, and an entry of the audit log.
     """
+    if not agent.version:
+        agent_versions.save(agent, None)
     before, agent.model = agent.model, model
     agent.save(update_fields=["model"])
     author = user if isinstance(user, User) else None

@@ -1,11 +1,15 @@
 """Versions of agents, and the one a run used."""
 
+from io import StringIO
+
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
+from django.core.management import call_command
 
 from agents import runs
 from agents.catalog import agent_spec, agent_versions
+from agents.console.model_page import use_in_agent
 from agents.engine.testing import Says
 from agents.models import Agent, AgentTool, Run
 from tests.conftest import run_question
@@ -44,6 +48,22 @@ def test_a_version_is_saved_only_when_something_changed(agent, administrator):
     assert again is None
     assert second.snapshot["instructions"] == "Be brief."
     assert agent.version == Agent.objects.get().version == 2
+
+
+def test_the_state_before_the_first_change_is_a_version(agent, administrator):
+    before = agent.model
+    use_in_agent(administrator, "demo", agent)
+    agent.refresh_from_db()
+
+    first = agent.versions.get(number=1)
+    assert (first.snapshot["model"], agent.version) == (before, 2)
+
+
+def test_the_sample_agents_have_a_version_from_the_start():
+    Agent.objects.all().delete()
+    call_command("seed_demo", stdout=StringIO())
+
+    assert {agent.versions.count() for agent in Agent.objects.all()} == {1}
 
 
 def test_an_old_version_is_restored_with_its_tools_as_they_were(agent):

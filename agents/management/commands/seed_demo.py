@@ -8,7 +8,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents.catalog import databases, sample_data, sample_questions, tool_factory
+from agents.catalog import (
+    agent_versions,
+    databases,
+    sample_data,
+    sample_questions,
+    tool_factory,
+)
 from agents.engine.loop import AskPersonTool
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
@@ -49,6 +55,7 @@ class Command(BaseCommand):
             make_agents()
         except ImproperlyConfigured as error:
             raise CommandError(error) from error
+        agent_versions.save_first()
         make_guardrails()
         sample_data.load(timezone.localdate())
         name = settings.ENVIRONMENT.admin_name
