@@ -16,6 +16,7 @@ from agents.catalog.agent_factory import CIRCUITS
 from agents.console.health_checks.runs import check_failures
 from agents.console.home import figures
 from agents.console.model_usage import load_totals, visible_runs
+from agents.dashboard import windows
 from agents.engine.resilience import CircuitState
 from agents.models import (
     Approval,
@@ -113,6 +114,13 @@ def test_steps_are_done_when_the_rows_say_so(root, person):
     assert setup.next.title == "Create an agent"
 
 
+def test_inviting_people_opens_the_page_that_invites(root):
+    people = root.get(HOME).context["setup"].steps[-1]
+
+    assert people.url == reverse("admin:people_invitation_new")
+    assert root.get(people.url).status_code == 200
+
+
 def test_the_checklist_can_be_hidden_and_brought_back(root):
     switch = reverse("people:setup_guide")
     assert root.post(switch, {"on": "0"}).url == HOME
@@ -137,6 +145,18 @@ def test_every_figure_has_the_same_runs_as_the_list_behind_it(root, administrato
     assert metric(answer, "errors").value == "25.0%"
     assert listed(metric(answer, "runs").url, administrator) == 4
     assert listed(metric(answer, "errors").url, administrator) == 1
+
+
+@pytest.mark.parametrize(("key", "days"), [("7d", 7), ("30d", 30)])
+def test_home_and_dashboard_mean_the_same_days(root, make_run, key, days):
+    now = timezone.now()
+    start = windows.last_days(days, now).start
+    make_run(now - start - timedelta(minutes=1))
+    make_run(now - start + timedelta(minutes=1))
+    make_run(status="running", seconds=None)
+
+    assert figures.PERIODS[key].start(now) == start
+    assert metric(root.get(f"{HOME}?period={key}"), "runs").value == "1"
 
 
 def test_latency_is_active_time_without_waiting_for_people(root, make_run):
@@ -284,7 +304,7 @@ def test_the_home_speaks_japanese_and_knows_the_time_zone(root, administrator, m
     make_run()
     answer = root.get(HOME)
 
-    since = timezone.now() - timedelta(days=7)
+    since = figures.PERIODS["7d"].start(timezone.now())
     local = since.astimezone(timezone.get_fixed_timezone(9 * 60))
     assert f"{local.month}月{local.day}日" in answer.content.decode()
     assert not re.search(r"style=", answer.content.decode())

@@ -56,7 +56,7 @@ def _run_context(listed: RunQuerySet, period: figures.Period) -> dict[str, Any]:
         "axis": metrics.axis(period, now),
         "approvals": cards.waiting_approvals(listed),
         "approvals_url": f"{reverse('trace:list')}?q=status:waiting",
-        "hits": cards.guardrail_hits(listed, now - period.span),
+        "hits": cards.guardrail_hits(listed, period.start(now)),
         "spent": spent,
         "most_spent": max((one.cost for one in found.agents), default=0.0),
         "spent_url": links.runs_url(period, sort="-cost"),

@@ -8,13 +8,14 @@ fast with hundreds of thousands of runs.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
 from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, Value, When
 from django.db.models.lookups import LessThan
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Run
@@ -34,19 +35,30 @@ MAX_AGENTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """A choice of the page; `filter` is what the list of runs calls it."""
+    """A choice of the page: hours until now, or calendar days with today, as on the dashboard.
+
+    Days are those of the installation's time zone, so that both pages count the same runs.
+    """
 
     key: str
     label: LazyText
     sentence: LazyText
-    filter: str
     span: timedelta
     buckets: int
+    has_days: bool = True
+
+    def start(self, now: datetime) -> datetime:
+        if not self.has_days:
+            return now - self.span
+        zone = timezone.get_default_timezone()
+        first = timezone.localtime(now, zone).date() - self.span + timedelta(days=1)
+        return timezone.make_aware(datetime.combine(first, time.min), zone)
 
     def edges(self, now: datetime) -> list[datetime]:
-        """Return where each bucket begins."""
-        step = self.span / self.buckets
-        return [now - self.span + step * number for number in range(self.buckets)]
+        """Return where each bucket begins; of today, those that have begun."""
+        start, step = self.start(now), self.span / self.buckets
+        edges = [start + step * number for number in range(self.buckets)]
+        return [edge for edge in edges if edge <= now]
 
 
 PERIODS = {
@@ -56,15 +68,14 @@ PERIODS = {
             key="24h",
             label=_("24 h"),
             sentence=_("Last 24 hours, compared with the 24 hours before"),
-            filter="-24h",
             span=timedelta(hours=24),
             buckets=24,
+            has_days=False,
         ),
         Period(
             key="7d",
             label=_("7 days"),
             sentence=_("Last 7 days, compared with the 7 days before"),
-            filter="-7d",
             span=timedelta(days=7),
             buckets=28,
         ),
@@ -72,7 +83,6 @@ PERIODS = {
             key="30d",
             label=_("30 days"),
             sentence=_("Last 30 days, compared with the 30 days before"),
-            filter="-30d",
             span=timedelta(days=30),
             buckets=30,
         ),
@@ -142,7 +152,9 @@ def load_figures(listed: RunQuerySet, period: Period, now: datetime) -> RunFigur
     # Imported answers have no duration: nothing was executed here.
     finished = listed.filter(seconds__isnull=False).order_by()
     recent = finished.filter(started_at__gte=edges[0])
-    older = finished.filter(started_at__gte=edges[0] - period.span, started_at__lt=edges[0])
+    older = finished.filter(
+        started_at__gte=period.start(now - period.span), started_at__lt=now - period.span
+    )
     buckets, total = [RunTotals() for _edge in edges], RunTotals()
     spent: dict[str, float] = defaultdict(float)
     for row in _grouped(recent, edges):
@@ -151,7 +163,6 @@ def load_figures(listed: RunQuerySet, period: Period, now: datetime) -> RunFigur
         spent[row["agent_name"]] += row["cost"] or 0.0
     before = _total(older)
     live = listed.live().filter(started_at__gte=edges[0]).count()
-    buckets[-1].runs += live  # they end later than everything that was counted
     return RunFigures(
         buckets=buckets,
         now=total,

@@ -44,7 +44,7 @@ def build_metrics(found: RunFigures, period: Period) -> list[Metric]:
 
 def axis(period: Period, now: datetime) -> tuple[str, str]:
     """Return the labels of a chart's ends, in the viewer's time zone and format."""
-    since = now - period.span
+    since = period.start(now)
     if period.key == "24h":
         return dates.time_text(since), _("Now")
     return dates.short_date_text(since), _("Today")
@@ -52,7 +52,7 @@ def axis(period: Period, now: datetime) -> tuple[str, str]:
 
 def _runs(found: RunFigures, period: Period) -> Metric:
     values = [bucket.runs for bucket in found.buckets]
-    count = found.now.runs + found.live
+    count = found.now.runs
     written = number_format(count, force_grouping=True)
     return Metric(
         key="runs",
@@ -60,7 +60,8 @@ def _runs(found: RunFigures, period: Period) -> Metric:
         title=_("Runs"),
         value=written,
         change=_relative_change(count, found.before.runs),
-        url=runs_url(period),
+        note=_("%(count)d running now") % {"count": found.live} if found.live else "",
+        url=runs_url(period, "-status:live"),
         chart=charts.bar_chart(values, label=_describe(_("Runs"), written, values, _count)),
     )
 

@@ -101,7 +101,7 @@ def _circuit_problems() -> Iterator[Problem]:
 
 def _grouped_problems(user: User, listed: RunQuerySet, period: Period) -> Iterator[Problem]:
     """Yield the groups, and runs that ran out of budget, which isn't a problem of an agent."""
-    groups = _load_groups(user, timezone.now() - period.span) if _load_groups else None
+    groups = _load_groups(user, period.start(timezone.now())) if _load_groups else None
     if groups is None:
         yield from _run_problems(user, listed, period)
         return
@@ -114,7 +114,7 @@ def _run_problems(user: User, listed: RunQuerySet, period: Period) -> Iterator[P
     columns = ("pk", "agent", "agent_name", "status", "stopped_reason", "detail", "ended_at")
     runs = listed.filter(
         status__in=[Status.FAILED, Status.BLOCKED, Status.STOPPED],
-        ended_at__gte=timezone.now() - period.span,
+        ended_at__gte=period.start(timezone.now()),
     )
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for run in (
@@ -183,7 +183,7 @@ def _document_problems(period: Period) -> Iterator[Problem]:
         collection__owner=None,
         collection__topic="",
         collection__deleted_at=None,
-        added_at__gte=timezone.now() - period.span,
+        added_at__gte=period.start(timezone.now()),
     )
     for document in failed.order_by("-added_at")[:MAX_DOCUMENTS]:
         yield Problem(

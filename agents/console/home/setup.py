@@ -141,6 +141,6 @@ def _people_step(counts: dict[str, Any]) -> SetupStep:
         state=state % {"count": count} if is_done else _("Only you have access so far."),
         is_done=is_done,
         action=_("View people") if is_done else _("Invite people"),
-        url=people if is_done else reverse("admin:auth_user_add"),
-        permission="auth.add_user",
+        url=people if is_done else reverse("admin:people_invitation_new"),
+        permission="people.add_invitation",
     )
