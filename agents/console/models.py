@@ -210,11 +210,14 @@ class LanguageModelAdmin(ConsoleAdmin):
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: Any = None
     ) -> HttpResponse:
-        """Offer to use a new model in an agent."""
+        """Offer to use a new model in an agent; only a test shows that it is connected."""
         if "_addanother" in request.POST or "_popup" in request.POST:
             return super().response_add(request, obj, post_url_continue)
-        words = _("Connected %(model)s.") % {"model": obj.label}
-        messages.success(request, words)
+        if obj.last_test.get("works"):
+            messages.success(request, _("Connected %(model)s.") % {"model": obj.label})
+        else:
+            words = _("Added %(model)s. It hasn't answered yet: test it before you use it.")
+            messages.warning(request, words % {"model": obj.label})
         return redirect(f"{reverse('admin:agents_languagemodel_change', args=[obj.pk])}?new=1")
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Permission
+from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -158,13 +159,18 @@ def test_a_tested_model_is_working_once_it_is_saved(root, administrator):
         test = reverse("admin:agents_languagemodel_test_new")
         pieces = root.post(test, sent, headers={"accept": "application/x-ndjson"})
         token = read_token(pieces)
-        add(root, "compatible", tested=token, **form)
-        add(root, "compatible", tested=token, **form | {"model": "other"})
+        tested = add(root, "compatible", tested=token, **form)
+        untested = add(root, "compatible", tested=token, **form | {"model": "other"})
     row, other = LanguageModel.objects.order_by("pk")
 
     assert row.last_test["parts"] == {"tools": True, "vision": False, "schema": False}
     assert model_state.state_of(row).name == "working"
     assert model_state.state_of(other).name == "untested"
+    levels = [
+        [message.level_tag for message in get_messages(answer.wsgi_request)][-1]
+        for answer in (tested, untested)
+    ]
+    assert levels == ["success", "warning"]  # only what has answered is connected
 
 
 def test_a_failed_test_of_a_saved_model_is_its_state(root):
