@@ -19,6 +19,7 @@ from agents.console.model_usage import load_totals, visible_runs
 from agents.dashboard import windows
 from agents.engine.resilience import CircuitState
 from agents.models import (
+    Agent,
     Approval,
     GuardrailHit,
     GuardrailPattern,
@@ -263,6 +264,22 @@ def test_approvals_hits_and_open_circuits_are_listed(root, make_run):
     assert "42 minutes ago" in html
     assert "Card number" in html
     assert "1 blocked, 0 masked" in html
+
+
+def test_a_model_whose_latest_runs_failed_is_unhealthy_in_every_process(root, make_run, agent):
+    Agent.objects.update(model="demo")
+    make_run(timedelta(minutes=1), status="failed", stopped_reason="error")
+    make_run(timedelta(minutes=1), status="failed", stopped_reason="error")
+
+    def is_good():
+        parts = root.get(HOME).context["health"].parts
+        return next(part for part in parts if part.what == "Models").is_good
+
+    assert is_good()
+    make_run(timedelta(minutes=1), status="failed", stopped_reason="error")
+    assert not is_good()
+    make_run(timedelta(minutes=1))
+    assert is_good()
 
 
 def test_a_paused_tool_is_unhealthy_and_a_problem(root, monkeypatch):

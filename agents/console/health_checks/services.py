@@ -1,15 +1,19 @@
 """Checks of what agents use: models, MCP servers, databases, sandbox and media."""
 
 from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.catalog import model_setups
 from agents.catalog.agent_factory import CIRCUITS
+from agents.engine.loop import StopReason
 from agents.media import ffmpeg
-from agents.models import Agent, DatabaseConnection, McpServer
+from agents.models import Agent, DatabaseConnection, McpServer, Run
 from agents.runs.engine_messages import translate
 
 from .. import sandbox_status
@@ -17,6 +21,9 @@ from .check import HealthCheck
 from .processes import Processes
 
 MAX_NAMES = 6
+FAILING_PERIOD = timedelta(hours=1)
+MIN_FAILURES = 3
+MAX_RECENT_RUNS = 1_000
 
 
 def check_models() -> HealthCheck:
@@ -35,11 +42,34 @@ def check_models() -> HealthCheck:
         return HealthCheck(what=what, now=now, advice=advice, page=page)
     few = ", ".join(names[:MAX_NAMES]) + (" …" if len(names) > MAX_NAMES else "")
     out = {state.key for state in CIRCUITS.state() if state.state != "closed"}
-    if broken := [name for name in names if f"model:{name}" in out]:
+    failing = _failing_models(names)
+    if broken := [name for name in names if f"model:{name}" in out or name in failing]:
         advice = _("Failing: %(names)s. Check the provider's status, then try again.")
         advice %= {"names": ", ".join(broken)}
         return HealthCheck(what=what, now=few, advice=advice, page=page)
     return HealthCheck(what=what, now=few, page=page)
+
+
+def _failing_models(names: Sequence[str]) -> set[str]:
+    """Return the models whose latest runs all failed.
+
+    By the runs, because a circuit breaker knows only the calls of its own process.
+    """
+    recent = Run.objects.executed().filter(
+        started_at__gte=timezone.now() - FAILING_PERIOD, model__in=names
+    )
+    ended = recent.exclude(status__in=Run.LIVE).order_by("-pk")
+    latest: dict[str, list[bool]] = {}
+    for model, status, reason in ended.values_list("model", "status", "stopped_reason")[
+        :MAX_RECENT_RUNS
+    ]:
+        is_failed = status == Run.Status.FAILED and reason == StopReason.ERROR
+        latest.setdefault(model, []).append(is_failed)
+    return {
+        model
+        for model, failures in latest.items()
+        if len(failures) >= MIN_FAILURES and all(failures[:MIN_FAILURES])
+    }
 
 
 def check_circuits() -> HealthCheck:
