@@ -72,7 +72,7 @@ class Approval(models.Model):
 
     class Why(models.TextChoices):
         AGENT = "agent", _("This agent requires approval for every tool call.")
-        TOOL = "tool", _("This tool can make changes, so it requires approval.")
+        TOOL = "tool", _("This tool requires approval.")
         UNKNOWN = (
             "unknown",
             _("The server stopped during this call. It may already have completed."),

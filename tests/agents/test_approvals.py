@@ -73,6 +73,18 @@ async def finish_run(approval):
     return await verify_run(run)
 
 
+async def test_a_read_only_tool_is_not_said_to_make_changes(
+    letter, scripted, person, monkeypatch
+):
+    monkeypatch.setattr(Letter, "effect", "read", raising=False)
+    scripted(WRITE, THANKS)
+    run = await run_question("Write to her.", user=person)
+
+    card = await sync_to_async(LiveRunView(run.pk, "chat", may_decide=True).snapshot)()
+    assert run.status == "waiting"
+    assert "make changes" not in card
+
+
 async def test_an_approved_call_is_made_and_the_run_completes(waiting, letter, person):
     await approvals.decide(person, waiting.pk, word(waiting))
 
