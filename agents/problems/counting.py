@@ -73,7 +73,7 @@ def _new_problem(finding: Finding) -> Problem:
         kind=cause.kind,
         stage=cause.stage,
         subject=cause.subject,
-        message=cause.message,
+        message=cause.title,
         agent_id=run.agent_id,
         agent_name=run.agent_name,
         first_seen=finding.at,
@@ -104,6 +104,11 @@ def _count(problem: Problem, findings: Sequence[Finding]) -> None:
         first_seen=Least("first_seen", Value(min(times), models.DateTimeField())),
         last_seen=Greatest("last_seen", Value(max(times), models.DateTimeField())),
     )
+    # Not those of problems that were merged into this one.
+    own = [finding for finding in findings if finding.fingerprint == problem.fingerprint]
+    latest = max(own, key=lambda finding: finding.at, default=None)
+    if latest is not None and latest.cause.title != problem.message:
+        Problem.objects.filter(pk=problem.pk).update(message=latest.cause.title)
     hours: Counter[datetime] = Counter()
     tags: Counter[tuple[str, str]] = Counter()
     for finding in findings:

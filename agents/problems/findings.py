@@ -129,24 +129,39 @@ def _failure_cause(run: Run, error: str, names: Iterable[str]) -> Cause | None:
     if issubclass(kind, errors.EmptyReply):
         return Cause(stage="model", kind=Kind.EMPTY_ANSWER, subject=_provider(run))
     message = _message(run, names)
+    model = _named_model(run, names)
     if issubclass(kind, errors.OutputDecodingFailed):
         return Cause(stage="output", kind=Kind.SCHEMA, message=message)
     if issubclass(kind, errors.NoPlan):
         return Cause(stage="plan", kind=Kind.NO_PLAN, message=message)
     if issubclass(kind, errors.PlanParseError):
         return Cause(
-            stage="parse", kind=Kind.MODEL_ERROR, subject=_provider(run), message=message
+            stage="parse",
+            kind=Kind.MODEL_ERROR,
+            subject=_provider(run),
+            message=message,
+            model=model,
         )
     if issubclass(kind, errors.ModelError | errors.AgentConnectionError):
         return Cause(
-            stage="model", kind=Kind.MODEL_ERROR, subject=_provider(run), message=message
+            stage="model",
+            kind=Kind.MODEL_ERROR,
+            subject=_provider(run),
+            message=message,
+            model=model,
         )
-    return Cause(stage="run", kind=Kind.RUN_ERROR, message=message)
+    return Cause(stage="run", kind=Kind.RUN_ERROR, message=message, model=model)
 
 
 def _message(run: Run, names: Iterable[str]) -> str:
     text = run.detail.partition(" Models tried: ")[0]
     return normalize(text, [run.query], [run.model, run.model.rpartition("/")[2], *names])
+
+
+def _named_model(run: Run, names: Iterable[str]) -> str:
+    """Return the model that the message is about, which may be a fallback model."""
+    found = [name for name in {run.model, *names} if name and name in run.detail]
+    return clean_subject(max(found, key=len, default=run.model))
 
 
 def _model_names() -> list[str]:

@@ -16,11 +16,12 @@ from agents.engine.privacy import mask, mask_secrets
 from .models import MAX_SUBJECT_CHARS, MAX_TITLE_CHARS
 
 # Increase it with every change that gives the same occurrence another fingerprint.
-ALGORITHM = 1
+ALGORITHM = 2
 MAX_READ_CHARS = 2_000
 MIN_INPUT_CHARS, MAX_INPUTS = 4, 50
 TRACEBACK = "Traceback (most recent call last)"
 INPUT = "‹input›"
+MODEL = "‹model›"
 
 # In this order: an earlier one wins where both match.
 PARTS = {
@@ -56,12 +57,22 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,39}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """What makes occurrences the same problem; everything else about them is a tag."""
+    """What makes occurrences the same problem; everything else about them is a tag.
+
+    `model` is only for the title: the model that the message names.
+    """
 
     stage: str
     kind: str
     subject: str = ""
     message: str = ""
+    model: str = ""
+
+    @property
+    def title(self) -> str:
+        """The message with the model of this occurrence."""
+        title = self.message.replace(MODEL, self.model) if self.model else self.message
+        return title[:MAX_TITLE_CHARS]
 
     def fingerprint(self, agent: str) -> str:
         parts = (self.stage, self.kind, self.subject, self.message.lower(), agent)
@@ -75,7 +86,7 @@ def normalize(text: str, inputs: Iterable[Any] = (), names: Iterable[str] = ()) 
     """
     head = _head(text)
     for name in sorted({*names} - {""}, key=len, reverse=True):
-        head = head.replace(name, "‹model›")
+        head = head.replace(name, MODEL)
     for value in _input_texts(inputs):
         head = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", INPUT, head)
     head = mask(mask_secrets(head)).text
@@ -123,6 +134,8 @@ def _placeholder(found: re.Match[str]) -> str:
         return text
     if kind == "masked":
         return text.partition("›")[0] + "›"
+    if text[1:-1] == MODEL:
+        return MODEL
     if kind == "text":
         is_name = NAME.fullmatch(text[1:-1])
         return re.sub(r"\d+", "‹number›", text) if is_name else "‹text›"

@@ -56,6 +56,21 @@ def test_the_name_of_the_model_is_a_tag():
     assert one == "‹model› didn't respond in time."
 
 
+def test_the_title_names_the_model_and_another_model_is_the_same_problem():
+    causes = [
+        Cause(
+            stage="model",
+            kind="model",
+            message=normalize(f"The provider of '{name}' rejected the API key.", names=[name]),
+            model=name,
+        )
+        for name in ("openai/gpt-4.1", "openai/gpt-5")
+    ]
+
+    assert causes[0].title == "The provider of openai/gpt-4.1 rejected the API key."
+    assert causes[0].fingerprint("1") == causes[1].fingerprint("1")
+
+
 def test_a_message_is_short():
     assert len(normalize("word " * 1_000)) <= MAX_TITLE_CHARS
 
