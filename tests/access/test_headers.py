@@ -1,5 +1,7 @@
 """Response headers of every page."""
 
+import json
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -83,6 +85,14 @@ async def test_every_page_has_a_policy_and_nothing_inline(world, roles):
             answer = await world.clients[role].get(world.address(route))
             check(answer, (route, role))
             assert is_kept_nowhere(answer), route
+
+
+async def test_htmx_copies_no_styles_which_the_policy_would_refuse(world):
+    """Elements that a script has placed have a style; htmx would set it on their successor."""
+    for page in ("/", "/admin/agents/guardrailpattern/"):
+        html = (await world.clients["root"].get(page)).content.decode()
+        [config] = re.findall(r"htmx-config\" content='([^']+)'", html)
+        assert "style" not in json.loads(config)["attributesToSettle"], page
 
 
 async def test_exports_are_served_as_files(world):
