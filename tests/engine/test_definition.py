@@ -321,13 +321,13 @@ def test_a_cycle_is_reported_with_its_steps():
     ),
 )
 def test_a_yaml_bomb_is_rejected_quickly(text, words):
-    begun = time.monotonic()
+    begun = time.process_time()
 
     found = problem_lines(text)
 
     assert any(words in sentence for sentence in found)
     assert len(found) <= 200
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20
 
 
 @pytest.mark.slow

@@ -153,12 +153,12 @@ def test_a_long_chain_is_not_deep():
 @pytest.mark.parametrize("text", ["+".join(["item"] * 300), f"text([{'item,' * 300}item])"])
 @pytest.mark.parametrize("item", ["x" * 500_000, ["x" * 100] * 5_000])
 def test_the_size_of_results_is_limited(text, item):
-    begun = time.monotonic()
+    begun = time.process_time()
 
     with pytest.raises(BadExpression, match="longer than 2,000,000 characters"):
         parse(text).value({"item": item})
 
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @given(st.text(max_size=60) | st.text(alphabet="steps.a[0]()'\"+-=<>${} not in,1", max_size=60))

@@ -1,5 +1,5 @@
 import json
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -211,12 +211,12 @@ def test_a_pattern_with_catastrophic_backtracking_is_fast():
             "additionalProperties": {"pattern": "^(b+)+$"},
         }
     )
-    began = perf_counter()
+    began = process_time()
 
     with pytest.raises(OutputDecodingFailed, match="doesn't match"):
         form.decode(json.dumps({"a" * 50_000 + "!": "b" * 50_000 + "!"}))
 
-    assert perf_counter() - began < 5
+    assert process_time() - began < 5
 
 
 def test_properties_that_match_no_pattern_are_additional():
@@ -230,10 +230,10 @@ def test_properties_that_match_no_pattern_are_additional():
 def test_unique_items_are_compared_quickly():
     form = OutputSchema({"uniqueItems": True})
     many = [{"n": n} for n in range(50_000)]
-    began = perf_counter()
+    began = process_time()
 
     assert form.decode(json.dumps(many)) == many
-    assert perf_counter() - began < 5
+    assert process_time() - began < 5
     assert form.decode("[1, true, [1], {}]")
     assert "duplicate" in complaint({"uniqueItems": True}, '[{"a": 1}, {"a": 1.0}]')
 
@@ -255,11 +255,11 @@ def test_exploding_alternatives_are_rejected(monkeypatch):
 
 
 def test_text_full_of_opening_braces_is_read_quickly():
-    began = perf_counter()
+    began = process_time()
     for text in ("{" * 900_000, '{"a":' * 900, "[{" * 400_000, '{"' + '\\"' * 400_000):
         assert complaint(CITY, text)
 
-    assert perf_counter() - began < 5
+    assert process_time() - began < 5
 
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))

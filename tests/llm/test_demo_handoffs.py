@@ -86,10 +86,10 @@ def test_without_such_a_request_there_is_no_handoff(text):
 
 @pytest.mark.parametrize("seed", ["ask helper , ", "helper  ,  ", "helperに聞", "@helper and "])
 def test_a_long_strange_request_is_read_quickly(seed):
-    begin = time.perf_counter()
+    begin = time.process_time()
     handoff_for((seed * 500)[:2_000])
 
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_an_agent_named_like_a_tool_is_not_called_as_one():

@@ -63,12 +63,12 @@ def test_an_extra_step_does_not_shift_other_rows():
 
 def test_two_hundred_steps_are_aligned_quickly():
     ours, theirs = list(range(200)), list(range(100, 300))
-    began = time.perf_counter()
+    began = time.process_time()
 
     pairs = align(ours, theirs, equal)
 
     assert sum(a is not None and b is not None for a, b in pairs) == 100
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 @given(st.text(), st.text())
@@ -132,22 +132,22 @@ def test_long_texts_are_compared_by_lines_first_and_then_within_them():
 
 
 def test_texts_that_take_too_long_to_compare_are_shown_whole():
-    began = time.perf_counter()
+    began = time.process_time()
 
     difference = compare_texts("0 1 " * 50_000, "1 0 0 " * 50_000)
 
     assert difference.is_coarse
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_page_with_many_long_texts_is_rendered():
-    reader, began = TextDiffer(), time.perf_counter()
+    reader, began = TextDiffer(), time.process_time()
 
     for n in range(200):
         one, other = (f"{n * k} {k} " for k in (3, 5))
         reader.compare(one * 700, other * 700)
 
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 async def side_by_side(one, other):

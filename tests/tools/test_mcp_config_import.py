@@ -134,11 +134,11 @@ def test_an_invalid_configuration_is_reported_with_its_position(text, sentence):
     "text", one_in(3, ["```a\n" * 190_000, "{" + "/* " * 300_000, "“a" * 400_000])
 )
 def test_long_texts_are_read_in_linear_time(text):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(InvalidServerConfig):
         read_servers(text)
 
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_too_many_servers_are_rejected():
@@ -467,11 +467,11 @@ def test_the_expansion_of_a_long_variable_is_limited():
 
 
 def test_many_blank_lines_are_read_quickly():
-    started = time.perf_counter()
+    started = time.process_time()
     with suppress(InvalidServerConfig):
         read_servers("x" + "\n" * 300_000)
 
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(
