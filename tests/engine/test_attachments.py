@@ -193,8 +193,8 @@ async def test_an_image_can_be_left_out_for_the_context_window():
         planner = ReActPlanner(ScriptedModel(), "m", senses=["image"], window=window)
         return planner.request("Draw", state, [])
 
-    assert request(4_096 + 2_000).messages[-1]["attachments"] == [ref]
-    narrow = request(4_096 + 1_000)
+    assert request(2_667).messages[-1]["attachments"] == [ref]
+    narrow = request(1_333)
     assert (narrow.messages[-1]["role"], narrow.shortened) == ("tool", 1)
     assert message_attachments.LEFT_OUT in narrow.messages[-1]["content"]
 

@@ -572,7 +572,7 @@ async def test_a_guardrail_blocks_escaped_json_text(stage, spelling):
 
 async def test_a_long_schema_trims_old_messages_but_not_the_question(stage):
     form = {**CITY, "description": "x" * 4_000}
-    on = stage("No.", TEXT, form=form, words="It is Kyoto.", window=4_096 + 2_000)
+    on = stage("No.", TEXT, form=form, words="It is Kyoto.", window=2_100)
     on.trail.state.clear()
     for _ in range(20):
         on.trail.state.add_message("user", "Old news. " * 40)
