@@ -5,6 +5,7 @@ the same steps as a plan, with references to earlier results.
 """
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 
 from agents.engine.loop import UNFINISHED
@@ -14,6 +15,7 @@ from .conversation import LIBRARY, Finding, Question, Situation
 from .shop_plans import ShopPlans
 from .steps import REFERENCE, DemoPlan, DemoStep, Findings, calculation, search, short
 
+GENERALIST = "helper"  # the sample agent with every tool
 _WORDS = LIBRARY["words"]
 _CLAUSES, _FOLLOW_UP, _QUESTION, _WHY = (
     re.compile(_WORDS[name], re.IGNORECASE)
@@ -22,7 +24,7 @@ _CLAUSES, _FOLLOW_UP, _QUESTION, _WHY = (
 
 
 def find(situation: Situation) -> DemoPlan | None:
-    makers = (_handoff, _figures, _greeting, _chain, _clauses, _single)
+    makers = (_handoff, _figures, _greeting, _chain, _clauses, _single, _delegation)
     return next((plan for make in makers if (plan := make(situation))), None)
 
 
@@ -74,7 +76,25 @@ def _handoff(situation: Situation) -> DemoPlan | None:
     agent_names = [
         spelled[name.lower()] for name in re.findall(one, found["who"], re.IGNORECASE)
     ]
-    names, task = list(dict.fromkeys(agent_names)), found["task"].strip(' 　\n「」『』“”"')
+    task = found["task"].strip(' 　\n「」『』“”"')
+    return _hand_off(situation, list(dict.fromkeys(agent_names)), task)
+
+
+def _delegation(situation: Situation) -> DemoPlan | None:
+    """Hand off a question that only another agent has tools for."""
+    agents, text = situation.agents, situation.question.plain
+    tools = (("calculator", "expression"), ("database", "sql"), ("search", "query"))
+    if not agents or any(situation.tool(*tool) for tool in tools):
+        return None
+    if arithmetic.find(text) is None and not _QUESTION.search(text):
+        return None
+    name = GENERALIST if GENERALIST in agents else next(iter(agents))
+    return _hand_off(situation, [name], situation.question.text.strip())
+
+
+def _hand_off(situation: Situation, names: Sequence[str], task: str) -> DemoPlan:
+    """Have each of these agents do the task, and say what they answer."""
+    agents, question = situation.agents, situation.question
     steps = []
     for name in names:
         title = question.say("handoff_name", agent=name, task=short(task))
