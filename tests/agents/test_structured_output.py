@@ -47,10 +47,10 @@ def test_rows_are_a_table_with_a_caption_and_numbers_to_the_right():
 
     assert words == [
         ("caption", "visually-hidden", "Table with 2 rows"),
-        ("th", "", "city"),
-        ("th", "number", "people"),
-        ("th", "", "is_old"),
-        ("th", "", "mayor"),
+        ("th", "", "City"),
+        ("th", "number", "People"),
+        ("th", "", "Is old"),
+        ("th", "", "Mayor"),
         ("td", "", "Kyoto"),
         ("td", "number", "1,440,000"),
         ("td", "", "Yes"),
@@ -68,9 +68,9 @@ def test_an_object_is_rendered_as_nested_fields():
     ).found
 
     assert words[:3] == [
-        ("dt", "", "name"),
+        ("dt", "", "Name"),
         ("p", "output-text", "Japan"),
-        ("dt", "", "area"),
+        ("dt", "", "Area"),
     ]
     assert ("p", "output-number", "377.975") in words
     assert ("td", "", "Kyoto") in words
@@ -194,3 +194,19 @@ def test_truncated_rows_have_a_note():
     [rows] = split_tables(json.dumps({**TOLD, "truncated": True}))
 
     assert rows.more == "The result was truncated. More rows exist."
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("title", "Title"),
+        ("unit_price", "Unit price"),
+        ("unitPrice", "Unit price"),
+        ("URL", "URL"),
+        ("売上", "売上"),
+        ("Total (USD)", "Total (USD)"),
+    ],
+)
+def test_the_name_of_a_field_is_a_heading(name, label):
+    assert f"<dt>{label}</dt>" in page({name: 1156.0})
+    assert ">1156</p>" in page({name: 1156.0})

@@ -12,7 +12,13 @@ from .cancellation import CallOutcome, record_outcomes
 from .compaction import HistoryLimits
 from .function_tool import FunctionTool
 from .handoff import HANDOFF_PREFIX, UNFINISHED, Handoff
-from .output_schema import INSTRUCTIONS, OutputSchema, is_number, table_columns
+from .output_schema import (
+    INSTRUCTIONS,
+    OutputSchema,
+    is_number,
+    table_columns,
+    write_number,
+)
 from .plain_request import PlainReply, ask_briefly, ask_once
 from .recorded_calls import (
     CallNotRecorded,
@@ -71,5 +77,6 @@ __all__ = [
     "record_outcomes",
     "standard_policy",
     "table_columns",
+    "write_number",
     "RAISE_TOOL",
 ]

@@ -31,6 +31,7 @@ MAX_RENDER_DEPTH = 6
 EMPTY_CELL = "—"
 
 SCHEMA_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MAX_WHOLE = 1e15  # larger ones are written with an exponent
 MARKUP = re.compile(r"[\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])")
 LINE_MARK = re.compile(r"^([ \t]*\d*)([#+=.)-])(?=[\s#=-]|$)", re.MULTILINE)
 
@@ -121,6 +122,12 @@ def table_columns(value: Any) -> list[str]:
         return []
     names = list(dict.fromkeys(name for row in value for name in row))
     return names if len(names) <= MAX_COLUMNS else []
+
+
+def write_number(value: float) -> str:
+    """Return a number as JSON, without decimals that are zero."""
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < MAX_WHOLE
+    return json.dumps(int(value) if is_whole else value)
 
 
 def is_number(value: Any) -> bool:
@@ -297,7 +304,10 @@ def _render_cell(value: Any) -> str:
 def _render_inline(value: Any) -> str:
     if value is None or value in ({}, []):
         return EMPTY_CELL
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if is_number(value):
+        text = write_number(value)
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # A line must not start a heading or a list either.
     return LINE_MARK.sub(r"\1\\\2", MARKUP.sub(r"\\\g<0>", text))
 

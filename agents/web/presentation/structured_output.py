@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.loop import is_number, table_columns
+from agents.engine.loop import is_number, table_columns, write_number
 
 MAX_ROWS = 200
 MAX_DEPTH = 6
@@ -22,6 +22,7 @@ PREVIEW_ROWS = 5
 MAX_DECODE_ATTEMPTS = 20
 OPENING_BRACKET = re.compile(r"[\[{]")
 DECODER = json.JSONDecoder()
+IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 RESULT_KEYS = {"columns", "rows", "truncated"}
 
 OutputKind = Literal["text", "number", "nothing", "list", "fields", "table", "json"]
@@ -32,6 +33,7 @@ class OutputColumn:
     """A column; its numbers have the same decimals and grouping."""
 
     name: str
+    label: str
     is_number: bool
     form: str = ""
 
@@ -50,12 +52,23 @@ class OutputView:
     more: str = ""
 
 
-def build_output_view(value: Any) -> OutputView:
-    """Return the view of a value; as JSON if it is too large to read."""
+def build_output_view(value: Any, *, is_literal: bool = False) -> OutputView:
+    """Return the view of a value; as JSON if it is too large to read.
+
+    Names of fields become headings, unless they are to be displayed as they are.
+    """
     try:
-        return _OutputBuilder().view(value, MAX_DEPTH)
+        return _OutputBuilder(str if is_literal else field_label).view(value, MAX_DEPTH)
     except _TooManyValues:
         return _json_view(value)
+
+
+def field_label(name: str) -> str:
+    """Return a field's name as a heading: Unit price for unit_price and unitPrice."""
+    if not IDENTIFIER.fullmatch(name) or name.isupper():
+        return name
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").split()
+    return " ".join(words).lower().capitalize() or name
 
 
 def split_tables(text: str) -> list[OutputView]:
@@ -103,7 +116,7 @@ def _find_tables(text: str) -> Iterator[tuple[int, int, OutputView]]:
 
 def _table_view(value: Any) -> OutputView | None:
     rows, is_cut = _to_objects(value)
-    view = build_output_view(rows)
+    view = build_output_view(rows, is_literal=True)
     if view.kind != "table" or view.more:
         return None
     return (
@@ -131,8 +144,9 @@ class _TooManyValues(Exception):
 class _OutputBuilder:
     """Builds the views of one value, and counts them."""
 
-    def __init__(self) -> None:
+    def __init__(self, label: Callable[[str], str]) -> None:
         self.left = MAX_VALUES
+        self.label = label
 
     def view(self, value: Any, levels: int) -> OutputView:
         if not isinstance(value, dict | list) or not value:
@@ -156,12 +170,12 @@ class _OutputBuilder:
         if isinstance(value, bool):
             return OutputView(kind="text", text=_("Yes") if value else _("No"))
         if is_number(value):
-            return OutputView(kind="number", text=json.dumps(value))
+            return OutputView(kind="number", text=write_number(value))
         return OutputView(kind="text", text=value)
 
     def _fields(self, value: Mapping[str, Any], levels: int) -> OutputView:
         some = list(value.items())[:MAX_ROWS]
-        fields = tuple((name, self.view(item, levels - 1)) for name, item in some)
+        fields = tuple((self.label(name), self.view(item, levels - 1)) for name, item in some)
         return OutputView(kind="fields", fields=fields, more=_more_label(len(value)))
 
     def _list(self, value: Sequence[Any], levels: int) -> OutputView:
@@ -170,7 +184,7 @@ class _OutputBuilder:
 
     def _table(self, value: Sequence[Mapping[str, Any]], names: Sequence[str]) -> OutputView:
         rows, count = value[:MAX_ROWS], len(value)
-        heads = tuple(_build_column(name, rows) for name in names)
+        heads = tuple(_build_column(name, self.label(name), rows) for name in names)
         caption = ngettext("Table with %(count)d row", "Table with %(count)d rows", count)
         return OutputView(
             kind="table",
@@ -190,12 +204,11 @@ class _OutputBuilder:
         return replace(view, kind="number", text=text)
 
 
-def _build_column(name: str, rows: Sequence[Mapping[str, Any]]) -> OutputColumn:
+def _build_column(name: str, label: str, rows: Sequence[Mapping[str, Any]]) -> OutputColumn:
     values = [row[name] for row in rows if row.get(name) is not None]
     are_numbers = bool(values) and all(map(is_number, values))
-    return OutputColumn(
-        name=name, is_number=are_numbers, form=_number_format(values) if are_numbers else ""
-    )
+    form = _number_format(values) if are_numbers else ""
+    return OutputColumn(name=name, label=label, is_number=are_numbers, form=form)
 
 
 def _number_format(numbers: Sequence[int | float]) -> str:
