@@ -29,7 +29,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from agents.db.fast_writes import concrete_field
-from agents.files import store
+from agents.files import folder_identity, store
 from agents.management.commands.rotate_keys import can_read, encrypted_fields
 from agents.models import StoredFile
 from agents.observability.process_status import version
@@ -248,6 +248,7 @@ def restore(source: Path) -> dict[str, Any]:
     except (tarfile.TarError, EOFError, OSError) as error:
         raise BackupError(f"{source} can't be read: {error}") from error
     call_command("migrate", verbosity=0)
+    folder_identity.mark()
     manifest["missing_files"] = sorted(_missing_files())
     manifest["unreadable_secrets"] = sorted(_unreadable_secrets())
     return manifest

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.db import data_folder
+from agents.files import folder_identity
 from agents.models import Upkeep
 from agents.web import health
 
@@ -59,6 +60,8 @@ def check_disk() -> HealthCheck:
 
 def check_data_folder() -> HealthCheck:
     what, folder = _("Data folder"), {"folder": settings.DATA_DIR}
+    if problem := folder_identity.find_problem():
+        return HealthCheck(what=what, now=str(settings.DATA_DIR), advice=problem)
     if not data_folder.is_exposed(settings.DATA_DIR):
         return HealthCheck(what=what, now=_("Only this server's user can read it."))
     now = _("Other users on this machine can read %(folder)s.") % folder

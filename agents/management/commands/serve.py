@@ -1,5 +1,6 @@
 """Runs everything `make run` does after the installation: migrate, seed, announce, serve."""
 
+import logging
 import socket
 import sys
 from errno import EADDRINUSE
@@ -10,9 +11,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.catalog import model_setups
+from agents.files import folder_identity
 from agents.runs import leases
 from agents.tools.addresses import AllowList
 from agents.web import warmup
+
+logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
@@ -28,6 +32,7 @@ class Command(BaseCommand):
         check_model()
         self.stdout.write("")
         call_command("setup", stdout=self.stdout)
+        check_data_folder()
         if not settings.WORKERS and (left := len(leases.find_abandoned())) > 0:
             what = "interrupted run" if left == 1 else "interrupted runs"
             self.stdout.write(f"Resuming  {left} {what}")
@@ -63,6 +68,12 @@ def check_egress() -> None:
             AllowList.read(entries)
         except ValueError as error:
             raise CommandError(f"ASHIATO_{name}_ALLOW: {error}") from error
+
+
+def check_data_folder() -> None:
+    """Say if the other processes store files elsewhere; pages and runs still work."""
+    if problem := folder_identity.find_problem():
+        logger.error(problem)
 
 
 def check_model() -> None:

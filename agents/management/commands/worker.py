@@ -14,7 +14,7 @@ from agents import knowledge, runs
 from agents.catalog import sample_data
 from agents.db import jobs
 from agents.knowledge import ingestion
-from agents.management.commands.serve import check_egress, check_model
+from agents.management.commands.serve import check_data_folder, check_egress, check_model
 from agents.models import ServerProcess
 from agents.observability import process_status
 from agents.runs import job_queue, leases
@@ -44,6 +44,7 @@ class Command(BaseCommand):
             )
         check_egress()
         check_model()
+        check_data_folder()
         if not settings.SAMPLE_DATABASE.exists():  # a file per machine
             sample_data.create_database(settings.SAMPLE_DATABASE, timezone.localdate())
         warmup.start_tokenizer()
