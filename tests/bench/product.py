@@ -56,8 +56,8 @@ def product(
 def output(module: str, *arguments: str | int, env: dict[str, str]):
     """Return a module's output, as JSON."""
     pipes = {"stdout": -1, "stderr": None}
-    with child("-m", module, *arguments, env=env, **pipes) as process:
-        said = process.stdout.read()
+    with child("-m", module, *arguments, env=env, **pipes) as process, process.stdout as pipe:
+        said = pipe.read()
         if process.wait():
             raise DiedEarly(module)
         return orjson.loads(said)
