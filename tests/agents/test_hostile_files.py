@@ -1,6 +1,7 @@
 """Files made to do harm are refused with a sentence, or read without doing any."""
 
 import os
+import re
 import shutil
 import struct
 import sys
@@ -9,7 +10,9 @@ import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from email.message import EmailMessage
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import psutil
 import pytest
@@ -65,6 +68,17 @@ def mail_with(count: int, data: bytes) -> bytes:
     return mail.as_bytes()
 
 
+def page_with(count: int, attribute: bytes) -> bytes:
+    """Return a page with an element that has so many attributes."""
+    listed = b" ".join(attribute % number for number in range(count))
+    return b"<html><p " + listed + b">heron</p></html>"
+
+
+def mail_typed(parameters: bytes) -> bytes:
+    head = b"From: a@b.c\nSubject: heron\nMessage-ID: <1@b.c>\nMIME-Version: 1.0\n"
+    return head + b"Content-Type: text/plain; " + parameters + b"\n\nheron\n"
+
+
 REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("an empty file", lambda: b"", "This file is empty."),
     ("a.pdf", lambda: b"not a PDF", "the content is a text file"),
@@ -84,6 +98,9 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.docx", lambda: docx_with(f"{LAUGHS}<w>&c;</w>"), "document type declaration"),
     ("a.docx", lambda: docx_with("<a>" * 1_000), "damaged or incomplete"),
     ("a.html", lambda: b"<div>" * 100_000, "nested too deeply"),
+    ("a.html", lambda: page_with(30_000, b"a%d"), "more than 500 attributes"),
+    ("a.html", lambda: page_with(30_000, b"a%d='>'"), "more than 500 attributes"),
+    ("a.eml", lambda: mail_typed(b"a=b; " * 20_000), "damaged or incomplete"),
     ("a.png", lambda: png(65_535, 65_535), "larger than 40 megapixels"),
     ("a.png", lambda: png(600, 600), "damaged or incomplete"),
     ("a.doc", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "old Microsoft"),
@@ -115,6 +132,8 @@ def looping_pdf() -> bytes:
     return files.pdf([[(10, "The heron nests.")]]).replace(b"/Kids [4 0 R]", b"/Kids [2 0 R]")
 
 
+LONG_NAME = b"<html><p>heron</p><" + b"a" * 200_000
+SCRIPT = b"<html><script>if (a<b c) {" + b"x " * 2_000 + b"}</script><p>heron</p>"
 HERONS = files.pdf([[(10, "heron heron")]])
 HARMLESS: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.txt", lambda: b"<html><script>alert(1)</script><p>heron</p>", "heron"),
@@ -127,6 +146,10 @@ HARMLESS: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.pdf", lambda: HERONS + b"\n<script>alert(1)</script>", "heron"),
     ("a.pdf", lambda: HERONS.replace(b"startxref", b"startxxxx"), "heron"),
     ("../../a.md", lambda: b"heron", "heron"),
+    ("a.html", lambda: LONG_NAME, "heron"),
+    ("a.html", lambda: SCRIPT, "heron"),
+    ("a.html", lambda: page_with(400, b"a%d"), "heron"),
+    ("a.eml", lambda: b"To: " + b"a@b.c," * 20_000 + b"\n" + mail_typed(b"a=b"), "heron"),
     ("a.eml", lambda: nested_mail(300), "**Subject:** x"),
     ("a.eml", lambda: mail_with(300, b"stork " * 10), "heron"),
 ]
@@ -166,8 +189,63 @@ def test_what_unpacks_to_too_much_is_refused(
         parse(BOMBS[name](), name)
 
 
+def repeated_epub(times: int) -> bytes:
+    """Return a book whose list of chapters names the only one so many times."""
+    with ZipFile(BytesIO(files.epub({"One": "<p>The heron nests.</p>"}))) as book:
+        entries = {name: book.read(name) for name in book.namelist()}
+    package = next(name for name in entries if name.endswith(".opf"))
+    listed = re.sub(rb"(<itemref[^>]*/>)", lambda found: found[1] * times, entries[package])
+    return files.archive({**entries, package: listed})
+
+
+def repeated_pdf(times: int) -> bytes:
+    """Return a PDF that has the same page so many times."""
+    one = files.pdf([[(10, "The heron nests.")] * 20])
+    more = re.sub(
+        rb"/Kids \[(\d+ 0 R)\]", lambda m: b"/Kids [" + b"%s " % m[1] * times + b"]", one
+    )
+    return more.replace(b"/Count 1", b"/Count %d" % times)
+
+
+def test_a_chapter_that_is_named_9000_times_is_read_once() -> None:
+    [chapter] = parse(repeated_epub(9_000), "a.epub").parts
+    assert chapter.text.count("heron") == 1
+
+
+def work_of(data: bytes, name: str) -> int:
+    source = parsers.Source(data=data, name=name)
+    parsers.parse(source)
+    return values.MAX_STEPS - source.work.left
+
+
+COUNTED: list[tuple[str, Callable[[int], bytes]]] = [
+    ("a.docx", lambda n: files.docx(files.paragraph("heron") * n)),
+    ("a.html", lambda n: b"<html>" + b"<p>heron</p>" * n),
+    ("a.pdf", repeated_pdf),
+    ("a.epub", lambda n: files.epub({f"{at}": "<p>heron</p>" * 9 for at in range(n)})),
+]
+
+
+@pytest.mark.parametrize(("name", "make"), COUNTED)
+def test_the_work_of_a_file_is_counted_and_limited(
+    name: str, make: Callable[[int], bytes]
+) -> None:
+    per_item = (work_of(make(40), name) - work_of(make(20), name)) / 20
+    assert per_item > 0
+    source = parsers.Source(data=make(40), name=name, work=values.WorkLimit(int(per_item * 10)))
+    if name == "a.pdf":
+        document = parsers.parse(source)
+        assert 0 < len(document.parts) < 12
+        assert document.notes == [
+            f"Only the first {len(document.parts)} of 40 pages were read."
+        ]
+        return
+    with pytest.raises(parsing.UnreadableDocument, match="too many elements"):
+        parsers.parse(source)
+
+
 def test_a_claimed_size_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = archive.Archive(files.docx(files.paragraph("x" * 300_000)))
+    opened = archive.Archive(files.docx(files.paragraph("x" * 300_000)), values.WorkLimit())
     monkeypatch.setattr(opened, "_left", 100_000)
     with pytest.raises(parsing.UnreadableDocument, match="Unpacked, this file is larger"):
         opened.read("word/document.xml")
@@ -223,6 +301,7 @@ ENDINGS = [
     ("os.kill(os.getpid(), 9)", "too much memory or time"),
     ("raise RuntimeError", "makes the parser crash"),
     ("f = lambda: f(); f()", "nested too deeply"),
+    ("import signal; os.kill(os.getpid(), signal.SIGXCPU)", "too much memory or time"),
     ("while True: source.progress(1, 10**300)", "too much text"),
 ]
 

@@ -15,7 +15,7 @@ from agents import knowledge
 from agents.db import jobs
 from agents.files import save
 from agents.knowledge import ingestion
-from agents.knowledge.ingestion import documents, queue, sitemaps, web_pages
+from agents.knowledge.ingestion import documents, leases, queue, sitemaps, web_pages
 from agents.knowledge.parsing import (
     NeedsRecognition,
     ParsedDocument,
@@ -32,6 +32,7 @@ from agents.knowledge.parsing.parsers import (
     pdf,
     plain,
     sniffing,
+    values,
 )
 from agents.models import Chunk, Collection, Document, JobCrash, StoredFile
 from agents.runs import engine_messages
@@ -40,6 +41,10 @@ from agents.tools.egress import EgressRefused, Response
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 Add = Callable[..., Document]
+MODULES = (*(queue, process, archive, epub, image, office, pdf, plain, sniffing, html, values),)
+NORMAL = leases.LaneKind(is_slow=False, is_urgent=False)
+URGENT = leases.LaneKind(is_slow=False, is_urgent=True)
+SLOW = leases.LaneKind(is_slow=True, is_urgent=False)
 READY, FAILED, QUEUED = Document.Status.READY, Document.Status.FAILED, Document.Status.QUEUED
 
 
@@ -280,11 +285,75 @@ def test_a_slow_file_has_a_lane_of_its_own(
         return ParsedDocument(title=name, parts=[ParsedPart(text="The heron.")])
 
     monkeypatch.setattr(queue, "parse", parse)
-    queue.LANES[False].read_all()
+    queue.LANES[NORMAL].read_all()
     assert {each.source for each in Document.objects.filter(status=READY)} == {note.source}
-    slow = {queue.claim(is_slow=True), queue.claim(is_slow=True)}
+    slow = {queue.claim(SLOW), queue.claim(SLOW)}
     assert slow == {recording, scan}
     assert queue.claim() is None
+
+
+def test_a_file_that_takes_long_moves_to_the_slow_lane(
+    add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = User.objects.create_user("ann")
+    hostile = add("heron", "hostile.md", ann)
+    monkeypatch.setattr(queue, "NORMAL_SECONDS", -1)
+    queue.LANES[NORMAL].read_all()
+    hostile.refresh_from_db()
+    assert (hostile.status, hostile.is_slow, hostile.attempts) == (QUEUED, True, 0)
+    queue.LANES[SLOW].read_all()
+    hostile.refresh_from_db()
+    assert hostile.status == READY
+
+
+def test_a_file_with_much_text_is_indexed_in_the_slow_lane(
+    add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "NORMAL_CHARS", 20)
+    book, note = add("heron " * 100, "book.md"), add("The heron.", "note.md")
+    queue.LANES[NORMAL].read_all()
+    book.refresh_from_db()
+    note.refresh_from_db()
+    assert (book.status, book.is_slow, note.status) == (QUEUED, True, READY)
+
+
+def test_a_file_in_a_chat_waits_for_nobody_elses_file(
+    add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While two users' files take both slots of libraries, and a third one's is urgent, too."""
+    ann, bob, carl, dora = (User.objects.create_user(name) for name in ("a", "b", "c", "d"))
+    for owner in (ann, bob):
+        add("heron", f"{owner.pk}.md", owner)
+    chat = Collection.objects.create(name="Chat", topic="chat/1")
+    other = Collection.objects.create(name="Other", topic="chat/2")
+    stored = save(b"The stork.", name="b.md", owner=None)
+    ingestion.add_file(other, carl, "b.md", stored)
+    urgent = ingestion.add_file(chat, dora, "b.md", stored)
+    order: list[int] = []
+
+    def read(document: Document, *, is_slow: bool) -> None:
+        order.append(document.owner_id)
+        if document.owner_id == ann.pk:  # while hers is read, the others start
+            queue.LANES[NORMAL].read_all()
+            queue.LANES[URGENT].read_all()
+
+    monkeypatch.setattr(queue, "process", read)
+    queue.LANES[NORMAL].read_all()
+    assert sorted(order) == [ann.pk, bob.pk, carl.pk, dora.pk]
+    assert leases.lane_kind(urgent) == URGENT
+
+
+def test_a_user_has_one_slot_of_a_lane_at_most(add: Add) -> None:
+    ann, bob = (User.objects.create_user(name) for name in ("ann", "bob"))
+    for at in range(3):
+        add(f"heron {at}", f"{at}.md", ann)
+    lane = queue.LANES[NORMAL]
+    first = lane._claim()
+    assert lane._claim() is None
+    theirs = add("stork", "b.md", bob)
+    assert lane._claim() == theirs
+    lane._busy.clear()
+    assert first is not None
 
 
 def test_a_users_second_recording_waits_while_others_are_read(add: Add) -> None:
@@ -467,7 +536,7 @@ def test_unreadable_documents_have_one_error_everywhere() -> None:
 def test_every_reason_is_listed_for_translation() -> None:
     said = {
         constant
-        for module in (queue, process, archive, epub, image, office, pdf, plain, sniffing, html)
+        for module in MODULES
         for name, constant in vars(module).items()
         if name.isupper() and isinstance(constant, str) and constant.endswith(".")
     }

@@ -8,6 +8,7 @@ import pytest
 from agents.knowledge import parsing
 from agents.knowledge.parsing import parsers
 from agents.knowledge.parsing.parsers import html, ocr, pdf
+from agents.knowledge.parsing.parsers.values import WorkLimit
 from tests import document_files as files
 
 
@@ -179,7 +180,7 @@ def test_a_page_is_its_main_content_in_any_encoding(encoding: str) -> None:
     ],
 )
 def test_html_elements_become_markdown(page: str, expected: str) -> None:
-    assert html.convert(page).text == expected
+    assert html.convert(page, WorkLimit()).text == expected
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_html_elements_become_markdown(page: str, expected: str) -> None:
 )
 def test_a_page_is_named_without_its_site(title: str, heading: str, expected: str) -> None:
     page = f"<title>{title}</title>" + (f"<h1>{heading}</h1>" if heading else "") + "<p>x"
-    assert html.convert(page).title == expected
+    assert html.convert(page, WorkLimit()).title == expected
 
 
 def test_the_child_process_returns_what_the_parser_found(

@@ -1,4 +1,4 @@
-"""F44–F48: processes end while they have a run, a document or an import in hand."""
+"""F44–F49: jobs whose processes end, or that take long while others wait."""
 
 import asyncio
 import sqlite3
@@ -113,6 +113,26 @@ NOTIFIED = (
     "SELECT count(*), max(n.text) FROM alerts_notification n "
     "JOIN agents_run r ON r.id = n.run_id WHERE r.topic ="
 )
+
+
+@row("F49", "hostile files of one user, and another user's small file", times=1)
+async def f49(testbed: Testbed, times: int) -> Result:
+    """The small file doesn't wait for the others, and they end."""
+    result = Result()
+    for _ in range(times):
+        last = await _queue(testbed.product, "hostile")
+        small = await _queue(testbed.product, "document")
+        status, problem = await _until(
+            testbed.product, f"{DOCUMENT} {small}", "ready", "failed"
+        )
+        [[waiting, _]] = await asyncio.to_thread(_rows, testbed.product, f"{DOCUMENT} {last}")
+        await _until(testbed.product, f"{DOCUMENT} {last}", "ready", "failed")
+        result.histories += 1
+        result.violations += unless(status == "ready", f"it is {status}: {problem}")
+        result.violations += unless(waiting == "queued", "it waited for all hostile files")
+    return result
+
+
 DOCUMENT = "SELECT status, problem FROM agents_document WHERE id ="
 IMPORT = "SELECT status, problem FROM chat_chatimport WHERE id ="
 OWNER = "SELECT owner FROM chat_chatimport WHERE id ="

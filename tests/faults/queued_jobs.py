@@ -15,12 +15,24 @@ from django.core.files.uploadedfile import SimpleUploadedFile  # isort: skip
 from django.utils import timezone  # isort: skip
 
 CHATS = 1_500
+HOSTILE_FILES = 6
+# Each takes seconds: every level is looked through for each one around it.
+HOSTILE = b"<html>" + (b"<b>" * 290 + b"heron" + b"</b>" * 290) * 500
 
 
 def queue_document(user: User, name: str) -> int:
     collection = Collection.objects.create(name=name, owner=user)
     stored = save(f"The heron nests in {name}.".encode(), name=f"{name}.txt", owner=user)
     return ingestion.add_file(collection, user, f"{name}.txt", stored).pk
+
+
+def queue_hostile(user: User, name: str) -> int:
+    """Queue files of another user that take long, and return the last one."""
+    attacker, _ = User.objects.get_or_create(username="attacker")
+    collection = Collection.objects.create(name=name, owner=attacker)
+    stored = save(HOSTILE, name=f"{name}.html", owner=attacker)
+    names = [f"{name}-{number}.html" for number in range(HOSTILE_FILES)]
+    return [ingestion.add_file(collection, attacker, each, stored).pk for each in names][-1]
 
 
 def queue_import(user: User, name: str) -> int:
@@ -53,6 +65,7 @@ def _chat(id: str) -> dict:
 if __name__ == "__main__":
     queues = {
         "document": queue_document,
+        "hostile": queue_hostile,
         "import": queue_import,
         "schedule": queue_schedule,
     }

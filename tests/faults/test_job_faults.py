@@ -25,3 +25,7 @@ async def test_f48_the_owner_of_an_interrupted_scheduled_call_is_notified(holds)
 
 async def test_f47_a_document_that_ends_its_own_process_is_given_up_with_the_reason(holds):
     await holds(job_faults.f47)
+
+
+async def test_f49_a_small_file_does_not_wait_for_another_users_hostile_files(holds):
+    await holds(job_faults.f49)

@@ -32,8 +32,10 @@ KINDS = [
 ]
 WITH_NETWORK = {SERVER_QUERY.name}
 # The only modules that start processes: MCP programs go through `spawn` and their supervisor
-# (tests/tools/test_mcp_sandbox.py), and `bwrap` is tried with nothing to run.
+# (tests/tools/test_mcp_sandbox.py), and `bwrap` is tried with nothing to run. A job that has
+# ended its process is tried alone in another process of the product.
 STARTERS = {
+    "agents/db/jobs.py": {"import subprocess"},
     "agents/tools/mcp/sandbox.py": {"import subprocess"},
     "agents/tools/mcp/supervisor.py": {"os.posix_spawn"},
     "agents/tools/sandbox/child.py": {"os.execve"},

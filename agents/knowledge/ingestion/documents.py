@@ -212,4 +212,4 @@ def _update(document: Document, values: dict[str, Any]) -> None:
 
 def _queued(document: Document) -> None:
     transaction.on_commit(lambda: progress.announce(document))
-    transaction.on_commit(partial(queue.wake, document.is_slow))
+    transaction.on_commit(partial(queue.wake, document))

@@ -5,9 +5,11 @@ takes over when the lease has ended. A canceled or deleted document is noticed a
 renewal.
 """
 
+import math
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db.models import F, Q, QuerySet
@@ -39,6 +41,17 @@ stopping = jobs.stopping
 _served: dict[int | None, float] = {}
 
 
+class LaneKind(NamedTuple):
+    """Which documents are read together: slow ones, and those that a chat waits for, apart."""
+
+    is_slow: bool
+    is_urgent: bool
+
+
+def lane_kind(document: Document) -> LaneKind:
+    return LaneKind(document.is_slow, bool(document.collection.topic))
+
+
 class Stopped(Exception):
     """Raised when the document was canceled, deleted or taken over."""
 
@@ -47,14 +60,18 @@ class ShuttingDown(Exception):
     """Raised when this process is about to end."""
 
 
-def claim(is_slow: bool | None = None, busy: Collection[int | None] = ()) -> Document | None:
+class TakesLong(Exception):
+    """Raised when a document takes longer than its lane allows."""
+
+
+def claim(lane: LaneKind | None = None, busy: Collection[int | None] = ()) -> Document | None:
     """Return the next document for this process, or None if there is none.
 
-    With `is_slow`, only from that lane. Library files of the users in `busy` wait.
+    With a lane, only of its kind. Files of the users in `busy` wait.
     """
     for _attempt in range(5):
         now = timezone.now()
-        found = _next_document(now, is_slow, busy)
+        found = _next_document(now, lane, busy)
         if found is None:
             return None
         _served[found.owner_id] = time.monotonic()
@@ -70,10 +87,11 @@ def claim(is_slow: bool | None = None, busy: Collection[int | None] = ()) -> Doc
     return None
 
 
-def lanes_with_work() -> Sequence[bool]:
-    """Return which lanes have documents: False is the one for most files, True the slow one."""
+def lanes_with_work() -> set[LaneKind]:
+    """Return which lanes have documents."""
     waiting = _claimable(timezone.now()).order_by()
-    return list(waiting.values_list("is_slow", flat=True).distinct())
+    kinds = waiting.values_list("is_slow", "collection__topic").distinct()
+    return {LaneKind(is_slow, bool(topic)) for is_slow, topic in kinds}
 
 
 def _claimable(now: datetime) -> QuerySet[Document]:
@@ -85,18 +103,20 @@ def _claimable(now: datetime) -> QuerySet[Document]:
 
 
 def _next_document(
-    now: datetime, is_slow: bool | None, busy: Collection[int | None]
+    now: datetime, lane: LaneKind | None, busy: Collection[int | None]
 ) -> Document | None:
-    """Return the next document: files in chats first, then by the user served last.
+    """Return the next document: files in chats first, then of the user served longest ago.
 
     What is read for the first time comes before what is only updated.
     """
     waiting = _claimable(now)
-    if is_slow is not None:
-        waiting = waiting.filter(is_slow=is_slow)
+    is_urgent = ~Q(collection__topic="")
+    if lane is not None:
+        kind = is_urgent if lane.is_urgent else ~is_urgent
+        waiting = waiting.filter(kind, is_slow=lane.is_slow)
+    elif waiting.filter(is_urgent).exists():
+        waiting = waiting.filter(is_urgent)
     waiting = waiting.order_by(F("indexed_at").asc(nulls_first=True), "pk")
-    if (urgent := waiting.exclude(collection__topic="").first()) is not None:
-        return urgent
     owners = waiting.order_by().values_list("owner", flat=True).distinct()[:1_000]
     free = [owner for owner in owners if owner not in busy]
     if not free:
@@ -108,8 +128,9 @@ def _next_document(
 class Lease:
     """This process's right to work on a document; renewed while it does."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, seconds: float = math.inf) -> None:
         self.document = document
+        self._end = time.monotonic() + seconds
         self._renew_at = time.monotonic() + HEARTBEAT_SECONDS
         self._save_at = 0.0
 
@@ -118,11 +139,17 @@ class Lease:
         if stopping.is_set():
             raise ShuttingDown
         now, document = time.monotonic(), self.document
+        if now > self._end:
+            raise TakesLong
         is_news = (done, total) != (document.done, document.total)
         if now >= self._renew_at or (is_news and now >= self._save_at):
             document.done, document.total = done, total
             self.update(done=done, total=total)
             progress.report(document)
+
+    def lift_limit(self) -> None:
+        """Don't raise TakesLong any more."""
+        self._end = math.inf
 
     def update(self, **values: object) -> None:
         """Save values and renew the lease; raise Stopped if it was lost."""

@@ -1,7 +1,8 @@
 """Reads queued documents in the background, in threads of each process.
 
-Most files take seconds, and one thread reads them one after the other. Recordings, images and
-scanned pages take minutes, so they have a lane of their own.
+Most files take seconds. Recordings, images and scanned pages take minutes, so they have a lane
+of their own, and what turns out to take long moves there. Files that a chat waits for don't
+wait for those of libraries. In each lane, a user has one thread at most, and users take turns.
 """
 
 import asyncio
@@ -34,10 +35,13 @@ from .leases import (
     ENDED_PROCESS,
     KIND,
     MAX_ATTEMPTS,
+    LaneKind,
     Lease,
     ShuttingDown,
     Stopped,
+    TakesLong,
     claim,
+    lane_kind,
 )
 from .look_alikes import distinct_title
 from .progress import register_publisher
@@ -47,6 +51,9 @@ __all__ = ["process", "process_waiting", "register_publisher", "shut_down", "wor
 logger = logging.getLogger(__name__)
 
 DEADLINE_SECONDS = 1_800.0  # recognizing a scanned page takes some seconds
+# What takes longer to read, or has more text to index, moves to the slow lane.
+NORMAL_SECONDS = 20.0
+NORMAL_CHARS = 500_000
 RETRY_AFTER = timedelta(seconds=30)
 CHECK_SECONDS = 4.0
 SHUTDOWN_SECONDS = 5.0
@@ -61,9 +68,9 @@ _in_hand: set[Lease] = set()
 class Lane:
     """Threads that read one kind of document, at most `slots` at once."""
 
-    def __init__(self, *, is_slow: bool, slots: int) -> None:
-        self.is_slow = is_slow
-        self._name = "ingestion-slow" if is_slow else "ingestion"
+    def __init__(self, kind: LaneKind, *, slots: int) -> None:
+        self.kind = kind
+        self._name = "ingestion-slow" if kind.is_slow else "ingestion"
         self._slots = threading.Semaphore(slots)
         self._count = slots
         self._claiming = threading.Lock()
@@ -83,7 +90,7 @@ class Lane:
         """Read documents until none is left for this lane."""
         while not leases.stopping.is_set() and (document := self._claim()) is not None:
             try:
-                process(document, recognizes=self.is_slow)
+                process(document, is_slow=self.kind.is_slow)
             finally:
                 self._busy.remove(document.owner_id)
 
@@ -97,17 +104,22 @@ class Lane:
             connections.close_all()
 
     def _claim(self) -> Document | None:
-        # One user's long recordings must not take all slots.
+        # One user's long files must not take all slots.
         with self._claiming:
-            document = claim(self.is_slow, busy=self._busy)
+            document = claim(self.kind, busy=self._busy)
             if document is not None:
                 self._busy.append(document.owner_id)
         return document
 
 
 LANES = {
-    False: Lane(is_slow=False, slots=1),
-    True: Lane(is_slow=True, slots=2),
+    kind: Lane(kind, slots=slots)
+    for kind, slots in {
+        LaneKind(is_slow=False, is_urgent=True): 4,
+        LaneKind(is_slow=False, is_urgent=False): 2,
+        LaneKind(is_slow=True, is_urgent=True): 3,
+        LaneKind(is_slow=True, is_urgent=False): 2,
+    }.items()
 }
 
 
@@ -116,17 +128,18 @@ async def work_if_due(run: Run | None) -> None:
     if run is not None or not _checks.is_due():
         return
     progress.bind(asyncio.get_running_loop())
-    for is_slow in await database.run(leases.lanes_with_work):
-        LANES[is_slow].start()
+    for kind in await database.run(leases.lanes_with_work):
+        LANES[kind].start()
 
 
-def wake(is_slow: bool = False) -> None:
+def wake(document: Document) -> None:
     """Start reading in a thread, if this process does that and has a free one."""
     if not progress.is_server():
         return
-    if settings.WORKERS and not leases.is_worker and is_slow not in leases.lanes_with_work():
+    kind = lane_kind(document)
+    if settings.WORKERS and not leases.is_worker and kind not in leases.lanes_with_work():
         return
-    LANES[is_slow].start()
+    LANES[kind].start()
 
 
 async def shut_down() -> None:
@@ -153,25 +166,26 @@ def process_waiting() -> int:
     return count
 
 
-def process(document: Document, *, recognizes: bool = True) -> None:
+def process(document: Document, *, is_slow: bool = True) -> None:
     """Read and index a claimed document, and save the outcome.
 
-    Without `recognizes`, one that needs text recognition moves to the slow lane.
+    Unless it may be slow, one that needs text recognition or takes long moves to the slow lane.
     """
     if document.needs_isolation:
         _process_isolated(document)
         return
-    lease = Lease(document)
+    lease = Lease(document) if is_slow else Lease(document, NORMAL_SECONDS)
     _in_hand.add(lease)
     progress.announce(document)
     try:
         with paying(user=document.owner_id):
-            _process(lease, recognizes)
+            _process(lease, is_slow=is_slow)
     except Stopped:
         return
-    except NeedsRecognition:
+    except (NeedsRecognition, TakesLong):
+        document.is_slow = True
         lease.release(None, is_slow=True)
-        wake(is_slow=True)
+        wake(document)
     except ShuttingDown:
         lease.release(None)
     except (UnreadableDocument, FileRefused, ToolError) as error:
@@ -221,14 +235,17 @@ def process_claimed(pk: int, claim: str) -> None:
         process(document)
 
 
-def _process(lease: Lease, recognizes: bool) -> None:
+def _process(lease: Lease, *, is_slow: bool) -> None:
     document = lease.document
     if document.url and not _fetch(lease):
         return
     if document.file is None or not storages["files"].exists(document.file.path):
         raise UnreadableDocument(FILE_GONE)
     with local_path(document.file) as path:
-        parsed = _parse(lease, path, recognizes)
+        parsed = _parse(lease, path, recognizes=is_slow)
+    if not is_slow and sum(len(part.text) for part in parsed.parts) > NORMAL_CHARS:
+        raise TakesLong
+    lease.lift_limit()  # from here on, doing it again could cost money
     lease.update(status=Status.INDEXING, done=0, total=0)
     _save(lease, parsed)
 
@@ -258,7 +275,7 @@ def _fetch(lease: Lease) -> bool:
     return has_changed
 
 
-def _parse(lease: Lease, path: Path, recognizes: bool) -> ParsedDocument:
+def _parse(lease: Lease, path: Path, *, recognizes: bool) -> ParsedDocument:
     document = lease.document
     if (read := readers.find(document.mime_type)) is not None:
         found = read(

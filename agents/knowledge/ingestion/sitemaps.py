@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from agents.knowledge.parsing import UnreadableDocument
 from agents.knowledge.parsing.parsers.archive import parse_xml
+from agents.knowledge.parsing.parsers.values import WorkLimit
 from agents.models import Collection, Document, Sitemap
 from agents.models.types import AnyUser
 from agents.tools.egress import EgressFailed, EgressRefused, validate_url
@@ -111,7 +112,7 @@ def _read(url: str) -> Element:
             data = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, MAX_BYTES)
         if max(data.count(b"<"), data.count(b"=")) > MAX_TAGS:
             raise SitemapUnreadable(TOO_LARGE)
-        root = parse_xml(data)
+        root = parse_xml(data, WorkLimit())
     except (UnreadableDocument, zlib.error) as error:
         raise SitemapUnreadable("There is no sitemap at this address.") from error
     if root.tag.rpartition("}")[2] not in {"urlset", "sitemapindex"}:

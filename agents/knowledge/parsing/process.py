@@ -35,7 +35,8 @@ DOCUMENT_PARSER = sandbox.Worker(
     nice=10,
     environment={"OMP_NUM_THREADS": "1"},
 )
-THREADS = 4
+CPU_SECONDS = 60.0
+MODEL_THREADS = 4
 
 CRASHED = "This file can't be read: its content makes the parser crash."
 TOO_LATE = "Reading took longer than {seconds:.0f} s. Split the file and try again."
@@ -73,7 +74,12 @@ def parse(
         "seconds": deadline,
         "recognizes": recognizes,
     }
-    grant = sandbox.Grant(seconds=deadline, cpu_seconds=deadline * THREADS, readable=[source])
+    grant = sandbox.Grant(
+        seconds=deadline,
+        cpu_seconds=min(deadline, CPU_SECONDS),
+        max_cpu_seconds=deadline * MODEL_THREADS,
+        readable=[source],
+    )
     reply = _Reply(progress)
     try:
         ended = sandbox.run(

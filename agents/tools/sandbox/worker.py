@@ -48,6 +48,7 @@ class Grant:
 
     seconds: float
     cpu_seconds: float = 0.0  # of all its threads; as long as the request, if it isn't given
+    max_cpu_seconds: float = 0.0  # up to this it may raise its limit itself
     readable: Sequence[str] = ()
     writable: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +78,7 @@ def level(worker: Worker) -> Level:
     return Level(
         landlock=_has_landlock(),
         network="allowed" if worker.has_network else refused,
-        limits=frozenset(_limits(worker, 1)),
+        limits=frozenset(_limits(worker, Grant(seconds=1))),
         environment=frozenset((*BASE_ENVIRONMENT, *worker.environment)),
     )
 
@@ -87,7 +88,7 @@ def command(worker: Worker, grant: Grant, program: Sequence[str] = ()) -> list[s
     policy: dict[str, Any] = {
         "is_worker": not program,
         "has_network": worker.has_network,
-        "limits": _limits(worker, int(grant.cpu_seconds or grant.seconds) + 1),
+        "limits": _limits(worker, grant),
         "nice": worker.nice,
     }
     if _has_landlock():
@@ -104,15 +105,17 @@ def environment(worker: Worker, grant: Grant) -> dict[str, str]:
     return {**BASE_ENVIRONMENT, **worker.environment, **grant.environment}
 
 
-def _limits(worker: Worker, cpu_seconds: int) -> dict[str, list[int]]:
+def _limits(worker: Worker, grant: Grant) -> dict[str, list[int]]:
+    """Return each limit, and up to where the child may raise it."""
     memory = [worker.memory_bytes, max(worker.memory_bytes, worker.max_memory_bytes)]
+    seconds = int(grant.cpu_seconds or grant.seconds) + 1
+    cpu = [seconds, max(seconds, int(grant.max_cpu_seconds))]
     fixed = {
-        "CPU": cpu_seconds,
         "FSIZE": worker.file_bytes,
         "NOFILE": worker.open_files,
         "CORE": 0,
     }
-    return {"AS": memory, **{name: [most, most] for name, most in fixed.items()}}
+    return {"AS": memory, "CPU": cpu, **{name: [most, most] for name, most in fixed.items()}}
 
 
 @cache

@@ -8,12 +8,13 @@ from zipfile import BadZipFile, ZipFile
 from zlib import error as ZlibError
 
 from .sniffing import PROTECTED
-from .values import UnreadableDocument
+from .values import UnreadableDocument, WorkLimit
 
 MAX_ENTRIES = 10_000
 MAX_BYTES = 200_000_000  # unpacked, in total
 MAX_DEPTH = 200
 PIECE = 1_000_000
+ELEMENT_STEPS = 8
 
 DAMAGED = "This file is damaged or incomplete."
 TOO_LARGE = f"Unpacked, this file is larger than {MAX_BYTES // 1_000_000} MB."
@@ -24,7 +25,8 @@ RELATIONSHIP = "{http://schemas.openxmlformats.org/package/2006/relationships}Re
 class Archive:
     """An archive whose files are read into memory, never to disk, counting what is unpacked."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, work: WorkLimit) -> None:
+        self._work = work
         try:
             self._zip = ZipFile(BytesIO(data))
         except (BadZipFile, OSError, ValueError) as error:
@@ -56,7 +58,7 @@ class Archive:
         return b"".join(pieces)
 
     def xml(self, name: str) -> Element:
-        return parse_xml(self.read(name))
+        return parse_xml(self.read(name), self._work)
 
     def relationships(self, name: str) -> dict[str, tuple[str, str]]:
         """Return a part's relationships by id: the type's last word and the target's name."""
@@ -78,7 +80,7 @@ def _target(folder: str, target: str) -> str:
     return target.lstrip("/") if target.startswith("/") else normpath(join(folder, target))
 
 
-def parse_xml(data: bytes) -> Element:
+def parse_xml(data: bytes, work: WorkLimit) -> Element:
     """Parse XML without document types, so without entities of any kind."""
     builder, depth = TreeBuilder(), 0
     parser = expat.ParserCreate(namespace_separator="}")
@@ -89,6 +91,7 @@ def parse_xml(data: bytes) -> Element:
         depth += 1
         if depth > MAX_DEPTH:
             raise UnreadableDocument(DAMAGED)
+        work.spend(ELEMENT_STEPS + len(attributes))
         builder.start(_qualify(tag), {_qualify(k): v for k, v in attributes.items()})
 
     def end(tag: str) -> None:

@@ -18,7 +18,7 @@ BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen
 
 
 def parse(source: Source) -> ParsedDocument:
-    archive = Archive(source.data)
+    archive = Archive(source.data, source.work)
     main = _main_part(archive)
     reader = _Reader(_levels(archive))
     body = _child(archive.xml(main), "body")

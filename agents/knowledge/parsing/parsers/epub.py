@@ -14,14 +14,14 @@ PROTECTED_BOOK = "This book is copy-protected, so it can't be read."
 
 
 def parse(source: Source) -> ParsedDocument:
-    archive = Archive(source.data)
+    archive = Archive(source.data, source.work)
     package = _package(archive)
     root = archive.xml(package)
     chapters = _spine(archive, package)[:MAX_CHAPTERS]
     parts = []
     for number, name in enumerate(chapters, start=1):
         source.progress(number - 1, len(chapters))
-        page = html.convert(decode_leniently(archive.read(name)))
+        page = html.convert(decode_leniently(archive.read(name)), source.work)
         label = _first_heading(page.text) or page.title
         parts.append(ParsedPart(kind="chapter", label=label[:200], text=page.text))
     titles = (each.text for each in root.iter() if local_name(each) == "title")
@@ -48,7 +48,7 @@ def _package(archive: Archive) -> str:
 
 
 def _spine(archive: Archive, package: str) -> list[str]:
-    """Return the chapters' names in reading order."""
+    """Return the chapters' names in reading order, each once."""
     root = archive.xml(package)
     items = {}
     for element in root.iter():
@@ -60,7 +60,7 @@ def _spine(archive: Archive, package: str) -> list[str]:
         for element in root.iter()
         if local_name(element) == "itemref"
     )
-    return [name for name in wanted if name in archive.names]
+    return [name for name in dict.fromkeys(wanted) if name in archive.names]
 
 
 def _first_heading(text: str) -> str:

@@ -1,20 +1,30 @@
 """E-mails: headers, the body, and attachments that are documents."""
 
+import re
 from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import cast
 
 from . import html, markdown
+from .archive import DAMAGED
 from .encoding import decode_leniently
 from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument
 
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 MAX_ATTACHMENTS = 20
 MAX_PARTS = 200
+# The library's time for a header grows with the square of its length.
+MAX_HEADER_CHARS = 10_000
+LONG_HEADER = re.compile(
+    rb"^content-(?:type|disposition|transfer-encoding)[ \t]*:(?:[^\r\n]|\r?\n[ \t]){10000}",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def parse(source: Source) -> ParsedDocument:
+    if LONG_HEADER.search(source.data):
+        raise UnreadableDocument(DAMAGED)
     message = message_from_bytes(source.data, policy=policy.default)
     subject = _header(message, "Subject")
     head = "\n".join(
@@ -22,20 +32,25 @@ def parse(source: Source) -> ParsedDocument:
     )
     found, notes = _attachments(message, source)
     listed = ", ".join(name for name, _ in found)
-    blocks = [head, _body(message), f"**Attachments:** {listed}" if listed else ""]
+    blocks = [head, _body(message, source), f"**Attachments:** {listed}" if listed else ""]
     parts = [ParsedPart(text=markdown.join(blocks))]
     parts += [part for _, parsed in found for part in parsed]
     return ParsedDocument(title=subject, parts=parts, notes=notes)
 
 
 def _header(message: EmailMessage, name: str) -> str:
+    raw = next(
+        (str(value) for key, value in message.raw_items() if key.lower() == name.lower()), ""
+    )
+    if len(raw) > MAX_HEADER_CHARS:
+        return f"{markdown.collapse(raw[:MAX_HEADER_CHARS])}…"
     try:
         return markdown.collapse(str(message.get(name, "")))
     except (ValueError, IndexError, AttributeError):  # malformed: the parser's own errors
         return ""
 
 
-def _body(message: EmailMessage) -> str:
+def _body(message: EmailMessage, source: Source) -> str:
     """Return the message as text, or else as HTML."""
     readable: dict[str, str] = {}
     for number, part in enumerate(message.walk()):
@@ -45,7 +60,7 @@ def _body(message: EmailMessage) -> str:
     plain = readable.get("text/plain", "")
     if plain.strip() or "text/html" not in readable:
         return markdown.escape(plain)
-    return html.convert(readable["text/html"]).text
+    return html.convert(readable["text/html"], source.work).text
 
 
 def _text(part: EmailMessage) -> str:

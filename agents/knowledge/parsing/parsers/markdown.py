@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from .values import Kind, ParsedPart
 
 MAX_CELL_CHARS = 10_000
+MAX_COLUMNS = 500
 PART_CHARS = 150_000
 SPACES = re.compile(r"[ \t\u00a0\u3000]*\n[ \t\u00a0]*|[ \t\u00a0]+")
 BLANK_LINES = re.compile(r"\n{3,}")
@@ -41,7 +42,7 @@ def heading(level: int, text: str) -> str:
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Return a table whose first row is the header, without empty rows and columns."""
-    cells = [[cell(each) for each in row] for row in rows]
+    cells = [[cell(each) for each in row[:MAX_COLUMNS]] for row in rows]
     cells = [row for row in cells if any(row)]
     width = max((len(row) for row in cells), default=0)
     cells = [row + [""] * (width - len(row)) for row in cells]

@@ -60,7 +60,7 @@ def _engine() -> Any:
     """Load the models once per process: a second, and 300 MB."""
     if not is_available():
         raise UnreadableDocument(MISSING)
-    _allow_more_memory()
+    _raise_limits()
     logging.getLogger("RapidOCR").setLevel(logging.ERROR)
     from rapidocr import RapidOCR
 
@@ -99,8 +99,9 @@ def _squeeze_lines(recognizer: Any) -> None:
     recognizer.resize_norm_img = squeeze
 
 
-def _allow_more_memory() -> None:
-    """Use the second, higher limit, which only the models need."""
+def _raise_limits() -> None:
+    """Use the second, higher limits of memory and CPU time, which only the models need."""
     if sys.platform == "linux":
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        for kind in (resource.RLIMIT_AS, resource.RLIMIT_CPU):
+            _, most = resource.getrlimit(kind)
+            resource.setrlimit(kind, (most, most))

@@ -16,6 +16,7 @@ from .values import (
     ParsedPart,
     Source,
     UnreadableDocument,
+    WorkLimit,
 )
 
 MAX_PAGES = 3_000
@@ -27,6 +28,7 @@ HEADING_RATIO = 1.18
 MAX_HEADING_CHARS = 120
 MAX_PAGE_CHARS = 200_000
 MAX_BOOKMARKS = 5_000
+PAGE_STEPS, LETTER_STEPS = 1_000, 4
 WIDE_END = re.compile("[\u3001-\u30ff\u3400-\u9fff\uff00-\uffef]$")
 WIDE_START = re.compile("^[\u3001-\u30ff\u3400-\u9fff\uff00-\uffef]")
 LIST_ITEM = re.compile(r"^(?:[•●○■□◆・‣▪\-–*]|\(?\d{1,3}[.)]|[①-⑳])\s*\S")
@@ -80,8 +82,8 @@ def _parse(pdf: Any, source: Source) -> ParsedDocument:
             part = ParsedPart(kind="page", number=number, text=text)
         parts.append(part)
     notes = list(reader.notes)
-    if count > MAX_PAGES:
-        notes.append(f"Only the first {MAX_PAGES:,} of {count:,} pages were read.")
+    if count > reader.count:
+        notes.append(f"Only the first {reader.count:,} of {count:,} pages were read.")
     return ParsedDocument(
         title=_title(pdf, pages, body),
         parts=parts,
@@ -102,7 +104,15 @@ class _Reader:
     def pages(self) -> Iterator[list[Line] | str]:
         for number in range(self.count):
             self.source.progress(number, self.count)
-            yield self._page(number)
+            try:
+                self.source.work.spend(PAGE_STEPS)
+                page = self._page(number)
+            except UnreadableDocument:
+                if number == 0:
+                    raise
+                self.count = number  # what was read is worth more than a refusal
+                return
+            yield page
         self.source.progress(self.count, self.count)
 
     def _page(self, number: int) -> list[Line] | str:
@@ -114,7 +124,7 @@ class _Reader:
             self.broken += 1
             return []
         try:
-            lines = list(_lines(page))
+            lines = list(_lines(page, self.source.work))
             if sum(len(line.text) for line in lines) >= MIN_CHARS or not _has_picture(page):
                 return lines
             self.scanned += 1
@@ -157,13 +167,14 @@ def _has_picture(page: Any) -> bool:
     return next(iter(page.get_objects(filter=kinds, max_depth=3)), None) is not None
 
 
-def _lines(page: Any) -> Iterator[Line]:
+def _lines(page: Any, work: WorkLimit) -> Iterator[Line]:
     """Yield the lines of a page in the file's order, which is mostly the reading order."""
     textpage = page.get_textpage()
     try:
         count = min(textpage.count_chars(), MAX_PAGE_CHARS)
         if count <= 0:
             return
+        work.spend(count * LETTER_STEPS)
         start = 0
         letters: list[str] = []
         for at in range(count):

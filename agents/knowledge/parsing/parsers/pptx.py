@@ -14,7 +14,7 @@ UNSAID = {"sldNum", "dt", "ftr", "hdr", "sldImg"}
 
 
 def parse(source: Source) -> ParsedDocument:
-    archive = Archive(source.data)
+    archive = Archive(source.data, source.work)
     slides = _slides(archive)[:MAX_SLIDES]
     parts, title = [], property_title(archive)
     for number, name in enumerate(slides, start=1):
@@ -44,7 +44,7 @@ def _slides(archive: Archive) -> list[str]:
             kind, target = targets.get(next(keys, ""), ("", ""))
             if kind == "slide" and target in archive.names:
                 found.append(target)
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _slide(archive: Archive, name: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from . import row_groups
 from .archive import DAMAGED, FORBIDDEN_XML, Archive
 from .office import macro_notes
 from .sniffing import PROTECTED
-from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument
+from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument, WorkLimit
 
 MAX_SHEETS = 200
 
@@ -26,7 +26,7 @@ def parse(source: Source) -> ParsedDocument:
         parts = []
         for number, name in enumerate(names, start=1):
             source.progress(number - 1, len(names))
-            text, is_cut = row_groups.write(_rows(book, name))
+            text, is_cut = row_groups.write(_rows(book, name, source.work))
             parts.append(ParsedPart(kind="sheet", number=number, label=name, text=text))
             if is_cut:
                 notes.append(f"Only the first rows of the sheet {name!r} were read.")
@@ -41,7 +41,7 @@ def _check(source: Source) -> list[str]:
     """Check the unpacked size, and return a note about macros."""
     if source.data.startswith(file_types.OLE_MAGIC):
         return []
-    archive = Archive(source.data)
+    archive = Archive(source.data, source.work)
     for name in archive.names:
         if name.endswith((".xml", ".rels")):
             _refuse_entities(archive.read(name))
@@ -53,11 +53,12 @@ def _refuse_entities(data: bytes) -> None:
         raise UnreadableDocument(FORBIDDEN_XML)
 
 
-def _rows(book: Any, name: str) -> Iterator[list[str]]:
+def _rows(book: Any, name: str, work: WorkLimit) -> Iterator[list[str]]:
     sheet = book.get_sheet_by_name(name)
     # From the sheet's first row, so that numbers are those that a user sees.
     rows = sheet.to_python(skip_empty_area=False, nrows=row_groups.MAX_ROWS + 1)
     for row in rows:
+        work.spend(len(row))
         yield [_format(value) for value in row]
 
 

@@ -9,6 +9,8 @@ Kind = Literal["text", "page", "slide", "sheet", "chapter", "clip"]
 Progress = Callable[[int, int], None]
 
 MAX_CHARS = 20_000_000
+MAX_STEPS = 20_000_000  # of a microsecond or so
+TOO_COMPLEX = "This file has too many elements to be read. Split it and upload the parts."
 
 
 class UnreadableDocument(ValueError):
@@ -17,6 +19,19 @@ class UnreadableDocument(ValueError):
 
 class NeedsRecognition(Exception):
     """Raised when a file has images to read, and the caller didn't want that now."""
+
+
+class WorkLimit:
+    """How much work a file may cause, counted by what is in it before that is looked at."""
+
+    def __init__(self, steps: int = MAX_STEPS) -> None:
+        self.left = steps
+
+    def spend(self, steps: int) -> None:
+        """Count steps; raise UnreadableDocument if there were too many."""
+        self.left -= steps
+        if self.left < 0:
+            raise UnreadableDocument(TOO_COMPLEX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +72,7 @@ class Source:
     depth: int = 0  # 1 for an attachment
     seconds: float = 600.0  # until the process is killed
     recognizes: bool = True  # whether text in images is read, which is slow
+    work: WorkLimit = field(default_factory=WorkLimit)  # attachments share it
 
     @property
     def suffix(self) -> str:
