@@ -559,11 +559,11 @@ def test_those_who_cannot_change_rules_cannot_spend(person):
 
 def test_a_rule_that_matches_every_character_is_marked_in_time():
     text = "ab" * 10_000
-    began = time.perf_counter()
+    began = time.process_time()
 
     pieces = rule_tester._test_stage(
         text, "input", [Pattern(pattern="a", name="A", id=1)]
     ).pieces
 
     assert [piece.names for piece in pieces[:2]] == ["A", ""]
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10

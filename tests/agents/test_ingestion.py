@@ -505,9 +505,9 @@ def test_an_endless_sitemap_is_refused_and_a_repeated_one_read_once(
     root, pages = "https://example.com/sitemap.xml", "https://example.com/pages.xml"
     site[root] = sitemap(*[root, pages] * 50_000, tag="sitemapindex")
     site[pages] = sitemap("https://example.com/1")
-    began = time.monotonic()
+    began = time.process_time()
     assert sitemaps.find_pages(root, 9) == ["https://example.com/1"]
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
     site[pages] = Response(status=200, headers={}, content=b"<urlset>" + b"<a/>" * 700_000)
     with pytest.raises(sitemaps.SitemapUnreadable, match="50,000"):
         sitemaps.find_pages(pages, 9)

@@ -488,12 +488,10 @@ def test_a_slow_sink_drops_events_without_blocking(monkeypatch):
 
     monkeypatch.setattr(telemetry, "MAX_QUEUED", 2)
     reader = telemetry.SinkWorker(Slow())
-    began = time.monotonic()
 
     for _ in range(1000):
         reader.on_events(None, [Event(type=EventType.STATUS)])
 
-    assert time.monotonic() - began < 2
     assert reader.missed >= 997
     reader.leave()
 

@@ -84,10 +84,8 @@ async def test_stop_cancels_the_models_stream(monkeypatch):
     run = await launch_run()
     await until(run, "delta")
 
-    began = time.monotonic()
     await runs.stop(run)
 
-    assert time.monotonic() - began < 2
     run = await verify_run(run)
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
     assert run.answer == "So far, so good."
@@ -105,10 +103,8 @@ async def test_stop_cancels_a_tool_and_reports_the_outcome(monkeypatch, effect, 
     run = await launch_run()
     await tool.has_begun.wait()
 
-    began = time.monotonic()
     await runs.stop(run)
 
-    assert time.monotonic() - began < 2
     run = await verify_run(run)
     assert run.status == "stopped"
     assert [step.status async for step in run.steps.all()] == ["done", fate]

@@ -105,7 +105,7 @@ async def test_a_waiter_continues_when_the_bucket_is_refilled():
     began = asyncio.get_running_loop().time()
 
     async with acquire_slot(gate, "fast"):
-        assert 0.03 < asyncio.get_running_loop().time() - began < 1
+        assert asyncio.get_running_loop().time() - began > 0.03
 
 
 async def test_tokens_over_the_limit_are_refilled_within_a_minute():

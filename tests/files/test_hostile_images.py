@@ -1,7 +1,7 @@
 """Small images that claim a lot: only the first frame is decoded, and metadata stays behind."""
 
+import os
 import struct
-import time
 import zlib
 from io import BytesIO
 
@@ -20,11 +20,12 @@ SECONDS = 10
 
 
 def scale(data):
-    started = time.monotonic()
+    started = sum(os.times()[:4])
     with store.stage(data, name="a") as staged, images.scale(staged, "a", owner=None) as scaled:
         found = Image.open(BytesIO(scaled.staged.path.read_bytes()))
         assert scaled.thumbnail.stat().st_size < 20_000
-    assert time.monotonic() - started < SECONDS
+    # CPU time of this process and of the decoder.
+    assert sum(os.times()[:4]) - started < SECONDS
     return found
 
 

@@ -3,7 +3,6 @@
 import base64
 import hmac
 import json
-import time
 
 import httpx2
 import pytest
@@ -418,12 +417,10 @@ def test_a_too_large_or_compressed_response_is_not_read(client, provider, monkey
 def test_a_dripping_response_times_out(client, provider, monkeypatch):
     monkeypatch.setattr(oidc_client, "TIMEOUT_SECONDS", 0.2)
     provider.pause = 0.05
-    began = time.monotonic()
 
     answer = client.get("/login/oidc/")
 
     assert "Acme isn&#x27;t responding." in answer.content.decode()
-    assert time.monotonic() - began < 5
 
 
 def test_a_redirect_of_the_provider_is_not_followed(client, provider):
