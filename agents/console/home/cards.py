@@ -28,7 +28,8 @@ MAX_LINES = 3
 MAX_WAITING = 1_000
 MAX_CHANGES = 5
 CHANGE_ACTIONS = (
-    *(audit.ADDED, audit.CHANGED, audit.DELETED, audit.CONFIG_IMPORTED),
+    *(audit.ADDED, audit.CHANGED, audit.DELETED, audit.RESTORED, audit.DELETED_FOR_GOOD),
+    audit.CONFIG_IMPORTED,
     *(audit.WORKFLOW_SAVED, audit.RIGHTS_CHANGED, audit.PERSON_ADDED, audit.PERSON_DELETED),
 )
 Action = GuardrailPattern.Action
