@@ -12,6 +12,8 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 
+from agents.db.errors import is_disk_full
+
 RETRY_AFTER_SECONDS = "30"
 
 
@@ -28,7 +30,7 @@ def too_large(request: HttpRequest, limit: int) -> HttpResponse:
 
 
 def disk_full(request: HttpRequest) -> HttpResponse:
-    """Render the page of a request whose body couldn't be saved."""
+    """Render the page of a request that couldn't be saved."""
     return render_error(request, 507)
 
 
@@ -45,7 +47,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Render a failed request's page; a database that is down is said to be so."""
+    """Render a failed request's page; say so if the disk is full or the database is down."""
+    if is_disk_full(sys.exception()):
+        return disk_full(request)
     if isinstance(sys.exception(), OperationalError):
         return unavailable(request)
     time = timezone.now().strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -139,6 +139,7 @@ def _rejection(code: str) -> str:
         % {"most": jobs.MAX_FILES},
         "too_large_upload": _("The files are larger than %(most)d MB.")
         % {"most": configured.IMPORT_MB.value},
+        "disk_full": _("Storage is full, so this wasn't saved. Contact your administrator."),
         "already_running": _("Another import is still in progress. Wait until it has ended."),
     }
     return sentences.get(code, _("The file couldn't be saved. Try again later."))

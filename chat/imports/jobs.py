@@ -22,6 +22,7 @@ from agents import budgets
 from agents.access import audit
 from agents.db import database, jobs
 from agents.db.compiled_queries import compiled_query
+from agents.db.errors import is_disk_full
 from agents.db.periodic import Interval
 from agents.db.sanitize import sanitize_text
 from agents.installation import configured
@@ -83,7 +84,7 @@ def create(user: User, files: list[UploadedFile]) -> ChatImport:
     except OSError as error:
         job.delete()
         storage.delete(job.pk)
-        raise ImportRejected("not_saved") from error
+        raise ImportRejected("disk_full" if is_disk_full(error) else "not_saved") from error
     return job
 
 

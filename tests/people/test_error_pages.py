@@ -1,9 +1,12 @@
 """Error pages keep the navigation, say what to do, and work without a database."""
 
+import sqlite3
+
 import pytest
 from django.db import OperationalError
 from django.test import Client, RequestFactory
 
+from agents.access.authentication import SessionStore
 from agents.web import error_pages
 
 
@@ -59,6 +62,23 @@ def test_an_unreachable_database_is_reported(django_db_blocker):
     assert (page.status_code, page["Retry-After"]) == (503, "30")
     assert "The database isn’t responding" in page.text
     assert 'href="/traces/"' in page.text
+
+
+@pytest.mark.django_db
+def test_a_full_disk_is_the_reason_that_sign_in_gives(client, monkeypatch, django_user_model):
+    django_user_model.objects.create_user("ada", password="a long walk on the beach")
+
+    def save(*args, **kwargs):
+        full = sqlite3.OperationalError("database or disk is full")
+        full.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise OperationalError("database or disk is full") from full
+
+    monkeypatch.setattr(SessionStore, "save", save)
+    client.raise_request_exception = False
+    form = {"username": "ada", "password": "a long walk on the beach"}
+    page = client.post("/login/", form)
+
+    assert page.status_code == 507
 
 
 def test_a_failure_has_its_time_and_needs_no_database():
