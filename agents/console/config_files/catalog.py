@@ -12,7 +12,13 @@ from django.utils.translation import gettext_lazy
 from agents.catalog import agent_spec, agent_versions, mcp_servers, tool_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.db.fast_writes import concrete_field
-from agents.models import AgentTool, DatabaseConnection, McpServer, ToolRegistration
+from agents.models import (
+    AgentTool,
+    AgentVersion,
+    DatabaseConnection,
+    McpServer,
+    ToolRegistration,
+)
 from agents.models.agent_tools import TOOL_SETTINGS
 from agents.tools.mcp.definition import ToolDefinition, tool_name
 
@@ -140,6 +146,8 @@ EXCLUDED_COLUMNS = {
 
 class AgentKind(ResourceKind):
     """Agents with their tools (`agents.catalog.agent_spec`); each change creates a version."""
+
+    parts = (AgentVersion,)
 
     def columns(self, values: ResourceValues) -> list[ConfigColumn]:
         return editable_columns(self.model, without=[self.named, "tools"])

@@ -12,7 +12,7 @@ from django.forms import modelform_factory
 from django.utils.translation import gettext as _
 
 from agents.engine.plans import ValuePath, read_definition
-from agents.models import Schedule
+from agents.models import Schedule, WorkflowVersion
 from agents.runs.engine_messages import translate
 from agents.workflows import acceptance, versions
 
@@ -43,6 +43,8 @@ FIELD_KEYS = {
 
 class WorkflowKind(ResourceKind):
     """Workflows; name and description are in the text itself."""
+
+    parts = (WorkflowVersion, Schedule)
 
     def rows(self) -> models.QuerySet[Any]:
         return super().rows().prefetch_related("schedules__user")

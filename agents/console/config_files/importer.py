@@ -1,9 +1,11 @@
-"""Imports a file: each change is previewed by making it and rolling back."""
+"""Imports a file: each change is made in copies of the tables, and then written at once."""
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -12,7 +14,10 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
 from agents.access import audit
+from agents.access.audit import hash_chain
+from agents.db import shadow_tables
 from agents.engine.plans import PlanProblem
+from agents.models import AgentVersion, AuditEntry, AuditHead, AuditPerson, WorkflowVersion
 
 from .columns import normalize_newlines, unknown_key_message
 from .exporter import AUDIT_SUBJECT
@@ -22,6 +27,7 @@ from .parser import ConfigFile, FileEntry, parse_file
 from .permissions import ConfigUser, has_model_perm, user_or_none
 
 SALT = "agents.console.config_files"
+MAX_ATTEMPTS = 3
 
 
 class ImportState(StrEnum):
@@ -76,8 +82,13 @@ class ImportResult:
 
 
 def preview_file(text: str, user: ConfigUser, *, remove: bool = False) -> ImportResult:
-    """Return what the file would do, and roll it back."""
-    with transaction.atomic():
+    """Return what the file would do, without doing it."""
+    if not shadow_tables.are_needed():
+        with transaction.atomic():
+            outcome = _run_import(text, user, remove)
+            transaction.set_rollback(True)
+        return outcome
+    with shadow_tables.shadowed(_shadows()), shadow_tables.private_transaction():
         outcome = _run_import(text, user, remove)
         transaction.set_rollback(True)
     return outcome
@@ -87,18 +98,66 @@ def apply_file(
     text: str, user: ConfigUser, *, remove: bool = False, seal: str | None = None
 ) -> ImportResult:
     """Apply everything, or nothing if anything is rejected or has changed since the preview."""
+    apply = _apply_prepared if shadow_tables.are_needed() else _apply_locked
+    for _attempt in range(MAX_ATTEMPTS):
+        # In both cases, somebody else has changed something at the same time.
+        with suppress(IntegrityError, shadow_tables.ChangedMeanwhile):
+            return apply(text, user, remove, seal)
+    return preview_file(text, user, remove=remove)
+
+
+def _apply_locked(text: str, user: ConfigUser, remove: bool, seal: str | None) -> ImportResult:
     with transaction.atomic():
-        try:
-            with transaction.atomic():
-                outcome = _run_import(text, user, remove)
-        except IntegrityError:  # created concurrently by someone else
-            return preview_file(text, user, remove=remove)
-        is_seen = seal is None or constant_time_compare(seal, outcome.seal)
-        if outcome.is_refused or outcome.is_empty or not is_seen:
+        outcome = _run_import(text, user, remove)
+        if not _is_applicable(outcome, seal):
             transaction.set_rollback(True)
             return outcome
         _record_import(outcome, user)
     return replace(outcome, is_done=True)
+
+
+def _apply_prepared(
+    text: str, user: ConfigUser, remove: bool, seal: str | None
+) -> ImportResult:
+    """Prepare everything in copies, so that the write transaction only copies rows."""
+    shadows = _shadows()
+    with shadow_tables.shadowed(shadows):
+        outcome, later = shadow_tables.prepare(
+            shadows, partial(_run_import, text, user, remove)
+        )
+        if not _is_applicable(outcome, seal):
+            return outcome
+        entries = list(AuditEntry.objects.select_related("person").order_by("number"))
+        for entry in entries:
+            entry.pk = None
+        with transaction.atomic():
+            shadow_tables.write(shadows)
+            hash_chain.append(entries)
+            _record_import(outcome, user)
+            for _savepoints, callback, is_robust in later:
+                transaction.on_commit(callback, robust=is_robust)
+    return replace(outcome, is_done=True)
+
+
+def _is_applicable(outcome: ImportResult, seal: str | None) -> bool:
+    is_seen = seal is None or constant_time_compare(seal, outcome.seal)
+    return is_seen and not outcome.is_refused and not outcome.is_empty
+
+
+def _shadows() -> shadow_tables.Shadows:
+    """Return the tables that an import changes."""
+    tables = [AuditPerson, AuditHead, AuditEntry]
+    for kind in KINDS.values():
+        for model in (kind.model, *kind.parts):
+            many = [field.remote_field.through for field in model._meta.many_to_many]
+            tables += [model, *many]
+    return shadow_tables.Shadows(
+        tables=list(dict.fromkeys(tables)),
+        appended=(AgentVersion, WorkflowVersion),
+        # Entries form a chain, so they are added to its end when the import is written.
+        unsaved=(AuditHead, AuditEntry),
+        empty=(AuditEntry,),
+    )
 
 
 def _run_import(text: str, user: ConfigUser, remove: bool) -> ImportResult:

@@ -31,6 +31,7 @@ class ResourceKind:
 
     named = "name"
     only_first: tuple[str, ...] = ()  # set on creation, never changed
+    parts: tuple[type[models.Model], ...] = ()  # other rows that are saved with an item
 
     def __init__(self, key: str, model: type[models.Model]) -> None:
         self.key, self.model = key, model
@@ -51,7 +52,9 @@ class ResourceKind:
         return self.model._default_manager.order_by(self.named)
 
     def named_rows(self, *, locked: bool = False) -> dict[str, Any]:
-        rows = self.rows().select_for_update(of=("self",)) if locked else self.rows()
+        # Runs refer to these rows and must not wait for an import.
+        locking = {"of": ("self",), "no_key": True}
+        rows = self.rows().select_for_update(**locking) if locked else self.rows()
         return {getattr(row, self.named): row for row in rows}
 
     def complete(self, row: Any, values: ResourceValues) -> ResourceValues:
