@@ -120,8 +120,7 @@ async def f49(testbed: Testbed, times: int) -> Result:
     """The small file doesn't wait for the others, and they end."""
     result = Result()
     for _ in range(times):
-        last = await _queue(testbed.product, "hostile")
-        small = await _queue(testbed.product, "document")
+        last, small = (await _queue(testbed.product, "hostile")).split()
         status, problem = await _until(
             testbed.product, f"{DOCUMENT} {small}", "ready", "failed"
         )
