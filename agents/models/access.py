@@ -132,7 +132,7 @@ class OutsideTextTopicQuerySet(models.QuerySet["OutsideTextTopic"]):
     def mark(self, *topics: str) -> None:
         """Remember for good that runs of these topics have read text from outside."""
         rows = [OutsideTextTopic(topic=topic) for topic in sorted(topics)]
-        self.bulk_create(rows, ignore_conflicts=True)
+        OutsideTextTopic.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 class OutsideTextTopic(models.Model):

@@ -146,7 +146,7 @@ def _is_applicable(outcome: ImportResult, seal: str | None) -> bool:
 
 def _shadows() -> shadow_tables.Shadows:
     """Return the tables that an import changes."""
-    tables = [AuditPerson, AuditHead, AuditEntry]
+    tables: list[Any] = [AuditPerson, AuditHead, AuditEntry]
     for kind in KINDS.values():
         for model in (kind.model, *kind.parts):
             many = [field.remote_field.through for field in model._meta.many_to_many]

@@ -52,9 +52,10 @@ class ResourceKind:
         return self.model._default_manager.order_by(self.named)
 
     def named_rows(self, *, locked: bool = False) -> dict[str, Any]:
-        # Runs refer to these rows and must not wait for an import.
-        locking = {"of": ("self",), "no_key": True}
-        rows = self.rows().select_for_update(**locking) if locked else self.rows()
+        rows = self.rows()
+        if locked:
+            # Runs refer to these rows and must not wait for an import.
+            rows = rows.select_for_update(of=("self",), no_key=True)
         return {getattr(row, self.named): row for row in rows}
 
     def complete(self, row: Any, values: ResourceValues) -> ResourceValues:

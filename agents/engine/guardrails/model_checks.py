@@ -218,7 +218,8 @@ class ModelChecks:
             usage = add_usage(usage, *(used for _verdict, used in replies))
             if any("error" in verdict or check.is_violation(verdict) for verdict in verdicts):
                 break
-        about |= max(verdicts, key=lambda v: (check.is_violation(v), "error" in v))
+        gravest = max(verdicts, key=lambda found: (check.is_violation(found), "error" in found))
+        about |= gravest
         if len(parts) > 1:
             about |= {"parts": len(parts), "calls": len(verdicts)}
         about["seconds"] = round(time.monotonic() - began, 3)
