@@ -33,9 +33,11 @@ KINDS = [
 WITH_NETWORK = {SERVER_QUERY.name}
 # The only modules that start processes: MCP programs go through `spawn` and their supervisor
 # (tests/tools/test_mcp_sandbox.py), and `bwrap` is tried with nothing to run. A job that has
-# ended its process is tried alone in another process of the product.
+# ended its process is tried alone in another process of the product, and an administrator's
+# backup runs PostgreSQL's own programs.
 STARTERS = {
     "agents/db/jobs.py": {"import subprocess"},
+    "agents/management/backup.py": {"import subprocess"},
     "agents/tools/mcp/sandbox.py": {"import subprocess"},
     "agents/tools/mcp/supervisor.py": {"os.posix_spawn"},
     "agents/tools/sandbox/child.py": {"os.execve"},
