@@ -33,6 +33,7 @@ class MeteredModel:
         self.provider_model = model
         self.route: str = getattr(llm, "route", "")
         self.base_url: str | None = getattr(llm, "base_url", None)
+        self.account: str = getattr(llm, "account", "")
         self.batch_seconds: float = getattr(llm, "batch_seconds", 0)
         self.model: str = getattr(llm, "model", "")
 

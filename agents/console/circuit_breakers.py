@@ -44,7 +44,7 @@ class CircuitView:
 
     @classmethod
     def read(cls, state: CircuitState, pages: dict[str, str]) -> Self:
-        kind, _colon, name = state.key.partition(":")
+        kind, _colon, name = state.label.partition(":")
         return cls(
             key=state.key,
             kind=str(KIND_LABELS.get(kind, kind)),
@@ -104,10 +104,11 @@ def page(request: HttpRequest) -> HttpResponse:
 def close(request: HttpRequest) -> HttpResponse:
     """Close a circuit, because an administrator says that it works again."""
     key = request.POST.get("key", "")
-    if key in {state.key for state in CIRCUITS.state()}:
+    label = next((state.label for state in CIRCUITS.state() if state.key == key), None)
+    if label is not None:
         CIRCUITS.close(key)
-        logger.info("%s reset the circuit breaker of %s.", request.user, key)
-        name = key.partition(":")[2]
+        logger.info("%s reset the circuit breaker of %s.", request.user, label)
+        name = label.partition(":")[2]
         messages.success(
             request, _("%(name)s will be tried again on its next use.") % {"name": name}
         )

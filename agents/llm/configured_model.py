@@ -19,6 +19,7 @@ class ConfiguredModel:
         self.llm, self.model, self.price = llm, model, price
         self.route: str = getattr(llm, "route", "")
         self.base_url: str | None = getattr(llm, "base_url", None)
+        self.account: str = getattr(llm, "account", "")
         self.batch_seconds: float = getattr(llm, "batch_seconds", 0)
 
     def for_short_reply(self) -> Self:

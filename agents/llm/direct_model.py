@@ -16,7 +16,7 @@ from agents.llm.sse import EventReader
 from . import http, model_info, ollama, openai_request, prompt_caching
 from .json_codec import decode, decode_all, encode
 from .provider_errors import StreamFailed, StreamGarbled, explain
-from .routing import Endpoint, Route, resolve_endpoint
+from .routing import Endpoint, Route, account_id, resolve_endpoint
 from .usage_limits import UsageLimits
 
 DONE = b"[DONE]"
@@ -45,6 +45,7 @@ class DirectModel:
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.base_url = base_url
+        self.account = account_id(base_url, api_key)
         self.parameters = dict(parameters or {})
         # With a pace the reader has its own deadlines, so no timer per piece is needed.
         patience = None if batch_seconds else timeout

@@ -1,5 +1,6 @@
 """Two routes to a model: directly to a server with OpenAI's API, or by LiteLLM."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -83,6 +84,16 @@ def resolve_endpoint(
     if provider.own_api:
         url = url.removesuffix("/chat").removesuffix("/api")
     return Endpoint(provider=provider, name=name, url=_with_path(url, provider.path), key=key)
+
+
+def account_id(
+    base_url: str | None, api_key: str | None, secrets: Mapping[str, str] | None = None
+) -> str:
+    """Return a short digest of an own address and its credentials, or an empty string."""
+    parts = [base_url or "", api_key or "", *sorted((secrets or {}).values())]
+    if not any(parts):
+        return ""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
 def is_self_hosted(model: str, environ: Mapping[str, str], base_url: str | None = None) -> bool:

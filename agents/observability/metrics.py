@@ -57,8 +57,10 @@ class ProcessStatusCollector:
     def _circuit_states(self) -> Metric:
         words = "1 if the circuit breaker of a model, provider or tool is open."
         circuits = GaugeMetricFamily("ashiato_circuit_open", words, labels=["circuit"])
-        for state in CIRCUITS.state():
-            circuits.add_metric([state.key], state.state != "closed")
+        states = CIRCUITS.state()
+        opened = {state.label for state in states if state.state != "closed"}
+        for label in dict.fromkeys(state.label for state in states):
+            circuits.add_metric([label], label in opened)
         return circuits
 
 

@@ -285,6 +285,7 @@ def test_a_model_whose_latest_runs_failed_is_unhealthy_in_every_process(root, ma
 def test_a_paused_tool_is_unhealthy_and_a_problem(root, monkeypatch):
     paused = CircuitState(
         key="tool:search",
+        label="tool:search",
         state="open",
         failures=5,
         since=timezone.now(),

@@ -200,6 +200,22 @@ async def test_circuits_are_keyed_by_address_and_name():
     assert opened == ["model:openai/local", "provider:127.0.0.1:8080"]
 
 
+async def test_an_account_that_fails_does_not_stop_others_at_the_same_provider():
+    circuits = Circuits(CircuitPolicy(failures=1))
+    dead = planner("a", AgentConnectionError("Refused."))
+    works = planner("b", Says(answer="Here."))
+    dead.llm.account, works.llm.account = "1f", "2e"
+    dead.llm.base_url = works.llm.base_url = "https://gateway.example/v1"
+    await failure(model_call(dead, circuits=circuits))
+
+    await collect(model_call(works, circuits=circuits))
+
+    opened = [state.label for state in circuits.state() if state.state == "open"]
+    assert opened == ["model:a", "provider:gateway.example"]
+    with pytest.raises(CircuitOpen, match=r"^gateway\.example has failed"):
+        circuits.guard("gateway.example", "c", "1f").__enter__()
+
+
 async def test_a_cancelled_run_does_not_open_a_circuit():
     class Hanging:
         async def stream(self, **request):

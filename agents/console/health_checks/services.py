@@ -74,7 +74,8 @@ def _failing_models(names: Sequence[str]) -> set[str]:
 
 def check_circuits() -> HealthCheck:
     what, page = _("Circuit breakers"), reverse("admin:agents_circuits")
-    if names := [state.key for state in CIRCUITS.state() if state.state != "closed"]:
+    states = CIRCUITS.state()
+    if names := dict.fromkeys(state.label for state in states if state.state != "closed"):
         now = _("Failing: %(names)s.") % {"names": ", ".join(names)}
         advice = _("Calls are paused for a while, then retried automatically.")
         return HealthCheck(what=what, now=now, advice=advice, page=page)

@@ -89,7 +89,8 @@ def _circuit_problems() -> Iterator[Problem]:
     for state in CIRCUITS.state():
         if state.state != "closed":
             yield Problem(
-                title=_("Calls of %(name)s are paused") % {"name": state.key.partition(":")[2]},
+                title=_("Calls of %(name)s are paused")
+                % {"name": state.label.partition(":")[2]},
                 sentence=_shorten(mask_text(translate(state.error))),
                 at=state.since,
                 icon="failed",

@@ -41,11 +41,12 @@ RequestBuilder = Callable[[ReActPlanner], ModelRequest]
 Pieces = AsyncGenerator[TextDelta | SlowNotice | PlanResult, None]
 
 
-def circuit_keys(planner: ReActPlanner) -> tuple[str, str]:
-    """Return the provider (host or name) and the model, as circuit breaker keys."""
+def circuit_keys(planner: ReActPlanner) -> tuple[str, str, str]:
+    """Return the provider (host or name), the model and the account, for circuit breakers."""
     known = planner.provider_info.get("provider_model", planner.model)
     address = urlsplit(getattr(planner.llm, "base_url", None) or "").netloc
-    return address.rpartition("@")[2] or known.partition("/")[0], planner.model
+    provider = address.rpartition("@")[2] or known.partition("/")[0]
+    return provider, planner.model, getattr(planner.llm, "account", "")
 
 
 class ModelCall:

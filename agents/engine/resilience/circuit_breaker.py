@@ -40,9 +40,13 @@ class CircuitPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CircuitState:
-    """A circuit's current state; `since` is when it opened or closed."""
+    """A circuit's current state; `since` is when it opened or closed.
+
+    `label` is the key as displayed: several accounts of a provider have the same.
+    """
 
     key: str
+    label: str
     state: CircuitStateName
     failures: int
     since: datetime
@@ -54,9 +58,15 @@ class CircuitBreaker:
     """Counts consecutive failures of one dependency."""
 
     def __init__(
-        self, key: str, policy: CircuitPolicy | None = None, *, clock: Clock = monotonic
+        self,
+        key: str,
+        policy: CircuitPolicy | None = None,
+        *,
+        label: str = "",
+        clock: Clock = monotonic,
     ) -> None:
         self.key = key
+        self.label = label or key
         self.policy = policy or CircuitPolicy()
         self.clock = clock
         self._failures = 0
@@ -88,6 +98,7 @@ class CircuitBreaker:
     def state(self) -> CircuitState:
         return CircuitState(
             key=self.key,
+            label=self.label,
             state=self._state_name(),
             failures=self._failures,
             since=self._since,
@@ -129,7 +140,8 @@ class CircuitBreaker:
         return "open" if self._retry_in() else "half_open"
 
     def _open_message(self) -> str:
-        name, seconds = self.key.partition(":")[2] or self.key, ceil(self._retry_in())
+        name = self.label.partition(":")[2] or self.label
+        seconds = ceil(self._retry_in())
         if not seconds:
             return (
                 f"{name} has failed {self._failures} times in a row and is being retried now."
@@ -162,18 +174,25 @@ class Circuits:
         self.clock = clock
         self._breakers: dict[str, CircuitBreaker] = {}
 
-    def of(self, key: str) -> CircuitBreaker:
+    def of(self, key: str, label: str = "") -> CircuitBreaker:
         if key not in self._breakers:
-            self._breakers[key] = CircuitBreaker(key, self.policy, clock=self.clock)
+            self._breakers[key] = CircuitBreaker(
+                key, self.policy, label=label, clock=self.clock
+            )
         return self._breakers[key]
 
+    def _of_provider(self, provider: str, account: str) -> CircuitBreaker:
+        label = f"provider:{provider}"
+        return self.of(f"{label}#{account}" if account else label, label)
+
     @contextmanager
-    def guard(self, provider: str, model: str) -> Iterator[None]:
+    def guard(self, provider: str, model: str, account: str = "") -> Iterator[None]:
         """Let a model request through and record its result.
 
-        Only errors of the other side count, not a wrong key or a bad request.
+        Only errors of the other side count, not a wrong key or a bad request. A provider is
+        given up per account, because one that can't be reached says nothing about the others.
         """
-        reaching = self.of(f"provider:{provider}").attempt()
+        reaching = self._of_provider(provider, account).attempt()
         hearing = self.of(f"model:{model}").attempt()
         with reaching as reached, hearing as attempt:
             try:
@@ -190,9 +209,9 @@ class Circuits:
             reached.record_success()
             attempt.record_success()
 
-    def are_refusing(self, provider: str, model: str) -> bool:
-        keys = (f"provider:{provider}", f"model:{model}")
-        return any(self.of(key).is_refusing for key in keys)
+    def are_refusing(self, provider: str, model: str, account: str = "") -> bool:
+        breakers = (self._of_provider(provider, account), self.of(f"model:{model}"))
+        return any(breaker.is_refusing for breaker in breakers)
 
     def state(self) -> list[CircuitState]:
         """Return the state of all circuits, by key."""

@@ -13,6 +13,7 @@ from agents.llm import parameters as model_parameters
 from .. import openai_request, prompt_caching
 from ..provider_errors import explain
 from ..providers import find_provider
+from ..routing import account_id
 from ..usage_limits import UsageLimits
 from .chunks import add_cost, convert_chunks
 from .loading import PROVIDER_MODULES, import_modules, warm_up
@@ -40,6 +41,7 @@ class LiteLLMModel:
         """`secrets` are parameters that must not appear in errors, such as AWS keys."""
         self.caches_prompts = caches_prompts
         self.base_url = base_url
+        self.account = account_id(base_url, api_key, secrets)
         self.parameters = dict(parameters or {})
         self.connect_timeout = connect_timeout
         self.timeout = timeout
