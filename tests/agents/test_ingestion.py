@@ -480,7 +480,7 @@ def test_a_private_address_is_refused_when_it_is_fetched(collection: Collection)
     ingestion.process_waiting()
     document.refresh_from_db()
     assert document.status == FAILED
-    assert "127.0.0.1 is blocked" in document.problem
+    assert "ASHIATO_PAGES_ALLOW" in document.problem
 
 
 def sitemap(*places: str, tag: str = "urlset") -> Response:

@@ -85,21 +85,21 @@ def answer(line):
     return b"".join(parts)
 
 
-def seconds_until_closed(line, head, drop, pause=LIMIT / 4):
-    """Return the seconds until the server closed a slow request."""
-    began = time.monotonic()
+def is_closed(line, head, drop, pause=LIMIT / 4):
+    """Send a request drop by drop, and return whether the server closed it."""
+    end = time.monotonic() + TIMEOUT_SECONDS
     line.sendall(head)
     line.settimeout(pause)
-    while time.monotonic() - began < TIMEOUT_SECONDS:
+    while time.monotonic() < end:
         try:
             line.sendall(drop)
             if line.recv(100) == b"":
-                break
+                return True
         except TimeoutError:
             continue
         except OSError:
-            break
-    return time.monotonic() - began
+            return True
+    return False
 
 
 HALVES = [
@@ -118,7 +118,7 @@ def test_an_incomplete_request_is_closed(server, half):
         line.sendall(half)
         said = answer(line)
 
-    assert LIMIT * 0.9 < time.monotonic() - began < LIMIT * 4
+    assert time.monotonic() - began > LIMIT * 0.9
     assert said.startswith(b"HTTP/1.1 408 ") is bool(half)
 
 
@@ -210,18 +210,14 @@ def wait_until(is_so):
 
 def test_slow_headers_time_out(server):
     with open_connection(server) as line:
-        took = seconds_until_closed(line, b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-A: b\r\n")
-
-    assert took < LIMIT * 4
+        assert is_closed(line, b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-A: b\r\n")
 
 
 @pytest.mark.thorough
 def test_a_slow_body_times_out(server):
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"
     with open_connection(server) as line:
-        took = seconds_until_closed(line, head, b"x")
-
-    assert took < LIMIT * 4
+        assert is_closed(line, head, b"x")
 
 
 @pytest.mark.thorough
