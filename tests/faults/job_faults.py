@@ -2,8 +2,9 @@
 
 import asyncio
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 
+from tests.bench.processes import DiedEarly
 from tests.faults.product import Product
 from tests.faults.rows import order, row, unless
 from tests.faults.testbed import Result, Testbed
@@ -76,8 +77,7 @@ async def f47(testbed: Testbed, times: int) -> Result:
     for _ in range(times):
         document = await _queue(testbed.product, "document")
         for _ in range(2):
-            await _restart(testbed, "before_document_index")
-            await asyncio.to_thread(testbed.product.died, ENDS)
+            await _dies(testbed, "before_document_index")
         await _restart(testbed, "before_document_index")
         status, problem = await _until(
             testbed.product, f"{DOCUMENT} {document}", "ready", "failed"
@@ -98,8 +98,7 @@ async def f48(testbed: Testbed, times: int) -> Result:
     for _ in range(times):
         await asyncio.to_thread(testbed.product.kill)
         schedule = await _queue(testbed.product, "schedule")
-        await testbed.restart("after_tool_call")
-        is_dead = await asyncio.to_thread(testbed.product.died, ENDS)
+        is_dead = await _dies(testbed, "after_tool_call")
         await _restart(testbed)
         query = f"{NOTIFIED} 'schedule.{schedule}'"
         count, text = await _until(testbed.product, query, more_than=0)
@@ -155,6 +154,13 @@ async def _restart(testbed: Testbed, fault: str = "") -> None:
             [LONG_AGO],
         )
     await testbed.restart(fault)
+
+
+async def _dies(testbed: Testbed, fault: str) -> bool:
+    """Start the product with a fault that ends it, possibly before it has served a page."""
+    with suppress(DiedEarly):
+        await _restart(testbed, fault)
+    return await asyncio.to_thread(testbed.product.died, ENDS)
 
 
 async def _until(
