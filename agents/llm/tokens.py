@@ -1,13 +1,18 @@
 """Counts tokens locally.
 
+Loading a tokenizer takes up to two seconds, so a server never does it on its event loop: until
+a thread has loaded it, tokens are estimated there.
+
 LiteLLM ships the tokenizer files that tiktoken would otherwise download. Other vendors'
 tokenizers differ slightly and aren't public; this is close enough for planning.
 """
 
+import asyncio
 import hashlib
 import logging
 import os
 import re
+import threading
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,20 +28,44 @@ LEGACY_MODELS = re.compile(r"(^|/)(gpt-4(-|$)|gpt-3\.5|text-embedding)")
 MAX_CACHED_CHARS = 20_000
 WIDE_CHARS = re.compile(r"[\u1100-\uffff\U00010000-\U0010ffff]")
 
+_loads_on_loop = True
+_loaded: set[str] = set()
+_loading: set[str] = set()
+
+
+def keep_loading_off_loop() -> None:
+    """Load tokenizers in threads from now on, because others wait for the event loop."""
+    global _loads_on_loop
+    _loads_on_loop = False
+
 
 def count(text: str, model: str = "") -> int:
     """Return the tokens of a text; special tokens are counted as text."""
-    return _count_cached(text, model) if len(text) <= MAX_CACHED_CHARS else _count(text, model)
+    name = LEGACY_ENCODING if LEGACY_MODELS.search(model) else DEFAULT_ENCODING
+    if name not in _loaded and not _loads_on_loop and _is_on_loop():
+        if name not in _loading:
+            _loading.add(name)
+            threading.Thread(target=_encoding, args=[name], daemon=True).start()
+        return estimate(text)
+    return _count_cached(text, name) if len(text) <= MAX_CACHED_CHARS else _count(text, name)
+
+
+def _is_on_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=128)
-def _count_cached(text: str, model: str) -> int:
+def _count_cached(text: str, name: str) -> int:
     """Count with a cache, because each run starts with the same instructions and tools."""
-    return _count(text, model)
+    return _count(text, name)
 
 
-def _count(text: str, model: str) -> int:
-    encoding = _encoding(LEGACY_ENCODING if LEGACY_MODELS.search(model) else DEFAULT_ENCODING)
+def _count(text: str, name: str) -> int:
+    encoding = _encoding(name)
     if encoding is None:
         return estimate(text)
     return len(encoding.encode_ordinary(text))
@@ -53,11 +82,14 @@ def _encoding(name: str) -> tiktoken.Encoding | None:
     folder = _bundled_folder()
     if folder is None or not (folder / _cache_name(name)).is_file():
         logger.warning("The tokenizer %s is not installed; tokens are estimated.", name)
+        _loaded.add(name)
         return None
     # Set permanently: LiteLLM sets the same folder when imported, and restoring it at that
     # moment would make tiktoken download.
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
-    return tiktoken.get_encoding(name)
+    encoding = tiktoken.get_encoding(name)
+    _loaded.add(name)
+    return encoding
 
 
 def _bundled_folder() -> Path | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from threading import Thread
 
+from django.conf import settings
 from django.db import connections
 
 from agents.catalog import model_clients, model_setups
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 def start_tokenizer() -> Thread:
     """Load the tokenizer before serving, because it blocks all other threads."""
+    tokens.keep_loading_off_loop()
     gc.freeze()
     return _start_thread(_load_tokenizer)
 
@@ -42,6 +44,7 @@ def _start_thread(work: Callable[[], None]) -> Thread:
 
 def _load_tokenizer() -> None:
     tokens.count("warm")
+    tokens.count("warm", settings.ENVIRONMENT.embedding_model)  # may have an older one
     gc.freeze()
 
 

@@ -1,8 +1,12 @@
+import asyncio
 import subprocess
 import sys
+import threading
 import time
+from functools import cache
 
 import pytest
+import tiktoken
 
 from agents.llm import tokens
 
@@ -56,6 +60,35 @@ def test_without_its_files_a_count_is_an_estimate(monkeypatch, tmp_path, caplog)
 
     assert tokens.count("hello world") == tokens.estimate("hello world") == 4
     assert "tokens are estimated" in caplog.text
+
+
+@pytest.mark.parametrize("model", ["", "openai/text-embedding-3-small"])
+def test_the_event_loop_of_a_server_never_loads_a_tokenizer(model, monkeypatch):
+    loaders = []
+    load = tiktoken.get_encoding
+    monkeypatch.setattr(
+        tiktoken,
+        "get_encoding",
+        lambda name: loaders.append(threading.current_thread()) or load(name),
+    )
+    monkeypatch.setattr(tokens, "_encoding", cache(tokens._encoding.__wrapped__))
+    for name in ("_loaded", "_loading"):
+        monkeypatch.setattr(tokens, name, set())
+    monkeypatch.setattr(tokens, "_loads_on_loop", False)
+    tokens._count_cached.cache_clear()
+
+    async def serve():
+        meanwhile = tokens.count(CAT, model)
+        async with asyncio.timeout(60):
+            while not tokens._loaded:  # noqa: ASYNC110 - a thread adds it
+                await asyncio.sleep(0.01)
+        return meanwhile, tokens.count(CAT, model)
+
+    meanwhile, counted = asyncio.run(serve())
+    assert meanwhile == tokens.estimate(CAT)
+    assert counted == tokens._count(CAT, *tokens._loaded)
+    assert len(loaders) == 1
+    assert threading.main_thread() not in loaders
 
 
 def test_counting_does_not_import_litellm():
