@@ -124,6 +124,11 @@ def set_readers(collection: Collection, by: User, groups: Iterable[int], is_open
         )
     Collection.objects.filter(pk=collection.pk).update(is_open=is_open)
     collection.is_open = is_open
+    if not is_open:
+        # Shared again, it is for those who lost access to decide again.
+        by_users = collection.acceptances.exclude(user=None)
+        lost = by_users.exclude(user__in=collection.shares.values("user"))
+        lost.exclude(user__groups__in=after).delete()
     names = [str(group_label(group)) for group in collection.groups.order_by("name")]
     _record(collection, by, everyone=is_open, groups=names)
 

@@ -260,6 +260,22 @@ def test_members_of_a_group_accept_for_themselves_unless_an_administrator_shares
     assert searched_by(stranger) == {collection.pk}
 
 
+def test_a_member_decides_again_when_a_group_loses_access_and_gets_it_back(
+    ada, eve, person, collection, stranger
+):
+    team = Group.objects.create(name="team")
+    team.user_set.add(person, stranger)
+    url = f"/library/{collection.pk}/"
+    ada.post(f"{url}access/groups/", {"groups": [team.pk]})
+    eve.post(f"{url}accept/", {"is_accepted": "yes"})
+    assert searched_by(stranger) == {collection.pk}
+
+    ada.post(f"{url}access/groups/")
+    ada.post(f"{url}access/groups/", {"groups": [team.pk]})
+
+    assert not searched_by(stranger)
+
+
 def test_what_an_administrator_shares_by_name_is_searched_at_once(administrator, stranger):
     row = Collection.objects.create(name="Handbook", owner=administrator)
 
