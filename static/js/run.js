@@ -8,6 +8,7 @@ import { enhanceProse } from "./prose.js";
 
 const root = document.documentElement;
 const seen = new WeakMap();
+const runs = document.getElementsByClassName("run"); // the browser keeps this list until the page changes
 const SHOWN = ".run pre:not(.prose pre.code), .payload";
 
 export function start() {
@@ -68,10 +69,13 @@ function countWaiting({ detail: { target } }) {
 
 function tick() {
   const now = performance.now();
-  for (const clock of document.querySelectorAll("[data-elapsed-ms]")) {
-    if (!seen.has(clock)) seen.set(clock, now - Number(clock.dataset.elapsedMs));
-    const text = words((now - seen.get(clock)) / 1000);
-    if (clock.textContent !== text) clock.textContent = text;
+  for (const run of runs) {
+    if (run.dataset.status && !("live" in run.dataset)) continue; // a long chat has thousands of elements
+    for (const clock of run.querySelectorAll("[data-elapsed-ms]")) {
+      if (!seen.has(clock)) seen.set(clock, now - Number(clock.dataset.elapsedMs));
+      const text = words((now - seen.get(clock)) / 1000);
+      if (clock.textContent !== text) clock.textContent = text;
+    }
   }
 }
 

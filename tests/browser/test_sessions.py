@@ -17,14 +17,50 @@ from django.contrib.auth import get_user_model
 from agents.models import Run
 from chat.models import ChatSession, Message
 user = get_user_model().objects.filter(is_superuser=True).first()
-chat = ChatSession.objects.create(user=user, title="Forty messages")
+chat = ChatSession.objects.create(user=user, title=title)
 said = None
-for n in range(40):
+for n in range(count):
     run = Run.objects.create(user=user, topic=chat.topic, agent_name="helper", model="demo",
-        query=str(n), answer="An answer.", status="completed", stopped_reason="completed")
+        query=str(n), answer=answer, status="completed", stopped_reason="completed")
     about = {"session": chat, "author": user, "run": run, "parent": said}
-    said = Message.objects.create(**about, text=str(n), client_id=f"m{n}")
+    said = Message.objects.create(**about, text=str(n), client_id=f"{title}-{n}")
+print(chat.pk)
 """
+PARAGRAPH = "Several sentences of an answer, with **emphasis** and `code`. " * 6
+TABLE = "| a | b |\n|---|---|\n| 1 | 2 |"
+LONG_ANSWER = "\n\n".join(
+    [PARAGRAPH, "```python\nx = 1\n```", TABLE, "- one\n- two", PARAGRAPH]
+)
+LOAD_EARLIER = """async count => {
+    while (document.querySelectorAll(".message").length < count) {
+        document.querySelector("#messages > .earlier")?.click();
+        await new Promise(resume => setTimeout(resume, 100));
+    }
+    scrollTo(0, document.documentElement.scrollHeight);
+}"""
+
+
+def open_chat(page: Page, server, count: int, title: str, answer: str = "An answer.") -> None:
+    """Open a new chat of this many messages at its end."""
+    values = f"count, title, answer = {count!r}, {title!r}, {answer!r}"
+    number = server.manage("shell", "-v0", "-c", values + MANY_MESSAGES).strip()
+    page.goto(f"/chat/{number}/")
+    expect(page.locator(".message").last).to_be_in_viewport()
+
+
+def layout_seconds_of_typing(page: Page) -> float:
+    """Type thirty letters and return how long the browser computed layouts meanwhile."""
+    browser = page.context.new_cdp_session(page)
+    browser.send("Performance.enable")
+
+    def measured() -> float:
+        metrics = browser.send("Performance.getMetrics")["metrics"]
+        return next(m["value"] for m in metrics if m["name"] == "LayoutDuration")
+
+    page.locator("#ask textarea").press_sequentially("first ")
+    before = measured()
+    page.locator("#ask textarea").press_sequentially("thirty letters, and a few more")
+    return measured() - before
 
 
 def test_a_new_user_sees_an_empty_chat_list(visit, server, newcomer):
@@ -182,9 +218,7 @@ def test_a_chat_can_be_deleted_during_a_run(slow_page: Page):
 
 
 def test_earlier_messages_load_without_moving_the_visible_text(page: Page, server):
-    server.manage("shell", "-v0", "-c", MANY_MESSAGES)
-    page.goto("/")
-    page.locator("#sessions").get_by_role("link", name="Forty messages").click()
+    open_chat(page, server, 40, "Forty messages")
     expect(page.locator(".message")).to_have_count(30)
     first = page.locator(".message").first
     name = first.get_attribute("id")
@@ -197,3 +231,25 @@ def test_earlier_messages_load_without_moving_the_visible_text(page: Page, serve
     expect(page.locator(".message")).to_have_count(40)
     expect(page.get_by_role("link", name="Load earlier messages")).to_have_count(0)
     assert abs(page.locator(f"#{name}").bounding_box()["y"] - before) < 80
+
+
+def test_typing_below_many_messages_costs_no_more_layout_than_below_one(page: Page, server):
+    open_chat(page, server, 1, "One message", LONG_ANSWER)
+    below_one = layout_seconds_of_typing(page)
+    open_chat(page, server, 150, "Many messages", LONG_ANSWER)
+    page.evaluate(LOAD_EARLIER, 150)
+
+    assert layout_seconds_of_typing(page) < 5 * below_one
+
+
+def test_all_messages_are_printed_and_found_though_only_near_ones_are_drawn(page: Page, server):
+    open_chat(page, server, 30, "Thirty messages", LONG_ANSWER)
+    drawn = """() => [...document.querySelectorAll(".message .answer")]
+        .filter(answer => answer.checkVisibility({ contentVisibilityAuto: true })).length"""
+    assert page.evaluate(drawn) < 20
+    assert page.evaluate("() => document.body.innerText.split('Several sentences').length") > 30
+
+    page.emulate_media(media="print")
+    left_out = """() => [...document.querySelectorAll(".message")]
+        .filter(message => getComputedStyle(message).contentVisibility !== "visible").length"""
+    assert page.evaluate(left_out) == 0
