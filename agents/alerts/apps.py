@@ -8,14 +8,15 @@ class AlertsConfig(AppConfig):
 
     def ready(self) -> None:
         # These need the models, which are only loaded now.
-        from django.db.models.signals import pre_delete
+        from django.db.models.signals import post_delete, pre_delete
 
         from agents import runs
         from agents.console import deleted_rows
         from agents.console.config_files import kinds
-        from agents.models import Agent
+        from agents.library import sharing
+        from agents.models import Agent, CollectionShare
 
-        from . import background, deletion, waiting_schedules
+        from . import background, deletion, shared_collections, waiting_schedules
         from .config_kinds import AlertKind, ChannelKind, SummaryKind
         from .models import AlertChannel, AlertRule, SummarySchedule
 
@@ -29,3 +30,5 @@ class AlertsConfig(AppConfig):
         deleted_rows.about_to_delete.connect(deletion.rules_to_disable, sender=Agent)
         runs.on_finished(background.thread.start_if_due)
         runs.on_finished(waiting_schedules.announce)
+        sharing.shared.connect(shared_collections.notify)
+        post_delete.connect(shared_collections.withdraw, sender=CollectionShare)

@@ -14,7 +14,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from agents.models import Agent, ReviewScope, Run
+from agents.models import Agent, Collection, ReviewScope, Run
 from agents.models.secret import EncryptedTextField
 from agents.models.types import AnyUser
 from agents.problems.models import Problem
@@ -30,6 +30,7 @@ class Event(models.TextChoices):
     REOPENED = "problem.reopened", _("Problem opened again")
     SPIKING = "problem.spiking", _("Problem spiking")
     SCHEDULE_WAITING = "schedule.waiting", _("Scheduled workflow is waiting for a decision")
+    COLLECTION_SHARED = "collection.shared", _("Collection shared")
     SUMMARY = "summary", _("Summary")
     TEST = "test", _("Test")
 
@@ -276,6 +277,14 @@ class Notification(models.Model):
     run = models.ForeignKey(
         Run,
         verbose_name=_("run"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    collection = models.ForeignKey(
+        Collection,
+        verbose_name=_("collection"),
         on_delete=models.CASCADE,
         null=True,
         blank=True,

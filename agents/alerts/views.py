@@ -55,6 +55,8 @@ def open_notification(request: UserRequest, pk: int) -> HttpResponse:
     Notification.objects.filter(pk=row.pk, read_at=None).update(read_at=timezone.now())
     if row.run_id is not None:
         return redirect("trace:run", row.run_id)
+    if row.collection_id is not None:
+        return redirect("library:list")
     if row.problem_id is None:
         return redirect("alerts:notifications")
     return redirect("admin:problems_problem_change", row.problem_id)
@@ -73,10 +75,11 @@ def _line(row: Notification, is_visible: bool) -> dict[str, object]:
         title, text = _("A problem that you can't see any more"), ""
     else:
         title, _line_break, text = row.text.partition("\n")
+    has_page = bool(problem or row.run_id or row.collection_id)
     return {
         "title": title,
         "text": text.strip(),
         "at": row.created_at,
         "is_unread": row.read_at is None,
-        "url": reverse("alerts:open", args=[row.pk]) if problem or row.run_id else "",
+        "url": reverse("alerts:open", args=[row.pk]) if has_page else "",
     }

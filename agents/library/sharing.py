@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import QuerySet
+from django.dispatch import Signal
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -20,6 +21,9 @@ from agents.models.rights import Role, group_label
 from . import events
 
 MAX_PEOPLE = 200
+# Sent with `collection`, `person` and `by` when a collection is shared with a user by name.
+shared = Signal()
+
 ACCESS_LEVELS = {"read": gettext_lazy("Can view"), "write": gettext_lazy("Can edit")}
 
 
@@ -88,10 +92,14 @@ def add_person(collection: Collection, by: User, name: str, right: str) -> None:
             _("This collection is shared with %(most)d people, the maximum. Use a group.")
             % {"most": MAX_PEOPLE}
         )
-    collection.shares.update_or_create(user=person, defaults={"may_edit": right == "write"})
+    _share, is_new = collection.shares.update_or_create(
+        user=person, defaults={"may_edit": right == "write"}
+    )
     if by.has_perm(MANAGE_PERMISSION):
         collection.acceptances.get_or_create(user=person)
     _record(collection, by, who=audit.person(person), right=right)
+    if is_new:
+        shared.send(Collection, collection=collection, person=person, by=by)
 
 
 @transaction.atomic
