@@ -110,6 +110,16 @@ async def test_needed_files_are_available(config, data, tmp_path):
     assert not (shared / "notes").exists()
 
 
+GIT_CONFIGURATION = Path("/etc/gitconfig")
+
+
+@pytest.mark.skipif(not GIT_CONFIGURATION.exists(), reason="git has no such file here")
+async def test_git_can_read_the_machines_configuration(config):
+    content = GIT_CONFIGURATION.read_text()  # noqa: ASYNC240
+
+    assert await look_at(config(), GIT_CONFIGURATION) == [content]
+
+
 async def test_a_program_in_a_writable_folder_can_write_beside_itself(config, tmp_path):
     own = tmp_path / "own"
     venv.create(own, symlinks=True)

@@ -41,6 +41,8 @@ ETC_PATHS = (
     *("nsswitch.conf", "os-release", "passwd", "pki/ca-trust", "pki/tls/cert.pem"),
     *("pki/tls/certs", "protocols", "resolv.conf", "services", "ssl/cert.pem", "ssl/certs"),
     *("ssl/openssl.cnf", "terminfo", "timezone", "npmrc", "pip.conf", "uv", "node"),
+    # Git ends with an error if it can't read it.
+    "gitconfig",
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # Too broad: a program in there doesn't get access to the whole folder.
