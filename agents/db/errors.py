@@ -11,16 +11,18 @@ from django.utils.translation import gettext as _
 
 logger = logging.getLogger(__name__)
 
-# Codes of SQLite, PostgreSQL and the system for a full disk.
-DISK_FULL_CODES = {sqlite3.SQLITE_FULL, "53100", ENOSPC}
+# Codes of SQLite, PostgreSQL and the system for a full disk. Each has its own numbers: 13 is a
+# full disk for SQLite, and a missing permission for the system.
+DISK_FULL_CODES = {
+    "sqlite_errorcode": sqlite3.SQLITE_FULL,
+    "sqlstate": "53100",
+    "errno": ENOSPC,
+}
 
 
 def is_disk_full(error: BaseException | None) -> bool:
     while error is not None:
-        message = (
-            getattr(error, name, None) for name in ("sqlite_errorcode", "sqlstate", "errno")
-        )
-        if DISK_FULL_CODES.intersection(message):
+        if any(getattr(error, name, None) == code for name, code in DISK_FULL_CODES.items()):
             return True
         error = error.__cause__
     return False

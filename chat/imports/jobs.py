@@ -82,8 +82,9 @@ def create(user: User, files: list[UploadedFile]) -> ChatImport:
     try:
         storage.save(job.pk, files)
     except OSError as error:
-        job.delete()
+        # The files first: a deleted row has no ID any more.
         storage.delete(job.pk)
+        job.delete()
         raise ImportRejected("disk_full" if is_disk_full(error) else "not_saved") from error
     return job
 

@@ -1,5 +1,6 @@
 """Imports run in the background, once per chat, and say what became of each."""
 
+import errno
 import io
 import json
 import zipfile
@@ -18,7 +19,7 @@ from agents.db import jobs as shared_jobs
 from agents.models import AuditEntry, GuardrailPattern, JobCrash, Run
 from agents.review import exports
 from chat.exports import chat_export
-from chat.imports import archive, jobs, rows, storage
+from chat.imports import archive, import_pages, jobs, rows, storage
 from chat.imports.values import Problem
 from chat.listing import search
 from chat.messages import history_screening, run_factory
@@ -583,6 +584,23 @@ def test_every_problem_has_a_message():
     from chat.imports.import_pages import PROBLEMS
 
     assert set(PROBLEMS) == set(Problem)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES])
+def test_only_a_full_disk_is_called_full_and_nothing_is_left(client, monkeypatch, code):
+    def save(pk, files):
+        storage.folder(pk).mkdir(parents=True)
+        raise OSError(code, "Not saved")
+
+    monkeypatch.setattr(storage, "save", save)
+    page = client.post("/chats/import/", {"files": [upload_of("claude.json")]})
+
+    assert page.status_code == 422
+    assert page.context["problem"]
+    is_full = page.context["problem"] == import_pages._rejection("disk_full")
+    assert is_full == (code == errno.ENOSPC)
+    assert not ChatImport.objects.exists()
+    assert not [path for path in storage.folder(1).parent.iterdir() if path.is_dir()]
 
 
 def test_files_and_results_are_deleted_after_a_while(person):
