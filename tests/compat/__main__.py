@@ -27,7 +27,10 @@ def main() -> None:
         sys.stdout.write(f"{table.line(results[-1])}\n")
         sys.stdout.flush()
     if options.write:
-        table.PAGE.write_text(table.page(results))
+        tried = {id(result.row): result for result in results}
+        table.PAGE.write_text(
+            table.page([tried.get(id(row)) or _left_out(row) for row in ROWS])
+        )
     failed = sum(result.outcome == "fails" for result in results)
     sys.stdout.write(f"\n{len(results)} rows, {failed} failed.\n")
     sys.exit(1 if failed else 0)
@@ -36,6 +39,10 @@ def main() -> None:
 def _is_wanted(row: Row, only: list[str] | None) -> bool:
     about = f"{row.area} {row.name}".lower()
     return not only or any(word.lower() in about for word in only)
+
+
+def _left_out(row: Row) -> Result:
+    return Result(row=row, outcome="not tried", detail="not part of this run")
 
 
 async def _try(row: Row) -> Result:

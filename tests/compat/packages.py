@@ -16,20 +16,22 @@ HOME = ROOT / "var" / "compat"
 INSTALL_SECONDS = 1200
 
 PYTHON_SETS = {
-    "mcp": (
-        "mcp-server-fetch==2026.10.24",
-        "mcp-server-git==2026.10.19",
-        "mcp-server-time==2026.10.19",
-    ),
+    "uv": ("uv==0.13.8",),
     "phoenix": ("arize-phoenix==20.26.1",),
     "proxy": ("litellm[proxy]==1.106.2",),
 }
+# Servers that users start with uvx, which installs them itself.
+UVX_PACKAGES = (
+    "mcp-server-fetch==2026.10.24",
+    "mcp-server-git==2026.10.19",
+    "mcp-server-time==2026.10.19",
+)
 NODE_LOCK = HERE / "package-lock.json"
 
 
 def version(package: str) -> str:
     """Return the pinned version of a package from either registry."""
-    for pinned in (spec for specs in PYTHON_SETS.values() for spec in specs):
+    for pinned in (*UVX_PACKAGES, *(each for specs in PYTHON_SETS.values() for each in specs)):
         name, _, number = pinned.partition("==")
         if name.partition("[")[0] == package:
             return number

@@ -24,6 +24,8 @@ class Row:
     name: str
     version: str
     check: Check
+    real: str  # what was the real thing
+    played: str = ""  # what was played back or simulated
     is_short: bool = False  # part of `make test`
 
 
@@ -39,12 +41,19 @@ ROWS: list[Row] = []
 
 
 def row(
-    area: str, name: str, version: str = "", *, is_short: bool = False
+    area: str,
+    name: str,
+    version: str = "",
+    *,
+    real: str,
+    played: str = "",
+    is_short: bool = False,
 ) -> Callable[[Check], Check]:
     """Add a check to the table; it returns in a few words what was seen."""
 
     def add(check: Check) -> Check:
-        ROWS.append(Row(area=area, name=name, version=version, check=check, is_short=is_short))
+        facts = {"version": version, "real": real, "played": played, "is_short": is_short}
+        ROWS.append(Row(area=area, name=name, check=check, **facts))  # type: ignore[arg-type]
         return check
 
     return add

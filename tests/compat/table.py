@@ -13,7 +13,13 @@ HEADER = """\
 What other people's software does with Ashiato. `make compat` installs the packages under
 `var/compat` and uses them as a user would; `make compat WRITE=1` writes this page from the
 results. *Works* means that every check in the row passed. *Says why not* means that Ashiato
-refuses in the sentence given. *Not tried* means that the machine lacked something.
+refuses in the sentence given. *Not tried* means that the machine lacked something, or that the
+row wasn't part of the run. *Real* says what was the real thing in a row, and *Played back* what
+was scripted or recorded instead.
+"""
+COLUMNS = """\
+| What | Version | Result | Seen | Real | Played back |
+|---|---|---|---|---|---|
 """
 
 
@@ -28,11 +34,13 @@ def page(results: Sequence[Result]) -> str:
     """Return the page for docs/."""
     parts = [HEADER]
     for area, found in groupby(results, key=lambda result: result.row.area):
-        parts.append(f"\n## {area}\n\n| What | Version | Result | Seen |\n|---|---|---|---|\n")
+        parts.append(f"\n## {area}\n\n{COLUMNS}")
         parts += [_row(result) for result in found]
     return "".join(parts)
 
 
 def _row(result: Result) -> str:
-    cells = (result.row.name, result.row.version, result.outcome, result.detail)
+    row = result.row
+    seen = (row.name, row.version, result.outcome, result.detail)
+    cells = (*seen, row.real, row.played)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"

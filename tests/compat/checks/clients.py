@@ -6,6 +6,10 @@ from agents.tools.mcp.config_import import read_servers
 from tests.compat.rows import Check, row
 from tests.tools.mcp_clients import CLIENTS
 
+AREA = "MCP configurations"
+READER = "the reader of the import page"
+BLOCK = "the client, by the block in its documentation"
+
 
 def _check(client: str) -> Check:
     async def check() -> str:
@@ -22,4 +26,4 @@ def _check(client: str) -> Check:
 
 
 for _client in CLIENTS:
-    row("MCP configurations", _client, is_short=True)(_check(_client))
+    row(AREA, _client, real=READER, played=BLOCK, is_short=True)(_check(_client))

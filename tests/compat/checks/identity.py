@@ -10,7 +10,12 @@ LOCK = ROOT / "tests" / "browser" / "oidc_provider" / "package-lock.json"
 PACKAGE = json.loads(LOCK.read_text())["packages"]["node_modules/oidc-provider"]
 
 
-@row("Identity providers", "oidc-provider with default settings", PACKAGE["version"])
+@row(
+    "Identity providers",
+    "oidc-provider with default settings",
+    PACKAGE["version"],
+    real="the provider, Ashiato, a browser",
+)
 async def check_oidc_provider() -> str:
     passed = await run_tests(
         "tests/browser/test_identity_provider.py", "-c", "tests/browser/pytest.ini"

@@ -1,11 +1,10 @@
-"""Published MCP servers, started and called through the product's own connections."""
+"""Published MCP servers: imported and used like a user does, or called by our connection."""
 
-import json
-import os
+import asyncio
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from agents.tools.mcp.config import Folder, ServerConfig
 from agents.tools.mcp.pool import ConnectionPool
 from agents.tools.mcp.tool import McpTool
 from tests.bench.processes import child, free_port, wait_for_port
+from tests.compat.installation import Installation
 from tests.compat.packages import (
     HOME,
     installed_version,
@@ -32,9 +32,13 @@ from tests.compat.packages import (
     python_programs,
     version,
 )
-from tests.compat.rows import NotTried, row
+from tests.compat.rows import Check, NotTried, row
 
 AREA = "MCP servers"
+USER_WAY = "the server, its import in the console, an agent's run, an approval, the trace"
+CONNECTION = "the server, our connection to it"
+MODEL = "the model"
+RUN = "the run and the user"
 LOOPBACK = Egress(allow=AllowList.read(["127.0.0.1"]))
 
 
@@ -76,8 +80,12 @@ class Server:
         self._pool = ConnectionPool(egress=LOOPBACK)
 
     async def __aenter__(self) -> "Server":
-        connection = await self._pool.ensure(self.config)
-        tools = await connection.ready()
+        try:
+            connection = await self._pool.ensure(self.config)
+            tools = await connection.ready()
+        except BaseException:
+            await self._pool.close()  # or its process would outlive the row
+            raise
         self.tools = {tool.name: McpTool(connection, tool) for tool in tools}
         return self
 
@@ -105,31 +113,6 @@ def _node(package: str, program: str, home: str, *args: str, **more: Any) -> Ser
     )
 
 
-def _python(program: str, home: str, *args: str, **more: Any) -> ServerConfig:
-    programs = python_programs("mcp")
-    folders = more.pop("folders", ()) or (Folder(str(programs.parent)),)
-    return ServerConfig(
-        name=program.removeprefix("mcp-server-"),
-        command=str(programs / program),
-        args=args,
-        home=home,
-        folders=folders,
-        **more,
-    )
-
-
-def _npx() -> str:
-    npx = shutil.which("npx")
-    if npx is None:
-        raise NotTried("npx isn't installed.")
-    return npx
-
-
-def _npm_settings() -> dict[str, str]:
-    """Return what npm needs to know of this machine, which a server doesn't inherit."""
-    return {name: text for name, text in os.environ.items() if name.startswith("npm_config_")}
-
-
 @asynccontextmanager
 async def _home() -> AsyncIterator[str]:
     HOME.mkdir(parents=True, exist_ok=True)
@@ -137,27 +120,41 @@ async def _home() -> AsyncIterator[str]:
         yield folder
 
 
-@row(AREA, "time (stdio, Python)", version("mcp-server-time"))
+def _uvx(package: str, *args: str) -> dict[str, Any]:
+    """Return a server's entry as its README has it, with the version pinned."""
+    return {"command": "uvx", "args": [f"{package}=={version(package)}", *args]}
+
+
+def _npx(package: str, *args: str) -> dict[str, Any]:
+    if shutil.which("npx") is None:
+        raise NotTried("npx isn't installed.")
+    return {"command": "npx", "args": ["-y", f"{package}@{version(package)}", *args]}
+
+
+def _user_row(name: str, package: str) -> Callable[[Check], Check]:
+    return row(AREA, name, version(package), real=USER_WAY, played=MODEL)
+
+
+@_user_row("time (uvx)", "mcp-server-time")
 async def check_time() -> str:
-    async with _home() as home, Server(_python("mcp-server-time", home)) as server:
-        result = await server.call("get_current_time", timezone="Asia/Tokyo")
-    assert "+09:00" in result.output, result.output
+    async with Installation(python_programs("uv")) as ashiato:
+        await ashiato.import_server("time", _uvx("mcp-server-time"))
+        trace = await ashiato.use(("time__get_current_time", {"timezone": "Asia/Tokyo"}))
+    assert "+09:00" in trace, trace
     return "the time in Tokyo"
 
 
-@row(AREA, "git (stdio, Python)", version("mcp-server-git"))
+@_user_row("git (uvx)", "mcp-server-git")
 async def check_git() -> str:
-    async with _home() as home, _home() as repository:
+    async with _home() as repository, Installation(python_programs("uv")) as ashiato:
         _git(repository, "init", "--quiet")
         _write(repository, "readme.md", "Footprints")
         _git(repository, "add", "readme.md")
         _git(repository, "commit", "--quiet", "-m", "First step")
-        programs = python_programs("mcp").parent
-        shared = (Folder(str(programs)), Folder(repository, True))
-        config = _python("mcp-server-git", home, "--repository", repository, folders=shared)
-        async with Server(config) as server:
-            log = await server.call("git_log", repo_path=repository)
-    assert "First step" in log.output, log.output
+        entry = _uvx("mcp-server-git", "--repository", repository)
+        await ashiato.import_server("git", entry, f"{repository}:rw")
+        trace = await ashiato.use(("git__git_log", {"repo_path": repository}))
+    assert "First step" in trace, trace
     return "the log of a repository in an allowed folder"
 
 
@@ -170,77 +167,60 @@ def _git(folder: str, *args: str) -> None:
     subprocess.run(["git", "-C", folder, *who, *args], check=True, timeout=30)
 
 
-@row(AREA, "fetch (stdio, Python)", version("mcp-server-fetch"))
+@_user_row("fetch (uvx)", "mcp-server-fetch")
 async def check_fetch() -> str:
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         _write(folder, "index.html", "<h1>Footprints</h1><p>in the sand</p>")
         with child("-m", "http.server", port, "--directory", folder) as pages:
             wait_for_port(port, pages)
-            async with _home() as home:
-                config = _python(
-                    "mcp-server-fetch", home, "--ignore-robots-txt", "--allow-private-ips"
+            async with Installation(python_programs("uv")) as ashiato:
+                options = ("--ignore-robots-txt", "--allow-private-ips")
+                await ashiato.import_server("fetch", _uvx("mcp-server-fetch", *options))
+                trace = await ashiato.use(
+                    ("fetch__fetch", {"url": f"http://127.0.0.1:{port}/"})
                 )
-                async with Server(config) as server:
-                    page = await server.call("fetch", url=f"http://127.0.0.1:{port}/")
-    assert "in the sand" in page.output, page.output
+    assert "in the sand" in trace, trace
     return "a web page as Markdown"
 
 
-@row(AREA, "filesystem (stdio, Node)", version("@modelcontextprotocol/server-filesystem"))
+@_user_row("filesystem (npx)", "@modelcontextprotocol/server-filesystem")
 async def check_filesystem() -> str:
-    async with _home() as home, _home() as allowed:
-        config = _node(
-            "@modelcontextprotocol/server-filesystem",
-            "mcp-server-filesystem",
-            home,
-            allowed,
-            folders=(Folder(allowed, True),),
+    async with _home() as allowed, Installation() as ashiato:
+        entry = _npx("@modelcontextprotocol/server-filesystem", allowed)
+        await ashiato.import_server("files", entry, f"{allowed}:rw")
+        path = f"{allowed}/note.txt"
+        trace = await ashiato.use(
+            ("files__write_file", {"path": path, "content": "Footprints in the sand"}),
+            ("files__read_text_file", {"path": path}),
         )
-        async with Server(config) as server:
-            path = f"{allowed}/note.txt"
-            await server.call("write_file", path=path, content="Footprints")
-            read = await server.call("read_text_file", path=path)
-    assert "Footprints" in read.output, read.output
-    return "a file written and read in an allowed folder"
+        written = await asyncio.to_thread(Path(path).read_text)
+    assert written == "Footprints in the sand", written
+    assert written in trace, trace
+    return "a file written and read in an allowed folder, each after an approval"
 
 
-@row(AREA, "memory (stdio, Node)", version("@modelcontextprotocol/server-memory"))
+@_user_row("memory (npx)", "@modelcontextprotocol/server-memory")
 async def check_memory() -> str:
     aiko = {"name": "Aiko", "entityType": "person", "observations": ["likes walking"]}
-    package = "@modelcontextprotocol/server-memory"
-    pinned = f"{package}@{version(package)}"
-    async with _home() as home:
-        # It keeps its file beside its program, which npx keeps in the server's home.
-        config = ServerConfig(
-            name="memory",
-            command=_npx(),
-            args=("-y", pinned),
-            home=home,
-            env=_npm_settings(),
-            connect_timeout=120,
-        )
-        async with Server(config) as server:
-            await server.call("create_entities", entities=[aiko])
-        async with Server(config) as again:  # a new process, as after an idle shutdown
-            graph = await again.call("read_graph")
-    assert "likes walking" in graph.output, graph.output
-    return "what was remembered is there after a restart"
+    async with Installation() as ashiato:
+        await ashiato.import_server("memory", _npx("@modelcontextprotocol/server-memory"))
+        await ashiato.use(("memory__create_entities", {"entities": [aiko]}))
+        await ashiato.restart()
+        trace = await ashiato.use(("memory__read_graph", {}))
+    assert "likes walking" in trace, trace
+    return "what was remembered is there after a restart of Ashiato"
 
 
-@row(
-    AREA,
-    "sequential-thinking (stdio, Node)",
-    version("@modelcontextprotocol/server-sequential-thinking"),
-)
+@_user_row("sequential-thinking (npx)", "@modelcontextprotocol/server-sequential-thinking")
 async def check_sequential_thinking() -> str:
     package = "@modelcontextprotocol/server-sequential-thinking"
     thought = {"thought": "One step.", "thoughtNumber": 1, "totalThoughts": 1}
-    async with _home() as home:
-        config = _node(package, "mcp-server-sequential-thinking", home)
-        async with Server(config) as server:
-            result = await server.call("sequentialthinking", **thought, nextThoughtNeeded=False)
-    assert json.loads(result.output)["thoughtNumber"] == 1, result.output
+    async with Installation() as ashiato:
+        await ashiato.import_server("thinking", _npx(package))
+        arguments = {**thought, "nextThoughtNeeded": False}
+        trace = await ashiato.use(("thinking__sequentialthinking", arguments))
+    assert "thoughtHistoryLength" in trace, trace
     return "a thought taken"
 
 
@@ -254,7 +234,7 @@ async def _everything() -> AsyncIterator[Server]:
 EVERYTHING = version("@modelcontextprotocol/server-everything")
 
 
-@row(AREA, "everything: images", EVERYTHING)
+@row(AREA, "everything: images", EVERYTHING, real=CONNECTION, played=RUN)
 async def check_images() -> str:
     async with _everything() as server:
         result = await server.call("get-tiny-image")
@@ -263,7 +243,7 @@ async def check_images() -> str:
     return f"a PNG of {len(image.data):,} bytes"
 
 
-@row(AREA, "everything: resources", EVERYTHING)
+@row(AREA, "everything: resources", EVERYTHING, real=CONNECTION, played=RUN)
 async def check_resources() -> str:
     async with _everything() as server:
         text = await server.call("get-resource-reference", resourceType="Text", resourceId=1)
@@ -275,7 +255,7 @@ async def check_resources() -> str:
     return "text and binary resources, links"
 
 
-@row(AREA, "everything: progress", EVERYTHING)
+@row(AREA, "everything: progress", EVERYTHING, real=CONNECTION, played=RUN)
 async def check_progress() -> str:
     async with _everything() as server:
         await server.call("trigger-long-running-operation", duration=2, steps=4)
@@ -284,7 +264,7 @@ async def check_progress() -> str:
     return f"{len(steps)} notifications"
 
 
-@row(AREA, "everything: elicitation", EVERYTHING)
+@row(AREA, "everything: elicitation", EVERYTHING, real=CONNECTION, played=RUN)
 async def check_elicitation() -> str:
     async with _everything() as server:
         result = await server.call("trigger-elicitation-request")
@@ -294,7 +274,7 @@ async def check_elicitation() -> str:
     return f"a form with {len(question.schema['properties'])} fields"
 
 
-@row(AREA, "everything: sampling", EVERYTHING)
+@row(AREA, "everything: sampling", EVERYTHING, real=CONNECTION, played=RUN)
 async def check_sampling() -> str:
     async with _everything() as server:
         result = await server.call("trigger-sampling-request", prompt="What is it?")
@@ -328,11 +308,11 @@ async def _check_fastmcp(transport: str, path: str) -> str:
     return "a tool called"
 
 
-@row(AREA, "FastMCP over Streamable HTTP", FASTMCP)
+@row(AREA, "FastMCP over Streamable HTTP", FASTMCP, real=CONNECTION, played=RUN)
 async def check_http() -> str:
     return await _check_fastmcp("http", "/mcp")
 
 
-@row(AREA, "FastMCP over SSE", FASTMCP, is_short=True)
+@row(AREA, "FastMCP over SSE", FASTMCP, real=CONNECTION, played=RUN, is_short=True)
 async def check_sse() -> str:
     return await _check_fastmcp("sse", "/sse")

@@ -17,7 +17,13 @@ START_SECONDS = 240
 KEY = "sk-compat-proxy"
 
 
-@row(AREA, "LiteLLM proxy", version("litellm"))
+@row(
+    AREA,
+    "LiteLLM proxy",
+    version("litellm"),
+    real="the proxy, Ashiato, a run with a tool call",
+    played="the model behind the proxy",
+)
 async def check_litellm_proxy() -> str:
     program, port = python_programs("proxy") / "litellm", free_port()
     script = [call(("calculator", '{"expression": "6*7"}')), say("It is 42.")]
@@ -70,4 +76,6 @@ def _check_wire(server: str) -> Check:
 
 
 for _server in SERVERS:
-    row(AREA, _server, "its wire, played back")(_check_wire(_server))
+    row(AREA, _server, real="our adapter", played="the server's responses")(
+        _check_wire(_server)
+    )

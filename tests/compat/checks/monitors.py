@@ -23,7 +23,13 @@ TOTALS = """{ projects { edges { node {
 } } } }"""
 
 
-@row("Monitors", "Phoenix (OTLP/HTTP)", version("arize-phoenix"))
+@row(
+    "Monitors",
+    "Phoenix (OTLP/HTTP)",
+    version("arize-phoenix"),
+    real="the monitor, Ashiato, a run with a tool call",
+    played="the model",
+)
 async def check_phoenix() -> str:
     program, port = python_programs("phoenix") / "phoenix", free_port()
     with tempfile.TemporaryDirectory() as folder:

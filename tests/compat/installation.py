@@ -1,0 +1,143 @@
+"""An installation and its users: one imports a server, one asks an agent and approves."""
+
+import asyncio
+import json
+import re
+import tempfile
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Self
+
+import aiohttp
+import yaml
+
+from tests import wire
+from tests.compat.packages import HOME
+from tests.faults import page
+from tests.faults.product import PASSWORD, Product
+from tests.faults.tab import CSRF, Tab
+
+SERVERS = "/admin/agents/mcpserver"
+ATTEMPTS = 3  # to connect: the first one may still be downloading the server
+RUN_SECONDS = 120
+AGENT = "helper"
+
+
+class Installation:
+    """The product as a process; its model's responses are scripted, everything else is real."""
+
+    def __init__(self, *paths: Path) -> None:
+        self._paths = paths
+        self._script: list[wire.Reply] = []
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+    async def _start(self) -> None:
+        HOME.mkdir(parents=True, exist_ok=True)
+        temporary = tempfile.TemporaryDirectory(dir=HOME, prefix="installation-")
+        self.folder = Path(self._stack.enter_context(temporary))
+        model = wire.WireServer(lambda _: self._script.pop(0))
+        await self._stack.enter_async_context(model)
+        self.product = Product(
+            self.folder, model.url, ASHIATO_TOOLS="", ASHIATO_GENERATED_TITLES="false"
+        )
+        found = ":".join(map(str, self._paths))
+        self.product.environment["PATH"] = f"{found}:{self.product.environment['PATH']}"
+        self.product.environment["ASHIATO_EGRESS_ALLOW"] = "127.0.0.1"
+        self._stack.callback(self.product.end)
+        self._stack.callback(self.product.stop)  # which ends its MCP servers
+        await asyncio.to_thread(self.product.start)
+        [self.user] = await asyncio.to_thread(self.product.set_up, 1, 5)
+        self.client = await self._stack.enter_async_context(aiohttp.ClientSession())
+        self.headers = {"Cookie": f"csrftoken={CSRF}", "X-CSRFToken": CSRF}
+        self.headers["Origin"] = self.product.url
+        sign_in = {"username": "demo", "password": PASSWORD}
+        url = f"{self.product.url}/login/"
+        options: Any = {"headers": self.headers, "allow_redirects": False}
+        async with self.client.post(url, data=sign_in, **options) as response:
+            cookies = [f"{name}={each.value}" for name, each in response.cookies.items()]
+            assert response.status == 302, await response.text()
+        kept = [each for each in cookies if not each.startswith("csrftoken=")]
+        self.headers["Cookie"] = "; ".join([*kept, f"csrftoken={CSRF}"])
+
+    async def import_server(
+        self, name: str, entry: Mapping[str, Any], folders: str = ""
+    ) -> None:
+        """Import a server in the console by its README, and give its tools to an agent."""
+        text = json.dumps({"mcpServers": {name: entry}})
+        preview = await self._post(f"{SERVERS}/import/", text=text, preview="1")
+        [seen] = re.findall(r'name="seen" value="(\w+)"', preview)
+        picked = {"name-0": name, "pick-0": "on", "import": "1"}
+        listed = await self._post(f"{SERVERS}/import/", text=text, seen=seen, **picked)
+        [number] = set(re.findall(rf"{SERVERS}/(\d+)/change/", listed))
+        if folders:
+            await self._configure("servers", name, folders=folders)
+        for _ in range(ATTEMPTS):
+            tested = await self._post(f"{SERVERS}/{number}/test/")
+            tools = set(re.findall(rf"\b{name}__[\w-]+", tested))
+            if tools:
+                break
+        assert tools, page.read(tested).text[:2000]
+        await self._configure("agents", AGENT, tools={tool: {} for tool in tools})
+
+    async def use(self, *calls: tuple[str, Mapping[str, Any]]) -> str:
+        """Let the agent call these tools, approve each call, and return the run's trace."""
+        self._script += [wire.call((tool, json.dumps(values))) for tool, values in calls]
+        self._script.append(wire.say("Done."))
+        chat = self.user["chats"].pop()
+        tab = await Tab(self.client, self.product.url, self.user, chat).open()
+        approved = set()
+        try:
+            await tab.ask("Please use your tools.", AGENT)
+            async with asyncio.timeout(RUN_SECONDS):
+                while not tab.runs or tab.is_live:
+                    for question in tab.questions:
+                        if question.attributes["id"] not in approved:
+                            approved.add(question.attributes["id"])
+                            await tab.decide(question, is_approved=True)
+                    await asyncio.sleep(0.05)
+        finally:
+            await tab.close()
+        run = tab.runs[-1].attributes
+        assert run["data-status"] == "completed", tab.text[-1000:]
+        assert len(approved) == len(calls), f"{len(approved)} approvals for {len(calls)} calls"
+        number = run["id"].removeprefix("run-")
+        return await self._get(f"/traces/{number}/", self.user["cookie"])
+
+    async def restart(self) -> None:
+        await asyncio.to_thread(self.product.stop)
+        await asyncio.to_thread(self.product.start)
+
+    async def _configure(self, kind: str, name: str, **values: Any) -> None:
+        """Change a row with a configuration file."""
+        export = ("manage.py", "export_config", "--only", kind, "--name", name)
+        document = yaml.safe_load(await asyncio.to_thread(self.product.run, *export))
+        document[kind][name] |= values
+        file = self.folder / "configuration.yaml"
+        file.write_text(yaml.safe_dump(document))
+        await asyncio.to_thread(
+            self.product.run, "manage.py", "import_config", "--yes", str(file)
+        )
+
+    async def _get(self, path: str, cookie: str) -> str:
+        url = f"{self.product.url}{path}"
+        async with self.client.get(url, headers={"Cookie": cookie}) as response:
+            response.raise_for_status()
+            return page.read(await response.text()).text
+
+    async def _post(self, path: str, **data: str) -> str:
+        url = f"{self.product.url}{path}"
+        async with self.client.post(url, data=data, headers=self.headers) as response:
+            response.raise_for_status()
+            return await response.text()
