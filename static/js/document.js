@@ -29,7 +29,8 @@ player?.addEventListener("timeupdate", () => {
   current.setAttribute("aria-current", "time");
 });
 
-document.querySelectorAll("#document-text .table-box").forEach(makeFocusable);
+document.querySelectorAll("#document-text .table-box").forEach((box) => makeFocusable(box));
+document.querySelectorAll("#document-text pre > code").forEach((code) => makeFocusable(code, "code"));
 
 // A narrow page has room for the text only.
 if (matchMedia("(max-width: 52rem)").matches) document.querySelector("details.document-index")?.removeAttribute("open");

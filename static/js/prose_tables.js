@@ -26,12 +26,12 @@ export function addTableTools(within) {
 }
 
 // Only what scrolls needs the keyboard.
-export function makeFocusable(scroll) {
+export function makeFocusable(scroll, name = "table") {
   const check = () => {
     if (scroll.scrollWidth <= scroll.clientWidth && scroll.scrollHeight <= scroll.clientHeight) return;
     scroll.tabIndex = 0;
     scroll.setAttribute("role", "region");
-    scroll.setAttribute("aria-label", label("table"));
+    scroll.setAttribute("aria-label", label(name));
   };
   new ResizeObserver(check).observe(scroll);
 }

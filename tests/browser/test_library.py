@@ -289,3 +289,14 @@ def test_escape_closes_the_form_of_a_new_collection(page: Page):
     page.keyboard.press("Escape")
     expect(page.get_by_label("Name")).to_be_hidden()
     expect(summary).to_be_focused()
+
+
+def test_a_document_with_code_does_not_scroll_sideways_on_a_phone(phone: Page, tmp_path):
+    new_collection(phone, "Programs")
+    code = "x = " + " + ".join(str(number) for number in range(80))
+    upload(phone, write(tmp_path, "program.md", f"# Sum\n\n```python\n{code}\n```\n"))
+    phone.locator(".document-row a").first.click()
+
+    expect(phone.locator(".document-text pre")).to_be_visible()
+    assert phone.evaluate("document.documentElement.scrollWidth") == 390
+    assert faults(phone) == []
