@@ -51,6 +51,8 @@ def run_of(page: Page) -> str:
 def test_chat_and_run_page_are_accessible(reader: Page):
     ask_and_wait(reader, SEVERAL)
     assert faults(reader) == []
+    for link in reader.locator(".step > .number").all():
+        assert link.bounding_box()["height"] >= 24  # the least that a finger hits
 
     run = run_of(reader)
     for address in ("", "steps/1/", "steps/1/?tab=request", "steps/2/?tab=raw"):

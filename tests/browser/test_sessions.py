@@ -31,6 +31,13 @@ TABLE = "| a | b |\n|---|---|\n| 1 | 2 |"
 LONG_ANSWER = "\n\n".join(
     [PARAGRAPH, "```python\nx = 1\n```", TABLE, "- one\n- two", PARAGRAPH]
 )
+RECORD_SHIFTS = """
+    window.shifted = 0;
+    new PerformanceObserver(list => {
+        for (const { value, hadRecentInput } of list.getEntries())
+            window.shifted += hadRecentInput ? 0 : value;
+    }).observe({ type: "layout-shift", buffered: true });
+"""
 LOAD_EARLIER = """async count => {
     while (document.querySelectorAll(".message").length < count) {
         document.querySelector("#messages > .earlier")?.click();
@@ -240,6 +247,15 @@ def test_typing_below_many_messages_costs_no_more_layout_than_below_one(page: Pa
     page.evaluate(LOAD_EARLIER, 150)
 
     assert layout_seconds_of_typing(page) < 5 * below_one
+
+
+def test_on_a_phone_nothing_moves_when_code_and_tables_get_their_tools(phone: Page, server):
+    phone.add_init_script(RECORD_SHIFTS)
+    open_chat(phone, server, 12, "Still page", LONG_ANSWER)
+    expect(phone.locator(".message").last.locator(".table-tools")).to_be_visible()
+    phone.wait_for_timeout(300)
+
+    assert phone.evaluate("window.shifted") < 0.05
 
 
 def test_all_messages_are_printed_and_found_though_only_near_ones_are_drawn(page: Page, server):
