@@ -2,8 +2,14 @@
 
 import ast
 import gettext
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 ROOMS = ("agents", "chat")
 CATALOGUE = Path("locale/ja/LC_MESSAGES")
@@ -76,3 +82,24 @@ def test_kana_and_latin_letters_stand_without_a_space():
     spaced = re.compile(r"[ぁ-ん、。] (?!p\d)[A-Za-z0-9%{].{,20}|(?<!\))[A-Za-z0-9] [ぁ-ん]")
 
     assert spaced.findall(translations) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not shutil.which("msgmerge"), reason="needs gettext")
+def test_collecting_the_translations_again_changes_nothing(tmp_path):
+    for name in ("agents", "chat", "project", "templates", "static", "locale"):
+        shutil.copytree(name, tmp_path / name)
+    for name in ("manage.py", "Makefile", "pyproject.toml"):
+        shutil.copy(name, tmp_path)
+    (tmp_path / ".venv").symlink_to(Path(".venv").resolve())
+    [command] = re.findall(r"manage\.py (makemessages .+)", Path("Makefile").read_text())
+    environment = {**os.environ, "ASHIATO_DATA": str(tmp_path / "var")}
+    subprocess.run(
+        [sys.executable, "manage.py", *command.split()],
+        cwd=tmp_path,
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
+    file = Path("locale/ja/LC_MESSAGES/django.po")
+    assert (tmp_path / file).read_text() == file.read_text()
