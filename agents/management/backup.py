@@ -54,7 +54,7 @@ def create(target: Path) -> dict[str, Any]:
     if target.exists():
         raise BackupError(f"{target} already exists. Choose another name.")
     draft = target.with_name(f"{target.name}.partial")
-    mode = "w:gz" if target.suffix in {".gz", ".tgz"} else "w"
+    mode: Any = "w:gz" if target.suffix in {".gz", ".tgz"} else "w"
     try:
         with (
             open(draft, "wb", opener=_open_private) as file,
@@ -62,8 +62,8 @@ def create(target: Path) -> dict[str, Any]:
         ):
             manifest = _write(archive)
             _add_stream(archive, MANIFEST, io.BytesIO(json.dumps(manifest, indent=1).encode()))
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
+        with draft.open("rb") as written:
+            os.fsync(written.fileno())
         draft.rename(target)
     finally:
         draft.unlink(missing_ok=True)
@@ -138,7 +138,7 @@ def _run_postgresql(program: str, *arguments: str) -> None:
     command, environment = connection.client.settings_to_cmd_args_env(
         connection.settings_dict, []
     )
-    database = command.pop()
+    *arguments_of_psql, database = command[1:]
     try:
         subprocess.run(
             [
@@ -146,7 +146,7 @@ def _run_postgresql(program: str, *arguments: str) -> None:
                 "--no-owner",
                 "--no-privileges",
                 *arguments,
-                *command[1:],
+                *arguments_of_psql,
                 "--dbname",
                 database,
             ],

@@ -41,6 +41,11 @@ NOT_SAYING = re.compile(
 NOT_SAID = {
     # of the command that measures tool selection
     "{} did nothing.",
+    "part {} of {} of ",
+    "You can use these tools:",
+    # of a child process, for the log
+    "ended with {}: {}",
+    "wrote more than {} bytes",
     "Line {} of {} isn't a tool.",
     "Line {} of {} isn't a question.",
     "Can't read {}: {}.",

@@ -315,7 +315,7 @@ def test_a_deleted_set_is_brought_back_with_its_examples(console, example):
     pk = example.example_set.pk
     said = console.post(f"{SETS}{pk}/delete/", {"post": "yes"}, follow=True).text
     assert not Example.objects.exists()
-    undo = re.search(r'action="(/admin/[^"]*undo[^"]*)"', said).group(1)
+    undo = re.search(r'action="(/admin/[^"]*restore[^"]*)"', said).group(1)
 
     console.post(undo)
 

@@ -391,7 +391,7 @@ def test_the_queue_needs_few_queries(reviewer, person, agent, django_assert_max_
 
     client = browser(reviewer)
 
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(25):
         page = client.get("/review/").content.decode()
 
     assert page.count('class="case"') == 20

@@ -398,7 +398,7 @@ def test_the_list_has_a_constant_number_of_queries(mine, person, django_assert_m
     make(person, 60)
     get(mine)
 
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(16):
         page = get(mine, "status:completed -tool:database -rating:up why")
 
     assert len(numbers(page)) == 50

@@ -56,7 +56,7 @@ async def test_starting_a_server_is_reported_and_does_not_use_the_calls_timeout(
 
     assert result.output == "3"
     assert call.progress[0] == (0, None, "plain is starting.")
-    assert re.fullmatch(r"plain started in \d\.\d s\.", call.progress[-1][2])
+    assert re.fullmatch(r"plain started in \d+\.\d s\.", call.progress[-1][2])
     assert call.extended == 1
 
 
