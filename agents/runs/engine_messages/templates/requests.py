@@ -15,8 +15,6 @@ REQUEST_TEMPLATES = (
         "%(host)s is blocked because its address is %(kind)s. An administrator can add "
         "%(entry)s to ASHIATO_EGRESS_ALLOW."
     ),
-    _("The host has an address that isn't public."),
-    _("The host name has no address."),
     _("The method %(method)s isn't allowed."),
     _("%(port)s isn't a valid port."),
     _("%(host)s isn't a valid host name."),
@@ -66,6 +64,8 @@ REQUEST_TEMPLATES = (
 )
 REQUEST_SENTENCES = (
     _("This URL isn't allowed."),
+    _("The host has an address that isn't public."),
+    _("The host name has no address."),
     _("Check the URL, or ask an administrator to allow it."),
     _("The server sent no usable response."),
     _("The response is too large."),
