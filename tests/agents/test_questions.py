@@ -333,6 +333,6 @@ async def test_invisible_characters_in_a_question_are_made_visible(
 
     shown = await inbox(expert)
 
-    for code in ("Pay[U+202E] him?[U+E0041]", "a[U+202E]me", "T[U+200B]ea"):
+    for code in ("Pay[U+202E] him?[U+E0041]", "na[U+202E]me", "T[U+200B]ea"):
         assert code in shown
     assert not {"\u202e", "\u200b", "\U000e0041"} & {*shown}

@@ -288,7 +288,7 @@ def _reveal_part(part: OutputView) -> OutputView:
             (reveal_invisible(name), _reveal_part(value)) for name, value in part.fields
         ),
         columns=tuple(
-            replace(column, name=reveal_invisible(column.name)) for column in part.columns
+            replace(column, label=reveal_invisible(column.label)) for column in part.columns
         ),
         rows=tuple(tuple(map(_reveal_part, row)) for row in part.rows),
     )
