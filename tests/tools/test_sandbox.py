@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import threading
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -220,3 +221,25 @@ def test_owners_take_turns():
         thread.join()
 
     assert order == ["B", "A", "A", "A"]
+
+
+def test_a_free_slot_wakes_only_the_next_of_many_that_wait(monkeypatch):
+    slots = sandbox.FairSlots(1, per_owner=1)
+    choices: list[object] = []
+    choose = slots._next
+    monkeypatch.setattr(slots, "_next", lambda: choices.append(None) or choose())
+
+    def work() -> None:
+        with slots.slot("A", 60):
+            pass
+
+    threads = [threading.Thread(target=work) for _ in range(60)]
+    with slots.slot("A", 1):
+        for thread in threads:
+            thread.start()
+        while len(slots._waiting) < len(threads):
+            time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+
+    assert len(choices) <= 4 * len(threads) + 4

@@ -4,12 +4,13 @@ import threading
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ticket:
     owner: Hashable
+    is_called: threading.Event = field(default_factory=threading.Event)
 
 
 class FairSlots:
@@ -18,7 +19,7 @@ class FairSlots:
     def __init__(self, total: int, *, per_owner: int) -> None:
         self.total = total
         self.per_owner = per_owner
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._running: Counter[Hashable] = Counter()
         self._waiting: list[_Ticket] = []
         self._turns: dict[Hashable, int] = {}  # of who is running or waiting, by number
@@ -27,26 +28,35 @@ class FairSlots:
     def slot(self, owner: Hashable, seconds: float) -> Iterator[None]:
         """Wait for the owner's turn; raise TimeoutError if it doesn't come in time."""
         ticket = _Ticket(owner)
-        with self._changed:
+        with self._lock:
             self._waiting.append(ticket)
-            try:
-                if not self._changed.wait_for(lambda: self._next() is ticket, seconds):
-                    raise TimeoutError
-                self._running[owner] += 1
-                self._turns[owner] = max(self._turns.values(), default=0) + 1
-            finally:
-                self._waiting.remove(ticket)
-                self._changed.notify_all()
+            self._call_next()
         try:
+            if not ticket.is_called.wait(seconds):
+                raise TimeoutError
             yield
         finally:
-            with self._changed:
-                self._running[owner] -= 1
-                if not self._running[owner]:
-                    del self._running[owner]
-                active = {*self._running, *(each.owner for each in self._waiting)}
-                self._turns = {who: n for who, n in self._turns.items() if who in active}
-                self._changed.notify_all()
+            with self._lock:
+                if ticket.is_called.is_set():
+                    self._release(owner)
+                else:
+                    self._waiting.remove(ticket)
+                self._call_next()
+
+    def _call_next(self) -> None:
+        """Wake only whose turn it is: a thousand that look for it themselves block us."""
+        while ticket := self._next():
+            self._waiting.remove(ticket)
+            self._running[ticket.owner] += 1
+            self._turns[ticket.owner] = max(self._turns.values(), default=0) + 1
+            ticket.is_called.set()
+
+    def _release(self, owner: Hashable) -> None:
+        self._running[owner] -= 1
+        if not self._running[owner]:
+            del self._running[owner]
+        active = {*self._running, *(each.owner for each in self._waiting)}
+        self._turns = {who: n for who, n in self._turns.items() if who in active}
 
     def _next(self) -> _Ticket | None:
         """Return the ticket whose turn it is, if a slot is free."""
