@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from agents.media.transcription import WHISPER
 from agents.tools import sandbox
 from agents.tools.database.server_tool import SERVER_QUERY
 from agents.tools.database.tool import SQLITE_QUERY
-from agents.tools.sandbox import child, worker
+from agents.tools.sandbox import child, fair_slots, worker
 
 ROOT = Path(__file__).parents[2]
 KINDS = [
@@ -229,17 +229,36 @@ def test_a_free_slot_wakes_only_the_next_of_many_that_wait(monkeypatch):
     choose = slots._next
     monkeypatch.setattr(slots, "_next", lambda: choices.append(None) or choose())
 
-    def work() -> None:
-        with slots.slot("A", 60):
+    with waiting_threads(slots, [str(number % 6) for number in range(60)]):
+        pass
+
+    assert len(choices) <= 4 * 60 + 4
+
+
+def test_one_owner_cannot_fill_the_queue():
+    slots = sandbox.FairSlots(1, per_owner=1)
+
+    with waiting_threads(slots, ["A"] * fair_slots.MAX_WAITING_PER_OWNER):
+        with pytest.raises(TimeoutError), slots.slot("A", 600):
+            pass
+        assert len(slots._waiting) == fair_slots.MAX_WAITING_PER_OWNER
+    assert not slots._waiting
+
+
+@contextmanager
+def waiting_threads(slots, owners):
+    """Have a thread of each owner wait while this is open, then let all of them have a turn."""
+
+    def work(owner: str) -> None:
+        with slots.slot(owner, 60):
             pass
 
-    threads = [threading.Thread(target=work) for _ in range(60)]
-    with slots.slot("A", 1):
+    threads = [threading.Thread(target=work, args=[owner]) for owner in owners]
+    with slots.slot("first", 1):
         for thread in threads:
             thread.start()
         while len(slots._waiting) < len(threads):
             time.sleep(0.001)
+        yield
     for thread in threads:
         thread.join()
-
-    assert len(choices) <= 4 * len(threads) + 4

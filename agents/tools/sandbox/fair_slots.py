@@ -6,6 +6,9 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+# Each one waits in a request's thread, which has a connection to the database.
+MAX_WAITING_PER_OWNER = 20
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ticket:
@@ -26,9 +29,14 @@ class FairSlots:
 
     @contextmanager
     def slot(self, owner: Hashable, seconds: float) -> Iterator[None]:
-        """Wait for the owner's turn; raise TimeoutError if it doesn't come in time."""
+        """Wait for the owner's turn; raise TimeoutError if it doesn't come in time.
+
+        It won't if many others of the same owner are waiting, so that is raised at once.
+        """
         ticket = _Ticket(owner)
         with self._lock:
+            if sum(each.owner == owner for each in self._waiting) >= MAX_WAITING_PER_OWNER:
+                raise TimeoutError
             self._waiting.append(ticket)
             self._call_next()
         try:
