@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 
 from agents import runs
-from agents.catalog import model_choices
+from agents.catalog import agent_spec, model_choices
 from agents.catalog.agent_factory import config
 from agents.models import Agent, LanguageModel, Run
 from chat import messages
@@ -206,6 +206,16 @@ def test_a_sub_agent_keeps_its_own_settings(agent, models, person):
 
     assert first.planners[0].parameters["temperature"] == 0.1
     assert (second.planners[0].model, second.agent.temperature) == ("deep", None)
+
+
+def test_a_draft_hands_off_only_to_agents_that_its_tester_can_chat_with(agent, person):
+    closed = Agent.objects.create(name="closed")
+    closed.groups.add(Group.objects.create(name="Finance"))
+    draft = Agent(name="draft")
+    spec = agent_spec.build_spec(draft, [], {"handoffs": [agent, closed]})
+    run = runs.prepare_draft_run(draft, spec, query="Hello", topic="trial.1", user=person)
+
+    assert [parts.agent.name for parts in config.load_team(run)] == ["draft", agent.name]
 
 
 def test_the_page_offers_models_and_says_if_the_chats_was_removed(client, chat, models):
