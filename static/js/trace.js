@@ -219,7 +219,8 @@ function isInUse() {
 function judgeAtTheEnd() {
   const review = document.getElementById("review");
   if (!review?.hidden || document.querySelector(".run[data-live]")) return;
-  const select = { target: review, swap: "outerHTML", select: "#review" };
+  // Of its own element: htmx drops one of two requests of the same element.
+  const select = { source: review, target: review, swap: "outerHTML", select: "#review" };
   htmx.ajax("GET", location.pathname, select);
 }
 

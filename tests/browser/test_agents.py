@@ -35,7 +35,7 @@ def test_a_structured_answer_is_a_table_live_and_reloaded(page: Page, question, 
     expect(run).to_have_attribute("data-status", "completed")
 
     answer = run.locator(".answer")
-    expect(answer.get_by_role("columnheader")).to_have_text(["name", "value"])
+    expect(answer.get_by_role("columnheader")).to_have_text(["Name", "Value"])
     expect(answer.locator("tbody tr")).to_have_count(5)
     expect(answer.locator("dd").first).to_have_text(question)
     expect(answer.locator("dd").last).to_contain_text(note)
