@@ -244,8 +244,27 @@ def test_footnotes_are_at_the_end_with_links_both_ways():
     assert not StreamingMarkdown("x[^a]\n\n[^a]: b").is_whole("x[^a]\n\n[^a]: b")
 
 
-def test_headings_are_below_the_pages_own():
-    assert render_markdown("# One\n\n##### Five") == "<h3>One</h3>\n<h6>Five</h6>\n"
+@pytest.mark.parametrize(
+    ("levels", "tags"),
+    [
+        ("1 5", "3 4"),
+        ("2 3 2 4 3 1 2", "3 4 3 4 4 3 4"),
+        ("6 4 5", "3 3 4"),
+        ("1 2 3 4 5 6", "3 4 5 6 6 6"),
+    ],
+)
+def test_headings_skip_no_level_below_the_pages_own_and_keep_theirs_while_streamed(
+    levels, tags
+):
+    text = "\n\n".join(f"{'#' * int(level)} Title\n\nText" for level in levels.split())
+    html = render_markdown(text)
+    streamed = StreamingMarkdown()
+    for piece in text:
+        streamed.feed(piece)
+        assert html.startswith(streamed.frozen_html)
+
+    assert re.findall(r"<h(\d)>Title</h\1>", html) == tags.split()
+    assert streamed.whole == html
 
 
 def test_null_characters_are_removed():

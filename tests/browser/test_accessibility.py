@@ -1,19 +1,26 @@
 """Pages have no serious axe-core findings."""
 
+from collections.abc import Sequence
+
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import CALCULATION, SEVERAL, ask_and_wait, last_run
+from tests.browser.test_sessions import LONG_ANSWER, open_chat
 from tests.browser.test_sharing import make, open_elsewhere
 
 GRAVE = {"serious", "critical"}
+# Off or of moderate impact in axe, but in a long chat fingers and screen readers need them.
+CHAT_RULES = ["heading-order", "target-size"]
 # It would load the style sheets of the console once more, as none that we allow, and it would
 # tell at length of all that is well.
-FOUND = """async grave => {
-    const { violations } = await axe.run({ preload: false, resultTypes: ["violations"] });
+FOUND = """async ([grave, always]) => {
+    const rules = Object.fromEntries(always.map(id => [id, { enabled: true }]));
+    const options = { preload: false, resultTypes: ["violations"], rules };
+    const { violations } = await axe.run(options);
     return violations
-        .filter(fault => grave.includes(fault.impact))
+        .filter(fault => grave.includes(fault.impact) || always.includes(fault.id))
         .flatMap(({ id, nodes }) => nodes.map(node => `${id}: ${node.html.slice(0, 160)}`));
 }"""
 READERS = {
@@ -23,9 +30,10 @@ READERS = {
 }
 
 
-def faults(page: Page) -> list[str]:
+def faults(page: Page, always: Sequence[str] = ()) -> list[str]:
+    """Return grave findings, and those of these rules whatever their impact."""
     page.evaluate(AXE_SCRIPT)
-    return page.evaluate(FOUND, sorted(GRAVE))
+    return page.evaluate(FOUND, [sorted(GRAVE), list(always)])
 
 
 @pytest.fixture(params=READERS)
@@ -50,14 +58,21 @@ def run_of(page: Page) -> str:
 )
 def test_chat_and_run_page_are_accessible(reader: Page):
     ask_and_wait(reader, SEVERAL)
-    assert faults(reader) == []
+    assert faults(reader, CHAT_RULES) == []
     for link in reader.locator(".step > .number").all():
         assert link.bounding_box()["height"] >= 24  # the least that a finger hits
 
     run = run_of(reader)
     for address in ("", "steps/1/", "steps/1/?tab=request", "steps/2/?tab=raw"):
         reader.goto(f"/traces/{run}/{address}")
-        assert faults(reader) == [], address
+        assert faults(reader, CHAT_RULES) == [], address
+
+
+def test_answers_with_headings_code_and_tables_are_accessible(request, reader: Page, server):
+    answer = f"## Summary\n\n{LONG_ANSWER}\n\n#### Detail\n\nText.\n\n# Conclusion\n\nText."
+    open_chat(reader, server, 2, request.node.callspec.id, answer)
+
+    assert faults(reader, CHAT_RULES) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -66,11 +81,11 @@ def test_a_step_panel_is_accessible(visit, server, scheme):
     ask_and_wait(reader, SEVERAL).locator(".to-trace").click()
     reader.locator("#step-1 summary").click()
     expect(reader.locator("#panel .payload").first).to_be_visible()
-    assert faults(reader) == []
+    assert faults(reader, CHAT_RULES) == []
 
     reader.get_by_role("link", name="Request", exact=True).click()
     expect(reader.locator("#panel .sent").first).to_be_visible()
-    assert faults(reader) == []
+    assert faults(reader, CHAT_RULES) == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -78,19 +93,19 @@ def test_a_long_question_scrolls_with_the_keyboard(visit, server, width):
     reader = visit(server, viewport={"width": width, "height": 844})
     lines = "\n".join(f"What is {number} + {number}?" for number in range(30))
     ask_and_wait(reader, lines)
-    assert faults(reader) == []
+    assert faults(reader, CHAT_RULES) == []
 
     run = run_of(reader)
     for address in ("", "replay/", "compare/", f"compare/{run}/", "again/1/", "share/"):
         reader.goto(f"/traces/{run}/{address}")
-        assert faults(reader) == [], address
+        assert faults(reader, CHAT_RULES) == [], address
 
 
 def test_trace_list_and_review_queue_are_accessible(reader: Page):
     ask_and_wait(reader, CALCULATION)
     for address in ("/traces/", "/traces/?q=staus:failed", "/review/", "/approvals/"):
         reader.goto(address)
-        assert faults(reader) == [], address
+        assert faults(reader, CHAT_RULES) == [], address
 
 
 def test_a_review_is_accessible_in_the_queue_and_on_its_page(reader: Page):
@@ -104,21 +119,21 @@ def test_a_review_is_accessible_in_the_queue_and_on_its_page(reader: Page):
     mine = reader.locator(f"#judge-{number}")
     for details in mine.locator("details").all():
         details.evaluate("details => { details.open = true }")
-    assert faults(reader) == []
+    assert faults(reader, CHAT_RULES) == []
     reader.goto(f"/traces/{number}/")
-    assert faults(reader) == []
+    assert faults(reader, CHAT_RULES) == []
 
 
 @pytest.mark.parametrize("level", ["person", "reviewer", "auditor"])
 def test_a_shared_run_is_accessible(reader: Page, options, visit, server, level):
     ask_and_wait(reader, SEVERAL)
     link = make(reader, run_of(reader), level)
-    assert faults(reader) == []
+    assert faults(reader, CHAT_RULES) == []
 
     shared = open_elsewhere(visit, server, link, **options)
     for details in shared.locator("details").all():
         details.evaluate("details => { details.open = true }")
-    assert faults(shared) == []
+    assert faults(shared, CHAT_RULES) == []
 
 
 def test_an_expired_link_page_is_accessible(options, visit, server, watch):
@@ -126,7 +141,7 @@ def test_an_expired_link_page_is_accessible(options, visit, server, watch):
     page = visit(server, storage_state={"cookies": [], "origins": []}, **options)
     page.goto("/shared/no-such-link/")
 
-    assert faults(page) == []
+    assert faults(page, CHAT_RULES) == []
 
 
 def test_replay_and_comparison_are_accessible(reader: Page):
@@ -135,4 +150,4 @@ def test_replay_and_comparison_are_accessible(reader: Page):
     for address in ("replay/", "compare/", f"compare/{run}/", "again/2/", "share/"):
         answer = reader.goto(f"/traces/{run}/{address}")
         assert answer.ok, address
-        assert faults(reader) == [], address
+        assert faults(reader, CHAT_RULES) == [], address

@@ -14,10 +14,11 @@ BREAKS, BREAK_WEIGHT = b"\n|", 10
 
 
 class LimitUsage(NamedTuple):
-    """How much of its limits a text has used."""
+    """What the blocks after a part of a text need of it: used limits and open headings."""
 
     marks: int = 0
     highlighted: int = 0
+    headings: tuple[int, ...] = ()  # levels in the text, from the outermost to the last heading
 
 
 def weight(text: str) -> int:

@@ -64,17 +64,22 @@ def _open_cell(tokens: list[Token], at: int, *_: Any) -> str:
     return f"<{token.tag}{label}>"
 
 
-def _open_heading(tokens: list[Token], at: int, *_: Any) -> str:
-    return f"<{_heading_tag(tokens[at])}>"
+def _open_heading(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) -> str:
+    """Open a heading one level below its parent, so that the page skips no level."""
+    level = int(tokens[at].tag[1])
+    spent: LimitUsage = about["spent"]
+    parents = tuple(parent for parent in spent.headings if parent < level)
+    about["spent"] = spent._replace(headings=(*parents, level))
+    return f"<{_heading_tag(about)}>"
 
 
-def _close_heading(tokens: list[Token], at: int, *_: Any) -> str:
-    return f"</{_heading_tag(tokens[at])}>\n"
+def _close_heading(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) -> str:
+    return f"</{_heading_tag(about)}>\n"
 
 
-def _heading_tag(token: Token) -> str:
-    """Return a lower heading level, below the page's own headings."""
-    return f"h{min(6, int(token.tag[1]) + 2)}"
+def _heading_tag(about: dict[str, Any]) -> str:
+    """Return the tag of the last heading; the page's own headings are h1 and h2."""
+    return f"h{min(6, 2 + len(about['spent'].headings))}"
 
 
 def _parse_destination(source: str, start: int, end: int) -> Any:
