@@ -6,8 +6,9 @@ import os
 import sys
 import time
 import traceback
+from datetime import UTC, datetime
 
-from tests.compat import table
+from tests.compat import results, table
 from tests.compat.rows import CHECK_SECONDS, ROWS, NotTried, Result, Row, SaysWhyNot
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
@@ -16,33 +17,31 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.compat", description=__doc__)
     parser.add_argument("--only", nargs="+", help="rows whose name or area contains this")
-    parser.add_argument("--write", action="store_true", help="write docs/compatibility.md")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write docs/compatibility.md with each row's last result",
+    )
     options = parser.parse_args()
     from tests.compat import checks  # noqa: F401 - adds the rows
 
     wanted = [row for row in ROWS if _is_wanted(row, options.only)]
-    results = []
+    failed = 0
     for row in wanted:
-        results.append(asyncio.run(_try(row)))
-        sys.stdout.write(f"{table.line(results[-1])}\n")
+        result = asyncio.run(_try(row))
+        results.save(result)
+        failed += result.outcome == "fails"
+        sys.stdout.write(f"{table.line(result)}\n")
         sys.stdout.flush()
     if options.write:
-        tried = {id(result.row): result for result in results}
-        table.PAGE.write_text(
-            table.page([tried.get(id(row)) or _left_out(row) for row in ROWS])
-        )
-    failed = sum(result.outcome == "fails" for result in results)
-    sys.stdout.write(f"\n{len(results)} rows, {failed} failed.\n")
+        table.PAGE.write_text(table.page([results.last(row) for row in ROWS]))
+    sys.stdout.write(f"\n{len(wanted)} rows, {failed} failed.\n")
     sys.exit(1 if failed else 0)
 
 
 def _is_wanted(row: Row, only: list[str] | None) -> bool:
     about = f"{row.area} {row.name}".lower()
     return not only or any(word.lower() in about for word in only)
-
-
-def _left_out(row: Row) -> Result:
-    return Result(row=row, outcome="not tried", detail="not part of this run")
 
 
 async def _try(row: Row) -> Result:
@@ -58,7 +57,8 @@ async def _try(row: Row) -> Result:
         traceback.print_exc()
         outcome, detail = "fails", f"{type(error).__name__}: {error}".splitlines()[0]
     took = time.monotonic() - began
-    return Result(row=row, outcome=outcome, detail=detail, seconds=took)
+    day = datetime.now(UTC).date().isoformat()
+    return Result(row=row, outcome=outcome, detail=detail, seconds=took, day=day)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import re
+import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,8 +22,17 @@ from tests.faults.tab import CSRF, Tab
 
 SERVERS = "/admin/agents/mcpserver"
 ATTEMPTS = 3  # to connect: the first one may still be downloading the server
+START_SECONDS = 240
 RUN_SECONDS = 120
 AGENT = "helper"
+
+
+@cache
+def _first_start() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder with the data of a new installation, which each row copies."""
+    folder = tempfile.TemporaryDirectory(dir=HOME, prefix="first-start-")
+    Product(Path(folder.name), "", ASHIATO_TOOLS="").run("manage.py", "setup")
+    return folder
 
 
 class Installation:
@@ -52,12 +63,14 @@ class Installation:
         self.product = Product(
             self.folder, model.url, ASHIATO_TOOLS="", ASHIATO_GENERATED_TITLES="false"
         )
+        first_start = await asyncio.to_thread(_first_start)
+        shutil.copytree(Path(first_start.name, "data"), self.folder / "data")
         found = ":".join(map(str, self._paths))
         self.product.environment["PATH"] = f"{found}:{self.product.environment['PATH']}"
         self.product.environment["ASHIATO_EGRESS_ALLOW"] = "127.0.0.1"
         self._stack.callback(self.product.end)
         self._stack.callback(self.product.stop)  # which ends its MCP servers
-        await asyncio.to_thread(self.product.start)
+        await asyncio.to_thread(self.product.start, patience=START_SECONDS)
         [self.user] = await asyncio.to_thread(self.product.set_up, 1, 5)
         self.client = await self._stack.enter_async_context(aiohttp.ClientSession())
         self.headers = {"Cookie": f"csrftoken={CSRF}", "X-CSRFToken": CSRF}
@@ -72,9 +85,12 @@ class Installation:
         self.headers["Cookie"] = "; ".join([*kept, f"csrftoken={CSRF}"])
 
     async def import_server(
-        self, name: str, entry: Mapping[str, Any], folders: str = ""
+        self, name: str, entry: Mapping[str, Any], folders: str = "", **agent: Any
     ) -> None:
-        """Import a server in the console by its README, and give its tools to an agent."""
+        """Import a server in the console by its README, and give its tools to an agent.
+
+        Other settings of the agent are given by name.
+        """
         text = json.dumps({"mcpServers": {name: entry}})
         preview = await self._post(f"{SERVERS}/import/", text=text, preview="1")
         [seen] = re.findall(r'name="seen" value="(\w+)"', preview)
@@ -89,23 +105,31 @@ class Installation:
             if tools:
                 break
         assert tools, page.read(tested).text[:2000]
-        await self._configure("agents", AGENT, tools={tool: {} for tool in tools})
+        await self._configure("agents", AGENT, tools={tool: {} for tool in tools}, **agent)
 
-    async def use(self, *calls: tuple[str, Mapping[str, Any]]) -> str:
-        """Let the agent call these tools, approve each call, and return the run's trace."""
+    async def use(
+        self, *calls: tuple[str, Mapping[str, Any]], sampled: Sequence[str] = ()
+    ) -> page.Node:
+        """Let the agent call these tools, approve each call, and return the run's trace.
+
+        A form that a tool shows is filled in. `sampled` are the model's replies to a tool.
+        """
         self._script += [wire.call((tool, json.dumps(values))) for tool, values in calls]
-        self._script.append(wire.say("Done."))
+        self._script += [wire.say(text) for text in (*sampled, "Done.")]
         chat = self.user["chats"].pop()
         tab = await Tab(self.client, self.product.url, self.user, chat).open()
         approved = set()
+        answered = set()
         try:
             await tab.ask("Please use your tools.", AGENT)
             async with asyncio.timeout(RUN_SECONDS):
                 while not tab.runs or tab.is_live:
                     for question in tab.questions:
-                        if question.attributes["id"] not in approved:
-                            approved.add(question.attributes["id"])
-                            await tab.decide(question, is_approved=True)
+                        is_form = "elicitation" in question.attributes["class"].split()
+                        decided = answered if is_form else approved
+                        if question.attributes["id"] not in decided:
+                            decided.add(question.attributes["id"])
+                            await tab.decide(question, is_approved=True, text="Aiko")
                     await asyncio.sleep(0.05)
         finally:
             await tab.close()
@@ -113,11 +137,19 @@ class Installation:
         assert run["data-status"] == "completed", tab.text[-1000:]
         assert len(approved) == len(calls), f"{len(approved)} approvals for {len(calls)} calls"
         number = run["id"].removeprefix("run-")
-        return await self._get(f"/traces/{number}/", self.user["cookie"])
+        return page.read((await self.download(f"/traces/{number}/")).decode())
+
+    async def download(self, path: str) -> bytes:
+        """Return a page or a file as the user sees it."""
+        headers = {"Cookie": self.user["cookie"]}
+        url = f"{self.product.url}{path}"
+        async with self.client.get(url, headers=headers) as response:
+            response.raise_for_status()
+            return await response.read()
 
     async def restart(self) -> None:
         await asyncio.to_thread(self.product.stop)
-        await asyncio.to_thread(self.product.start)
+        await asyncio.to_thread(self.product.start, patience=START_SECONDS)
 
     async def _configure(self, kind: str, name: str, **values: Any) -> None:
         """Change a row with a configuration file."""
@@ -129,12 +161,6 @@ class Installation:
         await asyncio.to_thread(
             self.product.run, "manage.py", "import_config", "--yes", str(file)
         )
-
-    async def _get(self, path: str, cookie: str) -> str:
-        url = f"{self.product.url}{path}"
-        async with self.client.get(url, headers={"Cookie": cookie}) as response:
-            response.raise_for_status()
-            return page.read(await response.text()).text
 
     async def _post(self, path: str, **data: str) -> str:
         url = f"{self.product.url}{path}"

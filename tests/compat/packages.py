@@ -20,7 +20,7 @@ PYTHON_SETS = {
     "phoenix": ("arize-phoenix==20.26.1",),
     "proxy": ("litellm[proxy]==1.106.2",),
 }
-# Servers that users start with uvx, which installs them itself.
+# Servers that users start with uvx or npx, which install them themselves.
 UVX_PACKAGES = (
     "mcp-server-fetch==2026.10.24",
     "mcp-server-git==2026.10.19",
@@ -57,24 +57,6 @@ def python_programs(name: str) -> Path:
         _run(pip, "install", "--quiet", "--disable-pip-version-check", *PYTHON_SETS[name])
         stamp.write_text(wanted)
     return folder / "bin"
-
-
-@cache
-def node_modules() -> Path:
-    """Return the folder with the npm packages, installed at first."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        raise NotTried("Node.js and npm aren't installed.")
-    folder = HOME / "node"
-    lock = folder / NODE_LOCK.name
-    if not lock.exists() or lock.read_bytes() != NODE_LOCK.read_bytes():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        shutil.copy(HERE / "package.json", folder)
-        shutil.copy(NODE_LOCK, folder)
-        quiet = ("--silent", "--no-audit", "--no-fund", "--ignore-scripts")
-        _run(npm, "ci", *quiet, "--prefix", str(folder))
-    return folder / "node_modules"
 
 
 def _run(*command: str) -> None:

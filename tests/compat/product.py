@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from tests.compat.packages import ROOT
 
-ASK_SECONDS = 120
+ASK_SECONDS = 240
 
 
 async def ask(question: str, data: str, settings: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 Outcome = Literal["works", "says why not", "fails", "not tried"]
 Check = Callable[[], Awaitable[str]]
 
-CHECK_SECONDS = 300
+CHECK_SECONDS = 600
 
 
 class NotTried(Exception):
@@ -35,6 +35,7 @@ class Result:
     outcome: Outcome
     detail: str
     seconds: float = 0.0
+    day: str = ""  # on which it was tried
 
 
 ROWS: list[Row] = []

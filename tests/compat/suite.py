@@ -8,7 +8,7 @@ import sys
 from tests.compat.packages import ROOT
 from tests.compat.rows import NotTried
 
-TEST_SECONDS = 280
+TEST_SECONDS = 580
 COUNTS = re.compile(r"(\d+) (passed|failed|skipped|errors?)")
 
 

@@ -10,16 +10,16 @@ PAGE = ROOT / "docs" / "compatibility.md"
 HEADER = """\
 # Compatibility
 
-What other people's software does with Ashiato. `make compat` installs the packages under
-`var/compat` and uses them as a user would; `make compat WRITE=1` writes this page from the
-results. *Works* means that every check in the row passed. *Says why not* means that Ashiato
-refuses in the sentence given. *Not tried* means that the machine lacked something, or that the
-row wasn't part of the run. *Real* says what was the real thing in a row, and *Played back* what
-was scripted or recorded instead.
+What other people's software does with Ashiato. `make compat` installs the software and uses it
+as a user would. `make compat ONLY=memory` runs some rows, `WRITE=1` writes this page with the
+last result of each row. *Works* means that every check in the row passed. *Says why not* means
+that Ashiato refuses in the sentence given. *Not tried* means that the machine lacked something,
+or that the row wasn't run yet. *Real* says what was the real thing in a row, and *Played back*
+what was scripted or recorded instead.
 """
 COLUMNS = """\
-| What | Version | Result | Seen | Real | Played back |
-|---|---|---|---|---|---|
+| What | Version | Result | Seen | Real | Played back | Tried on |
+|---|---|---|---|---|---|---|
 """
 
 
@@ -42,5 +42,5 @@ def page(results: Sequence[Result]) -> str:
 def _row(result: Result) -> str:
     row = result.row
     seen = (row.name, row.version, result.outcome, result.detail)
-    cells = (*seen, row.real, row.played)
+    cells = (*seen, row.real, row.played, result.day)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"

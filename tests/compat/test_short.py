@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.compat import checks
-from tests.compat.rows import ROWS
+from tests.compat import checks, results, table
+from tests.compat.rows import ROWS, Result
 
 SHORT = [row for row in ROWS if row.is_short]
 
@@ -17,3 +17,17 @@ def test_every_area_has_rows():
     areas = {row.area for row in ROWS}
 
     assert areas == checks.AREAS
+
+
+def test_the_page_keeps_the_results_of_rows_that_a_later_run_leaves_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "HOME", tmp_path)
+    first, second, untried = ROWS[:3]
+    results.save(Result(row=first, outcome="works", detail="seen first", day="2026-01-02"))
+    results.save(Result(row=second, outcome="fails", detail="seen second", day="2026-03-04"))
+
+    page = table.page([results.last(row) for row in (first, second, untried)])
+
+    lines = [line for line in page.splitlines() if line.startswith(f"| {first.name} ")]
+    assert [("seen first" in line, "2026-01-02" in line) for line in lines] == [(True, True)]
+    assert "| fails | seen second |" in page
+    assert page.count("| not tried |") == 1

@@ -11,7 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench.processes import ROOT, clean_environment, free_port, wait_for_page
+from tests.bench.processes import (
+    ROOT,
+    TIMEOUT_SECONDS,
+    clean_environment,
+    free_port,
+    wait_for_page,
+)
 
 ENDS_WITHIN = 40
 PASSWORD = "a long walk on the beach"
@@ -72,12 +78,12 @@ class Product:
     def effects(self) -> list[str]:
         return self.effects_file.read_text().splitlines() if self.effects_file.exists() else []
 
-    def start(self, fault: str = "", files: int = 0) -> None:
+    def start(self, fault: str = "", files: int = 0, patience: float = TIMEOUT_SECONDS) -> None:
         """Start and wait until it serves. A fault is set in the web process or the workers."""
         armed = {"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": fault} if fault else {}
         limits = (lambda: _limit(files)) if files else None
         self.processes = [self._begun("serve", armed, limits)]
-        wait_for_page(f"{self.url}/login/", self.web, self.log)
+        wait_for_page(f"{self.url}/login/", self.web, self.log, patience)
         self.processes += [self._begun("worker", armed) for _ in range(self.mode.workers)]
 
     def replace(self, number: int) -> None:

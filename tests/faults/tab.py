@@ -116,13 +116,15 @@ class Tab:
         run = self.page.find("composer-state").attributes["data-live-run"]
         await self.send({"type": "stop", "run": run})
 
-    async def decide(self, approval: Node, *, is_approved: bool) -> int:
+    async def decide(self, approval: Node, *, is_approved: bool, text: str = "") -> int:
+        """Send a decision, with this text in the fields that a tool's form requires."""
         pk = approval.attributes["id"].removeprefix("approval-")
         digests = [n for n in _inputs(approval) if n.get("name") == f"digest-{pk}"]
         form = {
             "verdict": "approve" if is_approved else "reject",
             f"digest-{pk}": digests[0]["value"],
         }
+        form |= {n["name"]: text for n in _inputs(approval) if "aria-required" in n}
         headers = self.headers | {"HX-Request": "true"}
         where = f"{self.url}/approvals/{pk}/"
         options = {"data": form, "headers": headers, "allow_redirects": False}

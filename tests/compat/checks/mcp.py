@@ -1,116 +1,22 @@
-"""Published MCP servers: imported and used like a user does, or called by our connection."""
+"""Published MCP servers: imported in the console and used in a run, like a user does."""
 
 import asyncio
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agents.engine import call_context
-from agents.engine.call_context import (
-    CallContext,
-    Question,
-    QuestionAnswer,
-    SamplingReply,
-    SamplingRequest,
-)
-from agents.engine.tool import ToolResult
-from agents.tools.addresses import AllowList
-from agents.tools.egress import Egress
-from agents.tools.mcp.config import Folder, ServerConfig
-from agents.tools.mcp.pool import ConnectionPool
-from agents.tools.mcp.tool import McpTool
 from tests.bench.processes import child, free_port, wait_for_port
 from tests.compat.installation import Installation
-from tests.compat.packages import (
-    HOME,
-    installed_version,
-    node_modules,
-    python_programs,
-    version,
-)
+from tests.compat.packages import HOME, installed_version, python_programs, version
 from tests.compat.rows import Check, NotTried, row
 
 AREA = "MCP servers"
 USER_WAY = "the server, its import in the console, an agent's run, an approval, the trace"
-CONNECTION = "the server, our connection to it"
 MODEL = "the model"
-RUN = "the run and the user"
-LOOPBACK = Egress(allow=AllowList.read(["127.0.0.1"]))
-
-
-class RecordingContext(CallContext):
-    """Answers a server's questions and notes its progress, as a run would."""
-
-    def __init__(self) -> None:
-        self.progress: list[tuple[float, float | None]] = []
-        self.questions: list[Question] = []
-        self.requests: list[SamplingRequest] = []
-
-    def report_progress(
-        self, progress: float, total: float | None = None, message: str = ""
-    ) -> None:
-        self.progress.append((progress, total))
-
-    async def ask(self, question: Question) -> QuestionAnswer:
-        self.questions.append(question)
-        return QuestionAnswer(action="accept", content=_fill_in(question.schema))
-
-    async def sample(self, request: SamplingRequest) -> SamplingReply:
-        self.requests.append(request)
-        return SamplingReply(text="Forty-two.", model="scripted")
-
-
-def _fill_in(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a value for every required field of a form."""
-    samples = {"string": "Aiko", "integer": 7, "number": 7.5, "boolean": True, "array": []}
-    fields = schema.get("properties", {})
-    return {name: samples[fields[name]["type"]] for name in schema.get("required", ())}
-
-
-class Server:
-    """A connected server, called through the same tools as in a run."""
-
-    def __init__(self, config: ServerConfig) -> None:
-        self.config = config
-        self.context = RecordingContext()
-        self._pool = ConnectionPool(egress=LOOPBACK)
-
-    async def __aenter__(self) -> "Server":
-        try:
-            connection = await self._pool.ensure(self.config)
-            tools = await connection.ready()
-        except BaseException:
-            await self._pool.close()  # or its process would outlive the row
-            raise
-        self.tools = {tool.name: McpTool(connection, tool) for tool in tools}
-        return self
-
-    async def __aexit__(self, *about: object) -> None:
-        await self._pool.close()
-
-    async def call(self, tool: str, **arguments: Any) -> ToolResult:
-        with call_context.use_context(self.context):
-            result = await self.tools[tool].execute(arguments)
-        assert not result.is_error, f"{tool}: {result.error}"
-        return result
-
-
-def _node(package: str, program: str, home: str, *args: str, **more: Any) -> ServerConfig:
-    modules = node_modules()
-    script = (modules / ".bin" / program).resolve()
-    folders = (Folder(str(modules.parent)), *more.pop("folders", ()))
-    return ServerConfig(
-        name=package.rpartition("server-")[2],
-        command="node",
-        args=(str(script), *args),
-        home=home,
-        folders=folders,
-        **more,
-    )
 
 
 @asynccontextmanager
@@ -140,7 +46,7 @@ async def check_time() -> str:
     async with Installation(python_programs("uv")) as ashiato:
         await ashiato.import_server("time", _uvx("mcp-server-time"))
         trace = await ashiato.use(("time__get_current_time", {"timezone": "Asia/Tokyo"}))
-    assert "+09:00" in trace, trace
+    assert "+09:00" in trace.text, trace.text
     return "the time in Tokyo"
 
 
@@ -154,7 +60,7 @@ async def check_git() -> str:
         entry = _uvx("mcp-server-git", "--repository", repository)
         await ashiato.import_server("git", entry, f"{repository}:rw")
         trace = await ashiato.use(("git__git_log", {"repo_path": repository}))
-    assert "First step" in trace, trace
+    assert "First step" in trace.text, trace.text
     return "the log of a repository in an allowed folder"
 
 
@@ -180,7 +86,7 @@ async def check_fetch() -> str:
                 trace = await ashiato.use(
                     ("fetch__fetch", {"url": f"http://127.0.0.1:{port}/"})
                 )
-    assert "in the sand" in trace, trace
+    assert "in the sand" in trace.text, trace.text
     return "a web page as Markdown"
 
 
@@ -196,7 +102,7 @@ async def check_filesystem() -> str:
         )
         written = await asyncio.to_thread(Path(path).read_text)
     assert written == "Footprints in the sand", written
-    assert written in trace, trace
+    assert written in trace.text, trace.text
     return "a file written and read in an allowed folder, each after an approval"
 
 
@@ -208,7 +114,7 @@ async def check_memory() -> str:
         await ashiato.use(("memory__create_entities", {"entities": [aiko]}))
         await ashiato.restart()
         trace = await ashiato.use(("memory__read_graph", {}))
-    assert "likes walking" in trace, trace
+    assert "likes walking" in trace.text, trace.text
     return "what was remembered is there after a restart of Ashiato"
 
 
@@ -220,67 +126,40 @@ async def check_sequential_thinking() -> str:
         await ashiato.import_server("thinking", _npx(package))
         arguments = {**thought, "nextThoughtNeeded": False}
         trace = await ashiato.use(("thinking__sequentialthinking", arguments))
-    assert "thoughtHistoryLength" in trace, trace
+    assert "thoughtHistoryLength" in trace.text, trace.text
     return "a thought taken"
 
 
-@asynccontextmanager
-async def _everything() -> AsyncIterator[Server]:
-    package = "@modelcontextprotocol/server-everything"
-    async with _home() as home, Server(_node(package, "mcp-server-everything", home)) as server:
-        yield server
-
-
-EVERYTHING = version("@modelcontextprotocol/server-everything")
-
-
-@row(AREA, "everything: images", EVERYTHING, real=CONNECTION, played=RUN)
-async def check_images() -> str:
-    async with _everything() as server:
-        result = await server.call("get-tiny-image")
-    [image] = result.attachments
-    assert (image.kind, image.mime_type) == ("image", "image/png"), image.mime_type
-    return f"a PNG of {len(image.data):,} bytes"
-
-
-@row(AREA, "everything: resources", EVERYTHING, real=CONNECTION, played=RUN)
-async def check_resources() -> str:
-    async with _everything() as server:
-        text = await server.call("get-resource-reference", resourceType="Text", resourceId=1)
-        blob = await server.call("get-resource-reference", resourceType="Blob", resourceId=1)
-        links = await server.call("get-resource-links", count=2)
-    assert "resource" in text.output.lower(), text.output
-    assert blob.attachments or "resource" in blob.output.lower(), blob.output
-    assert links.output.count("demo://") >= 2, links.output
-    return "text and binary resources, links"
-
-
-@row(AREA, "everything: progress", EVERYTHING, real=CONNECTION, played=RUN)
-async def check_progress() -> str:
-    async with _everything() as server:
-        await server.call("trigger-long-running-operation", duration=2, steps=4)
-        steps = [progress for progress, _ in server.context.progress]
-    assert steps[-1:] == [4], server.context.progress
-    return f"{len(steps)} notifications"
-
-
-@row(AREA, "everything: elicitation", EVERYTHING, real=CONNECTION, played=RUN)
-async def check_elicitation() -> str:
-    async with _everything() as server:
-        result = await server.call("trigger-elicitation-request")
-        [question] = server.context.questions
-    assert question.schema["properties"], question
-    assert "Aiko" in result.output, result.output
-    return f"a form with {len(question.schema['properties'])} fields"
-
-
-@row(AREA, "everything: sampling", EVERYTHING, real=CONNECTION, played=RUN)
-async def check_sampling() -> str:
-    async with _everything() as server:
-        result = await server.call("trigger-sampling-request", prompt="What is it?")
-        assert server.context.requests, "The server asked for nothing."
-    assert "Forty-two." in result.output, result.output
-    return "the model's reply came back"
+@_user_row("everything (npx)", "@modelcontextprotocol/server-everything")
+async def check_everything() -> str:
+    resource = "everything__get-resource-reference"
+    async with Installation() as ashiato:
+        entry = _npx("@modelcontextprotocol/server-everything")
+        await ashiato.import_server("everything", entry, allows_sampling=True)
+        images = await ashiato.use(("everything__get-tiny-image", {}))
+        links = {link.attributes["href"] for link in images.all("attached-image")}
+        assert len(links) == 1, images.text
+        image = await ashiato.download(links.pop())
+        resources = await ashiato.use(
+            (resource, {"resourceType": "Text", "resourceId": 1}),
+            (resource, {"resourceType": "Blob", "resourceId": 1}),
+            ("everything__get-resource-links", {"count": 2}),
+        )
+        progress = await ashiato.use(
+            ("everything__trigger-long-running-operation", {"duration": 2, "steps": 4})
+        )
+        form = await ashiato.use(("everything__trigger-elicitation-request", {}))
+        sampling = await ashiato.use(
+            ("everything__trigger-sampling-request", {"prompt": "What is it?"}),
+            sampled=["Forty-two."],
+        )
+    assert image.startswith(b"\x89PNG"), image[:20]
+    assert resources.text.count("demo://") >= 4, resources.text
+    assert "Last progress: 100%" in progress.text, progress.text
+    # Once as what was answered, once in the tool's result.
+    assert form.text.count("Aiko") >= 2, form.text
+    assert sampling.text.count("Forty-two.") >= 2, sampling.text
+    return "an image, text and binary resources, links, progress, a form, sampling"
 
 
 FASTMCP = installed_version("fastmcp")
@@ -289,9 +168,9 @@ import sys
 from fastmcp import FastMCP
 server = FastMCP("steps")
 @server.tool
-def count(path: str) -> int:
+def count(path: str) -> str:
     "Count the steps."
-    return len(path)
+    return f"{len(path)} steps"
 server.run(transport=sys.argv[1], host="127.0.0.1", port=int(sys.argv[2]), show_banner=False)
 """
 
@@ -300,19 +179,19 @@ async def _check_fastmcp(transport: str, path: str) -> str:
     port = free_port()
     with child("-c", FASTMCP_SERVER, transport, port) as process:
         wait_for_port(port, process)
-        url = f"http://127.0.0.1:{port}{path}"
-        kind: Any = transport
-        async with Server(ServerConfig(name="steps", transport=kind, url=url)) as server:
-            result = await server.call("count", path="→→→")
-    assert result.output == "3", result.output
+        async with Installation() as ashiato:
+            entry = {"type": transport, "url": f"http://127.0.0.1:{port}{path}"}
+            await ashiato.import_server("steps", entry)
+            trace = await ashiato.use(("steps__count", {"path": "→→→"}))
+    assert "3 steps" in trace.text, trace.text
     return "a tool called"
 
 
-@row(AREA, "FastMCP over Streamable HTTP", FASTMCP, real=CONNECTION, played=RUN)
+@row(AREA, "FastMCP over Streamable HTTP", FASTMCP, real=USER_WAY, played=MODEL)
 async def check_http() -> str:
     return await _check_fastmcp("http", "/mcp")
 
 
-@row(AREA, "FastMCP over SSE", FASTMCP, real=CONNECTION, played=RUN, is_short=True)
+@row(AREA, "FastMCP over SSE", FASTMCP, real=USER_WAY, played=MODEL)
 async def check_sse() -> str:
     return await _check_fastmcp("sse", "/sse")
