@@ -21,7 +21,7 @@ FOREIGN_ENDS = ("_PROXY", "_proxy", "_API_KEY", "_BASE_URL")
 
 
 class DiedEarly(Exception):
-    """Raised when a measured process ends by itself."""
+    """Raised when a measured process ends by itself, or isn't ready in time."""
 
 
 @contextmanager
@@ -111,7 +111,9 @@ def _wait(
     end = time.monotonic() + patience
     while not is_there():
         if process.poll() is not None or time.monotonic() > end:
-            raise DiedEarly(log.read_text()[-2000:] if log else str(process.args))
+            is_slow = process.poll() is None
+            cause = f"Not ready within {patience:g} s" if is_slow else "Ended by itself"
+            raise DiedEarly(f"{cause}: {log.read_text()[-2000:] if log else process.args}")
         time.sleep(0.02)
 
 

@@ -46,8 +46,9 @@ def _is_wanted(row: Row, only: list[str] | None) -> bool:
 
 async def _try(row: Row) -> Result:
     began = time.monotonic()
+    limit = asyncio.timeout(CHECK_SECONDS)
     try:
-        async with asyncio.timeout(CHECK_SECONDS):
+        async with limit:
             outcome, detail = "works", await row.check()
     except NotTried as reason:
         outcome, detail = "not tried", str(reason)
@@ -56,6 +57,8 @@ async def _try(row: Row) -> Result:
     except Exception as error:
         traceback.print_exc()
         outcome, detail = "fails", f"{type(error).__name__}: {error}".splitlines()[0]
+        if limit.expired():
+            detail = f"not finished within {CHECK_SECONDS} s"
     took = time.monotonic() - began
     day = datetime.now(UTC).date().isoformat()
     return Result(row=row, outcome=outcome, detail=detail, seconds=took, day=day)
