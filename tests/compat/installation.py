@@ -21,6 +21,7 @@ from tests.faults.product import PASSWORD, Product
 from tests.faults.tab import CSRF, Tab
 
 SERVERS = "/admin/agents/mcpserver"
+CONFIGURATION = "/admin/configuration"
 ATTEMPTS = 3  # to connect: the first one may still be downloading the server
 START_SECONDS = 240
 RUN_SECONDS = 120
@@ -85,11 +86,17 @@ class Installation:
         self.headers["Cookie"] = "; ".join([*kept, f"csrftoken={CSRF}"])
 
     async def import_server(
-        self, name: str, entry: Mapping[str, Any], folders: str = "", **agent: Any
+        self,
+        name: str,
+        entry: Mapping[str, Any],
+        folders: str = "",
+        offers: str = "",
+        **agent: Any,
     ) -> None:
         """Import a server in the console by its README, and give its tools to an agent.
 
-        Other settings of the agent are given by name.
+        `offers` is a tool that the server adds only after its start. Other settings of the
+        agent are given by name.
         """
         text = json.dumps({"mcpServers": {name: entry}})
         preview = await self._post(f"{SERVERS}/import/", text=text, preview="1")
@@ -102,9 +109,10 @@ class Installation:
         for _ in range(ATTEMPTS):
             tested = await self._post(f"{SERVERS}/{number}/test/")
             tools = set(re.findall(rf"\b{name}__[\w-]+", tested))
-            if tools:
+            is_ready = any(tool.endswith(offers) for tool in tools)
+            if is_ready:
                 break
-        assert tools, page.read(tested).text[:2000]
+        assert is_ready, page.read(tested).text[:2000]
         await self._configure("agents", AGENT, tools={tool: {} for tool in tools}, **agent)
 
     async def use(
@@ -152,15 +160,14 @@ class Installation:
         await asyncio.to_thread(self.product.start, patience=START_SECONDS)
 
     async def _configure(self, kind: str, name: str, **values: Any) -> None:
-        """Change a row with a configuration file."""
-        export = ("manage.py", "export_config", "--only", kind, "--name", name)
-        document = yaml.safe_load(await asyncio.to_thread(self.product.run, *export))
+        """Change a row with a configuration file, exported and imported in the console."""
+        exported = await self._post(f"{CONFIGURATION}/export/", kinds=kind, names=name)
+        document = yaml.safe_load(exported)
         document[kind][name] |= values
-        file = self.folder / "configuration.yaml"
-        file.write_text(yaml.safe_dump(document))
-        await asyncio.to_thread(
-            self.product.run, "manage.py", "import_config", "--yes", str(file)
-        )
+        text = yaml.safe_dump(document)
+        preview = await self._post(f"{CONFIGURATION}/difference/", text=text)
+        [seal] = re.findall(r'name="seal" value="([^"]+)"', preview)
+        await self._post(f"{CONFIGURATION}/apply/", text=text, seal=seal)
 
     async def _post(self, path: str, **data: str) -> str:
         url = f"{self.product.url}{path}"

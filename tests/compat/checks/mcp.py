@@ -135,7 +135,7 @@ async def check_everything() -> str:
     resource = "everything__get-resource-reference"
     async with Installation() as ashiato:
         entry = _npx("@modelcontextprotocol/server-everything")
-        await ashiato.import_server("everything", entry, allows_sampling=True)
+        await ashiato.import_server("everything", entry)
         images = await ashiato.use(("everything__get-tiny-image", {}))
         links = {link.attributes["href"] for link in images.all("attached-image")}
         assert len(links) == 1, images.text
@@ -148,18 +148,27 @@ async def check_everything() -> str:
         progress = await ashiato.use(
             ("everything__trigger-long-running-operation", {"duration": 2, "steps": 4})
         )
-        form = await ashiato.use(("everything__trigger-elicitation-request", {}))
-        sampling = await ashiato.use(
-            ("everything__trigger-sampling-request", {"prompt": "What is it?"}),
-            sampled=["Forty-two."],
-        )
     assert image.startswith(b"\x89PNG"), image[:20]
     assert resources.text.count("demo://") >= 4, resources.text
     assert "Last progress: 100%" in progress.text, progress.text
+    return "an image, text and binary resources, links, progress"
+
+
+@_user_row("everything (npx): its questions", "@modelcontextprotocol/server-everything")
+async def check_questions() -> str:
+    elicitation = "everything__trigger-elicitation-request"
+    sampling = "everything__trigger-sampling-request"
+    async with Installation() as ashiato:
+        entry = _npx("@modelcontextprotocol/server-everything")
+        await ashiato.import_server(
+            "everything", entry, offers=elicitation, allows_sampling=True
+        )
+        form = await ashiato.use((elicitation, {}))
+        sample = await ashiato.use((sampling, {"prompt": "?"}), sampled=["Forty-two."])
     # Once as what was answered, once in the tool's result.
     assert form.text.count("Aiko") >= 2, form.text
-    assert sampling.text.count("Forty-two.") >= 2, sampling.text
-    return "an image, text and binary resources, links, progress, a form, sampling"
+    assert sample.text.count("Forty-two.") >= 2, sample.text
+    return "a form for the user, a prompt for the model"
 
 
 FASTMCP = installed_version("fastmcp")
