@@ -112,7 +112,8 @@ class Installation:
             is_ready = any(tool.endswith(offers) for tool in tools)
             if is_ready:
                 break
-        assert is_ready, page.read(tested).text[:2000]
+        missing = f"The console doesn't list {offers or 'any tool'}.\n"
+        assert is_ready, missing + page.read(tested).text[:2000]
         await self._configure("agents", AGENT, tools={tool: {} for tool in tools}, **agent)
 
     async def use(

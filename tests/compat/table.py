@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import groupby
+from textwrap import shorten
 
 from tests.compat.packages import ROOT
 from tests.compat.rows import Result
@@ -41,6 +42,6 @@ def page(results: Sequence[Result]) -> str:
 
 def _row(result: Result) -> str:
     row = result.row
-    seen = (row.name, row.version, result.outcome, result.detail)
+    seen = (row.name, row.version, result.outcome, shorten(result.detail, 120))
     cells = (*seen, row.real, row.played, result.day)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
