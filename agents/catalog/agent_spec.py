@@ -9,7 +9,7 @@ from django.db import models, transaction
 from django.utils.translation import gettext as _
 
 from agents.models import Agent, AgentTool, ToolRegistration
-from agents.models.agent_tools import replace_tools
+from agents.models.agent_tools import links_of, replace_tools
 
 AgentSpec = dict[str, Any]
 
@@ -31,10 +31,14 @@ class ResolvedSpec:
 
 
 def describe(agent: Agent) -> AgentSpec:
-    links = agent.links.select_related("tool")
-    return build_spec(
-        agent, links, {name: getattr(agent, name).all() for name in related_names()}
-    )
+    related = {name: getattr(agent, name).all() for name in related_names()}
+    return build_spec(agent, links_of(agent), related)
+
+
+def prefetch_names() -> list[str]:
+    """Return the relations to prefetch, so that many agents are described by few queries."""
+    relations = [field.name for field in own_fields() if field.is_relation]
+    return ["links__tool", *relations, *related_names()]
 
 
 def build_spec(

@@ -1,9 +1,12 @@
 """Versions of agents, and the version a run started with."""
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Prefetch
 from django.utils.translation import gettext as _
 
 from agents.models import Agent, AgentVersion, Run
@@ -14,25 +17,39 @@ from . import agent_spec
 COPY_SUFFIX = "-copy"
 
 
-@transaction.atomic
 def save(agent: Agent, author: User | None, note: str = "") -> AgentVersion | None:
     """Save the agent's current rows as its newest version; None if nothing changed."""
-    now = Agent.objects.select_for_update().get(pk=agent.pk)
-    newest, snapshot = now.versions.first(), agent_spec.describe(now)
-    is_known = newest is not None and newest.snapshot == snapshot
-    # Not by the agent's own number, which may be stale after a concurrent save.
-    agent.version = (newest.number if newest else 0) + (not is_known)
-    Agent.objects.filter(pk=agent.pk).update(version=agent.version)
-    if is_known:
-        return None
-    about = {"snapshot": snapshot, "author": author, "note": note}
-    return now.versions.create(number=agent.version, **about)
+    return next(iter(save_all([agent], author, note)), None)
+
+
+@transaction.atomic
+def save_all(
+    agents: Iterable[Agent], author: User | None, note: str = ""
+) -> list[AgentVersion]:
+    """Save the agents' current rows as their newest versions; return the new ones."""
+    by_pk = {agent.pk: agent for agent in agents}
+    newest_first = AgentVersion.objects.order_by("-number")
+    newest = Prefetch("versions", newest_first[:1], to_attr="newest_versions")
+    rows: Any = Agent.objects.select_for_update().filter(pk__in=by_pk).order_by("pk")
+    rows = rows.prefetch_related(newest, *agent_spec.prefetch_names())
+    new: list[AgentVersion] = []
+    for row in rows:
+        snapshot = agent_spec.describe(row)
+        last = next(iter(row.newest_versions), None)
+        # Not by the agent's own number, which may be stale after a concurrent save.
+        row.version = last.number if last else 0
+        if last is None or last.snapshot != snapshot:
+            row.version += 1
+            about = {"snapshot": snapshot, "author": author, "note": note}
+            new.append(AgentVersion(agent=row, number=row.version, **about))
+        by_pk[row.pk].version = row.version
+    Agent.objects.bulk_update(rows, ["version"])
+    return AgentVersion.objects.bulk_create(new)
 
 
 def save_first() -> None:
     """Save a first version of agents that have none, so that a first change can be undone."""
-    for agent in Agent.objects.filter(version=0):
-        save(agent, None)
+    save_all(Agent.objects.filter(version=0), None)
 
 
 def record(run: Run) -> None:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.catalog import model_setups
 from agents.llm import model_info
 from agents.models import Agent, AgentVersion, LanguageModel
-from agents.models.agent_tools import replace_tools
+from agents.models.agent_tools import links_of, replace_tools
 from agents.runs.engine_messages import translate
 
 from .agent_editor.layout import COLUMNS
@@ -80,7 +80,7 @@ class AgentForm(forms.ModelForm):
             if isinstance(field.widget, forms.CheckboxInput):
                 field.widget.attrs["class"] = "switch"
         if self.instance.pk:
-            self.initial["given"] = list(self.instance.links.select_related("tool"))
+            self.initial["given"] = list(links_of(self.instance))
 
     def clean_model(self) -> str:
         """Accept a label that doesn't exist yet with a warning; reject unknown providers."""
@@ -94,6 +94,8 @@ class AgentForm(forms.ModelForm):
     def clean_fallback_models(self) -> str:
         lines = self.cleaned_data["fallback_models"].splitlines()
         names = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip()}
+        if not names:
+            return ""
         labels = {*LanguageModel.objects.values_list("label", flat=True)}
         unlabelled = [at for at in names.items() if at[1] not in labels]
         wrong = [at for at in unlabelled if not MODEL_PATTERN.fullmatch(at[1])]
@@ -146,7 +148,8 @@ class AgentForm(forms.ModelForm):
         """Reject a name that collides with a tool of an agent that hands off to this one."""
         renamed = Agent(name=self.cleaned_data["name"])
         callers = self.instance.asked_by.all() if self.instance.pk else Agent.objects.none()
-        if caller := callers.filter(tools__name=renamed.handoff_tool_name).first():
+        with_tool = callers.filter(tools__name=renamed.handoff_tool_name)
+        if callers and (caller := with_tool.first()):
             names = {"tool": renamed.handoff_tool_name, "agent": caller.name}
             raise forms.ValidationError(CALLER_HAS_TOOL, params=names)
         return renamed.name

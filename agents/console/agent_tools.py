@@ -105,6 +105,8 @@ def rows(
     links_by_tool = {link.tool.pk: link for link in links}
     tools = ToolRegistration.objects.select_related("server", "connection")
     sent = {name.split("-")[1] for name in data or () if name.startswith("tool-")}
+    if data is not None and not sent:
+        return []
     selected = [tool for tool in tools if data is None or str(tool.pk) in sent]
     found = [ToolRow(tool, data, links_by_tool.get(tool.pk)) for tool in selected]
     return sorted(found, key=lambda row: not row.is_on)

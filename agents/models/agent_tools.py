@@ -115,12 +115,21 @@ class AgentTool(models.Model):
         return tool
 
 
+def links_of(agent: Agent) -> Iterable[AgentTool]:
+    """Return the agent's tools with its settings, without a query if they were prefetched."""
+    is_prefetched = "links" in getattr(agent, "_prefetched_objects_cache", ())
+    return agent.links.all() if is_prefetched else agent.links.select_related("tool")
+
+
 def replace_tools(agent: Agent, links: Iterable[AgentTool]) -> None:
     """Give the agent these tools with their settings, and no others."""
     wanted = {link.tool.pk: link for link in links}
-    agent.links.exclude(tool__in=wanted).delete()
-    for link in wanted.values():
-        agent.links.update_or_create(tool=link.tool, defaults=link.settings)
+    current = {link.tool.pk: link for link in links_of(agent)}
+    if current.keys() - wanted.keys():
+        agent.links.exclude(tool__in=wanted).delete()
+    for pk, link in wanted.items():
+        if pk not in current or current[pk].settings != link.settings:
+            agent.links.update_or_create(tool=link.tool, defaults=link.settings)
 
 
 def _is_set(value: Any) -> bool:

@@ -1,5 +1,7 @@
 """Agents: instructions, model, tools and limits under a name."""
 
+from collections.abc import Collection
+
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -459,6 +461,11 @@ class Agent(Restricted):
     def handoff_tool_name(self) -> str:
         """The tool with which other agents hand off to it."""
         return f"{HANDOFF_PREFIX}{self.name}"
+
+    def validate_constraints(self, exclude: Collection[str] | None = None) -> None:
+        """Look for another default agent only if this is one."""
+        exclude = {*(exclude or ())} if self.is_default else {*(exclude or ()), "is_default"}
+        super().validate_constraints(exclude)
 
     def clean(self) -> None:
         wrong: dict[str, LazyText] = {}

@@ -4,6 +4,7 @@ import sqlite3
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from agents.console.config_files.importer import apply_file, preview_file
 from agents.db import shadow_tables
@@ -93,3 +94,13 @@ def test_what_somebody_else_saved_meanwhile_is_not_overwritten(
 
     assert result.is_done  # prepared again with the change
     assert Agent.objects.get(pk=agent.pk).description == "Mine"
+
+
+def test_each_agent_of_a_preview_takes_two_queries(agent, administrator):
+    counts = []
+    for size in (5, 15):
+        with CaptureQueriesContext(connection) as queries:
+            preview_file(file_of(size), administrator)
+        counts.append(len(queries))
+
+    assert counts[1] - counts[0] == 10 * 2

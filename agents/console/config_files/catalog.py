@@ -1,6 +1,6 @@
 """Models, servers, tools and agents in configuration files."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any
 
@@ -152,6 +152,9 @@ class AgentKind(ResourceKind):
     def columns(self, values: ResourceValues) -> list[ConfigColumn]:
         return editable_columns(self.model, without=[self.named, "tools"])
 
+    def rows(self) -> models.QuerySet[Any]:
+        return super().rows().prefetch_related(*agent_spec.prefetch_names())
+
     def describe(self, row: Any) -> ResourceValues:
         values = agent_spec.describe(row)
         return {
@@ -180,14 +183,15 @@ class AgentKind(ResourceKind):
 
     def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         yield from super().missing_references(values)
-        known = set(ToolRegistration.objects.values_list("name", flat=True))
+        tools = values.get("tools", {})
+        known = _tool_pks(tools)
         kind = ToolRegistration._meta.verbose_name
-        for name in values.get("tools", {}):
+        for name in tools:
             if name not in known:
                 yield ValidationIssue(("tools", name), not_found_message(kind, name))
 
     def data(self, row: Any, values: ResourceValues) -> ResourceValues:
-        pks = dict(ToolRegistration.objects.values_list("name", "pk"))
+        pks = _tool_pks(values["tools"])
         sent = super().data(row, values)
         for name, settings in values["tools"].items():
             data = {"is_given": "on", **settings}
@@ -199,24 +203,26 @@ class AgentKind(ResourceKind):
         return values.get("tools", tools) != tools or super().differs(before, values)
 
     def prepare(self, row: Any, values: ResourceValues) -> None:
-        """Save a first version, and unset the default before another agent becomes it."""
-        if not row.version:
-            agent_versions.save(row, None)
+        """Unset the default before another agent becomes it."""
         if row.is_default and values.get("is_default") is False:
             row.is_default = False
             row.save(update_fields=["is_default"])
 
-    def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
-        if wrong := super().keep(row, values, user):
-            return wrong
-        agent_versions.save(row, user_or_none(user), str(IMPORT_NOTE))
-        return []
+    def prefetch(self, rows: list[Any]) -> None:
+        models.prefetch_related_objects(rows, *agent_spec.prefetch_names(), "asked_by")
 
-    def disable(self, row: Any, user: ConfigUser) -> list[ValidationIssue]:
-        self.prepare(row, {})
-        super().disable(row, user)
-        agent_versions.save(row, user_or_none(user), str(IMPORT_NOTE))
-        return []
+    def save_first_versions(self, rows: list[Any]) -> None:
+        agent_versions.save_all([row for row in rows if not row.version], None)
+
+    def save_versions(self, rows: list[Any], user: ConfigUser) -> None:
+        agent_versions.save_all(rows, user_or_none(user), str(IMPORT_NOTE))
+
+
+def _tool_pks(names: Collection[str]) -> dict[str, int]:
+    if not names:
+        return {}
+    rows = ToolRegistration.objects.filter(name__in=names)
+    return dict(rows.values_list("name", "pk"))
 
 
 def _source(values: ResourceValues) -> Source:

@@ -83,7 +83,7 @@ class ConfigColumn:
     def form_value(self, value: Any) -> Any:
         """Return the value as a page would submit it; names in it must exist."""
         if self.field.many_to_many:
-            return list(self._related_rows(value).values_list("pk", flat=True))
+            return list(self._related_rows(value).values_list("pk", flat=True)) if value else []
         if value is None:
             return ""
         if self.field.is_relation:

@@ -208,10 +208,15 @@ class _KindImport:
 
     def begin(self) -> None:
         """Create new rows before any is filled, because they can refer to each other."""
+        changed = [name for name in self.values_by_name if self._is_changed(name)]
+        existing = [name for name in changed if name in self.before]
+        self.kind.save_first_versions(
+            [self.rows[name] for name in (*existing, *self._disabled_names())]
+        )
+        for name in existing:
+            self.kind.prepare(self.rows[name], self.values_by_name[name])
         for name, values in self.values_by_name.items():
             if name in self.before:
-                if self._is_changed(name):
-                    self.kind.prepare(self.rows[name], values)
                 continue
             try:
                 self.rows[name] = self.kind.bare(name, values)
@@ -220,14 +225,22 @@ class _KindImport:
                 self._add_problems(self.entries[name], name, wrong)
 
     def finish(self) -> None:
-        for name, values in self.values_by_name.items():
-            if name in self.rows and self._is_changed(name):
-                wrong = self.kind.keep(self.rows[name], values, self.user)
-                self._add_problems(self.entries[name], name, wrong)
-        for name in self._absent_names():
-            if self.remove and self.before[name].get("enabled"):
-                wrong = self.kind.disable(self.rows[name], self.user)
-                self.problems[name] = [PlanProblem(message=one.message) for one in wrong]
+        changed = {
+            name: self.rows[name]
+            for name in self.values_by_name
+            if name in self.rows and self._is_changed(name)
+        }
+        self.kind.prefetch([*changed.values()])
+        for name, row in changed.items():
+            wrong = self.kind.keep(row, self.values_by_name[name], self.user)
+            self._add_problems(self.entries[name], name, wrong)
+        for name in self._disabled_names():
+            wrong = self.kind.disable(self.rows[name], self.user)
+            self.problems[name] = [PlanProblem(message=one.message) for one in wrong]
+            changed[name] = self.rows[name]
+        self.kind.save_versions(
+            [row for name, row in changed.items() if not self.problems[name]], self.user
+        )
 
     def things(self) -> Iterator[ImportItem]:
         rows = self.kind.named_rows()
@@ -266,8 +279,9 @@ class _KindImport:
         before = self.before.get(name)
         return before is None or self.kind.differs(before, self.values_by_name[name])
 
-    def _absent_names(self) -> list[str]:
-        return [name for name in self.before if name not in self.entries]
+    def _disabled_names(self) -> list[str]:
+        absent = [name for name in self.before if name not in self.entries]
+        return [name for name in absent if self.remove and self.before[name].get("enabled")]
 
     def _add_problems(
         self, entry: FileEntry, name: str, wrong: Iterable[ValidationIssue]

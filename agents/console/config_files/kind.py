@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.forms import modelform_factory
 
@@ -24,6 +26,54 @@ class ValidationIssue:
 
     path: ValuePath
     message: str
+
+
+class ConfigForm(forms.ModelForm):
+    """The form of a row's page, for many rows in a row: it leaves out what can't differ."""
+
+    named: str
+
+    def __init__(self, *args: Any, user: ConfigUser, **kwargs: Any) -> None:
+        self.user = user
+        super().__init__(*args, **kwargs)
+
+    def validate_unique(self) -> None:
+        # A row has its name already, so no other does.
+        excluded = {*self._get_validation_exclusions(), self.named}
+        try:
+            self.instance.validate_unique(exclude=excluded)
+        except ValidationError as error:
+            self._update_errors(error)
+
+    def _clean_fields(self) -> None:
+        super()._clean_fields()
+        for field in self.instance._meta.many_to_many:
+            chosen = self.cleaned_data.get(field.name)
+            if chosen is not None and chosen.query.is_empty():
+                self.cleaned_data[field.name] = []  # quicker than asking an empty query
+
+    def _save_m2m(self) -> None:
+        for field in self.instance._meta.many_to_many:
+            chosen = self.cleaned_data.get(field.name)
+            if chosen is not None and {*chosen} == {*self.initial.get(field.name, ())}:
+                del self.cleaned_data[field.name]
+        super()._save_m2m()
+
+
+@cache
+def _form_class(
+    base: type[forms.ModelForm],
+    model: type[models.Model],
+    named: str,
+    names: tuple[str, ...],
+    json_class: type[forms.Field] | None,
+) -> type[ConfigForm]:
+    """Return the class of a page's form with these fields; making one is slow."""
+    fields = [model._meta.get_field(name) for name in names]
+    of_json = [field.name for field in fields if isinstance(field, models.JSONField)]
+    classes = dict.fromkeys(of_json, json_class) if json_class else {}
+    form = type("Form", (ConfigForm, base), {"named": named})
+    return modelform_factory(model, form, [named, *names], field_classes=classes)
 
 
 class ResourceKind:
@@ -93,6 +143,9 @@ class ResourceKind:
         concrete_field(self.model, self.named).clean(name, None)
         return self.model._default_manager.create(**{self.named: name})
 
+    def prefetch(self, rows: list[Any]) -> None:
+        """Load what is needed to save these rows, before any of the kind is saved."""
+
     def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
         """Save the row as its page would; otherwise return the problems."""
         wrong = list(self.missing_references(values))
@@ -114,14 +167,12 @@ class ResourceKind:
 
     def form(self, row: Any, values: ResourceValues, user: ConfigUser) -> Any:
         console = admin.site.get_model_admin(self.model)
-        fields = [c.field for c in self.columns(values) if c.field.name not in self.only_first]
-        others = console.formfield_overrides.get(models.JSONField, {}).get("form_class")
-        classes = {f.name: others for f in fields if isinstance(f, models.JSONField) and others}
-        base = type("Form", (console.form,), {"user": user})
-        names = [self.named, *(field.name for field in fields)]
-        form_class = modelform_factory(self.model, base, names, field_classes=classes)
-        form = form_class(self.data(row, values), instance=row)
-        for name in {*names[1:]} & form.fields.keys():
+        fields = [c.field.name for c in self.columns(values)]
+        names = tuple(name for name in fields if name not in self.only_first)
+        json_class = console.formfield_overrides.get(models.JSONField, {}).get("form_class")
+        form_class = _form_class(console.form, self.model, self.named, names, json_class)
+        form = form_class(self.data(row, values), instance=row, user=user)
+        for name in {*names} & form.fields.keys():
             field = form.fields[name]
             if isinstance(field, forms.CharField):
                 field.strip = False  # as written
@@ -146,6 +197,12 @@ class ResourceKind:
 
     def after_save(self, row: Any) -> None:
         """Notify the rest of the installation once the import is committed."""
+
+    def save_first_versions(self, rows: list[Any]) -> None:
+        """Save a version of rows without one, before they are changed."""
+
+    def save_versions(self, rows: list[Any], user: ConfigUser) -> None:
+        """Save these rows as versions after they were changed."""
 
     def disable(self, row: Any, user: ConfigUser) -> list[ValidationIssue]:
         row.enabled = False
