@@ -39,14 +39,14 @@ class ConfigForm(forms.ModelForm):
 
     def validate_unique(self) -> None:
         # A row has its name already, so no other does.
-        excluded = {*self._get_validation_exclusions(), self.named}
+        excluded = {*self._get_validation_exclusions(), self.named}  # type: ignore[attr-defined]
         try:
             self.instance.validate_unique(exclude=excluded)
         except ValidationError as error:
-            self._update_errors(error)
+            self._update_errors(error)  # type: ignore[attr-defined]
 
     def _clean_fields(self) -> None:
-        super()._clean_fields()
+        super()._clean_fields()  # type: ignore[misc]
         for field in self.instance._meta.many_to_many:
             chosen = self.cleaned_data.get(field.name)
             if chosen is not None and chosen.query.is_empty():
@@ -57,7 +57,7 @@ class ConfigForm(forms.ModelForm):
             chosen = self.cleaned_data.get(field.name)
             if chosen is not None and {*chosen} == {*self.initial.get(field.name, ())}:
                 del self.cleaned_data[field.name]
-        super()._save_m2m()
+        super()._save_m2m()  # type: ignore[misc]
 
 
 @cache
@@ -73,7 +73,9 @@ def _form_class(
     of_json = [field.name for field in fields if isinstance(field, models.JSONField)]
     classes = dict.fromkeys(of_json, json_class) if json_class else {}
     form = type("Form", (ConfigForm, base), {"named": named})
-    return modelform_factory(model, form, [named, *names], field_classes=classes)
+    made: Any = modelform_factory(model, form, [named, *names], field_classes=classes)
+    form_class: type[ConfigForm] = made
+    return form_class
 
 
 class ResourceKind:
