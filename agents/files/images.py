@@ -113,6 +113,8 @@ def _run(
     try:
         with SLOTS.slot(owner, SECONDS):
             return sandbox.run(IMAGE_DECODER, request, grant).json()
+    except sandbox.NoFreeSlot:
+        return {"problem": "busy"}
     except TimeoutError:
         return {"problem": "late"}
     except sandbox.WorkerFailed as error:  # killed by a limit
@@ -125,6 +127,7 @@ def _sentence(problem: str, name: str) -> str:
         "pixels": _("%(name)s has more than 100 megapixels. Make it smaller and try again."),
         "memory": _("%(name)s needs too much memory. Make it smaller and try again."),
         "format": _("%(name)s is a HEIC image. Save it as JPEG or PNG and try again."),
+        "busy": _("%(name)s has to wait for other images. Try again in a moment."),
         "late": _("%(name)s took too long to read. Make it smaller and try again."),
     }
     damaged = _("%(name)s can't be read. It may be damaged.")

@@ -80,6 +80,18 @@ def test_one_users_images_leave_a_slot_for_others():
         assert scaled.width == 60
 
 
+def test_an_image_that_finds_no_slot_is_not_called_slow(monkeypatch):
+    monkeypatch.setattr(images, "SECONDS", 0.01)
+    with (
+        images.SLOTS.slot(1, 0),
+        images.SLOTS.slot(1, 0),
+        store.stage(png(60, 60), name="a.png") as staged,
+        pytest.raises(FileRefused, match="Try again in a moment"),
+        images.scale(staged, "a.png", owner=1),
+    ):
+        pass
+
+
 def test_a_phones_photo_becomes_a_jpeg():
     photo = Path(__file__).parents[1] / "agents" / "scans" / "photo.heic"
     _, image, thumbnail = scale(photo.read_bytes())

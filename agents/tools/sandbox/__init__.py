@@ -5,7 +5,7 @@ for a single request, and kill it with everything it started when it is late or 
 more. `spawn` starts a program that stays, such as an MCP server's supervisor.
 """
 
-from .fair_slots import FairSlots
+from .fair_slots import FairSlots, NoFreeSlot
 from .processes import Reply, WorkerFailed, run, run_async, spawn
 from .worker import CPU_FACTS, Grant, Level, Worker, command, landlock_abi, level
 
@@ -14,6 +14,7 @@ __all__ = [
     "FairSlots",
     "Grant",
     "Level",
+    "NoFreeSlot",
     "Reply",
     "Worker",
     "WorkerFailed",

@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 MAX_WAITING_PER_OWNER = 20
 
 
+class NoFreeSlot(TimeoutError):
+    """Raised when too many others are waiting; nothing was started."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ticket:
     owner: Hashable
@@ -29,19 +33,19 @@ class FairSlots:
 
     @contextmanager
     def slot(self, owner: Hashable, seconds: float) -> Iterator[None]:
-        """Wait for the owner's turn; raise TimeoutError if it doesn't come in time.
+        """Wait for the owner's turn; raise NoFreeSlot if it doesn't come in time.
 
         It won't if many others of the same owner are waiting, so that is raised at once.
         """
         ticket = _Ticket(owner)
         with self._lock:
             if sum(each.owner == owner for each in self._waiting) >= MAX_WAITING_PER_OWNER:
-                raise TimeoutError
+                raise NoFreeSlot
             self._waiting.append(ticket)
             self._call_next()
         try:
             if not ticket.is_called.wait(seconds):
-                raise TimeoutError
+                raise NoFreeSlot
             yield
         finally:
             with self._lock:
