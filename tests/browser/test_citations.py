@@ -20,7 +20,7 @@ def test_a_citation_shows_its_passage_and_opens_the_document_there(page: Page):
     expect(tip).to_be_visible()
     expect(tip.locator("b")).not_to_be_empty()
     sources = run.locator(".evidence-sources")
-    expect(sources.locator("h4")).to_have_text("Sources")
+    expect(sources.get_by_role("heading")).to_have_text("Sources")
     expect(sources.locator("summary")).to_contain_text("Also read")
 
     citation.click()
