@@ -29,6 +29,7 @@ def new_collection(page: Page, name: str) -> None:
 
 
 def upload(page: Page, *paths: Path) -> None:
+    page.wait_for_load_state()  # before, no script notices the file
     page.locator("input[name=file]").set_input_files(paths)
     ready = page.locator(".document-row[data-status=ready]")
     expect(ready).to_have_count(len(paths), timeout=90_000)
