@@ -56,7 +56,9 @@ async def _try(row: Row) -> Result:
         outcome, detail = "says why not", str(reason)
     except Exception as error:
         traceback.print_exc()
-        outcome, detail = "fails", f"{type(error).__name__}: {error}".splitlines()[0]
+        # The page is published, so it has no paths of this machine.
+        words = f"{type(error).__name__}: {error}".replace(f"{os.getcwd()}/", "")
+        outcome, detail = "fails", words.splitlines()[0]
         if limit.expired():
             detail = f"not finished within {CHECK_SECONDS} s"
     took = time.monotonic() - began
