@@ -31,7 +31,8 @@ class Model:
         if "You plan work" in str(messages[0]["content"]):
             return wire.say(plan(messages))
         question, turn = last_question(messages)
-        if question.startswith("The plan was carried out"):
+        # What the product itself asks is no script: the end of a plan, and a title.
+        if question.startswith(("The plan was carried out", "<question>")):
             question = DEFAULT
         with self._lock:
             self.times[f"{question}#{turn}"] += 1
