@@ -1,4 +1,4 @@
-"""Testing guardrails in the console: samples, back-tests, hits and verdicts on them."""
+"""Testing guardrails in the console: samples, backtests, hits and verdicts on them."""
 
 from typing import Any
 
@@ -103,7 +103,7 @@ class TesterPages(ConsoleAdmin):
         return {"outcome": outcome}
 
     def _backtest_judge(self, request: UserRequest) -> HttpResponse:
-        """Say what a back-test of a model check costs; with a confirmation, run it."""
+        """Say what a backtest of a model check costs; with a confirmation, run it."""
         self._require_spender(request)
         form = JudgeDraftForm(request.POST)
         context: dict[str, Any] = {"form": form, "target": "backtest"}

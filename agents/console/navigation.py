@@ -177,7 +177,7 @@ MENU = (
             "alerts.Delivery": _("What was sent to each channel, and what failed."),
             "review.ExampleSet": _("Questions with expected answers, run and scored together."),
             "review.Example": _("Single questions, in any set."),
-            "experiments.Experiment": _("Example sets and back-tests that were run."),
+            "experiments.Experiment": _("Example sets and backtests that were run."),
         },
         pages=(
             ConsolePage(

@@ -27,7 +27,7 @@ class Experiment(models.Model):
 
     class Kind(models.TextChoices):
         EXAMPLES = "examples", _("Example set")
-        BACKTEST = "backtest", _("Back-test")
+        BACKTEST = "backtest", _("Backtest")
 
     class Target(models.TextChoices):
         PUBLISHED = "published", _("Published")

@@ -59,7 +59,7 @@ class Options:
 def start_backtest(
     agent: Agent, spec: AgentSpec, source: Source, user: User, options: Options | None = None
 ) -> Experiment:
-    """Start a back-test of an unsaved draft or a version, on recorded tool results."""
+    """Start a backtest of an unsaved draft or a version, on recorded tool results."""
     return _start(Experiment.Kind.BACKTEST, agent, spec, source, user, options or Options())
 
 
@@ -332,7 +332,7 @@ def request_cancel(experiment: Experiment) -> None:
 
 
 def delete_old(before: datetime) -> None:
-    """Delete old back-tests and the details of old passes; scores stay for the trend."""
+    """Delete old backtests and the details of old passes; scores stay for the trend."""
     old = Experiment.objects.filter(started_at__lt=before).exclude(
         state=Experiment.State.RUNNING
     )

@@ -1,4 +1,4 @@
-"""Compares two back-tests of the same runs: without and with a suggestion."""
+"""Compares two backtests of the same runs: without and with a suggestion."""
 
 from dataclasses import dataclass
 
@@ -59,7 +59,7 @@ class Comparison:
 
 
 def compare(suggestion: Suggestion) -> Comparison | None:
-    """Return how the back-tests differ; None if nothing was measured."""
+    """Return how the backtests differ; None if nothing was measured."""
     before, after = suggestion.before, suggestion.after
     if before is None or after is None:
         return None

@@ -47,7 +47,7 @@ def set_text(suggestion: Suggestion, text: str) -> None:
 
 
 def measure(suggestion: Suggestion, user: User) -> None:
-    """Start two back-tests on the same runs, without and with the suggestion."""
+    """Start two backtests on the same runs, without and with the suggestion."""
     agent = suggestion.agent
     spec = agent_spec.describe(agent)
     _check_possible(suggestion, spec)
@@ -69,7 +69,7 @@ def _check_idle(suggestion: Suggestion) -> None:
     """Reject another measurement while one runs: each of them costs calls of models."""
     tests = (suggestion.before, suggestion.after)
     if any(test is not None and test.is_running for test in tests):
-        raise SuggestionRejected(_("The back-tests are still running. Wait for their results."))
+        raise SuggestionRejected(_("The backtests are still running. Wait for their results."))
 
 
 def _options(suggestion: Suggestion, agent: Agent) -> service.Options:

@@ -1,4 +1,4 @@
-"""Suggestions, with the runs they are based on and the back-tests that measure them."""
+"""Suggestions, with the runs they are based on and the backtests that measure them."""
 
 from typing import Any, Self
 
@@ -71,7 +71,7 @@ class Suggestion(models.Model):
     last_seen = models.DateTimeField(_("last seen"))
     before = models.ForeignKey(
         Experiment,
-        verbose_name=_("back-test without it"),
+        verbose_name=_("backtest without it"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -79,7 +79,7 @@ class Suggestion(models.Model):
     )
     after = models.ForeignKey(
         Experiment,
-        verbose_name=_("back-test with it"),
+        verbose_name=_("backtest with it"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,

@@ -77,7 +77,7 @@ def change(suggestion: Suggestion) -> str:
 
 
 def measured(suggestion: Suggestion, found: Comparison) -> str:
-    """Return what the back-tests say, also that they say nothing."""
+    """Return what the backtests say, also that they say nothing."""
     about = {"own": found.own, "prevented": found.prevented, "pairs": found.pairs}
     if not found.pairs:
         return _("None of these runs could be repeated.")

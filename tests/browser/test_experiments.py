@@ -1,4 +1,4 @@
-"""Example sets and back-tests in the console."""
+"""Example sets and backtests in the console."""
 
 from playwright.sync_api import Page, expect
 
@@ -37,7 +37,7 @@ def test_a_set_is_filled_run_and_scored_and_past_runs_are_back_tested(server, vi
     pk = page.url.split("/agent/")[1].split("/")[0]
     page.goto(f"/admin/experiments/experiment/backtest/{pk}/")
     expect(page.locator(".estimate")).to_contain_text("model calls")
-    page.get_by_role("button", name="Start back-test").click()
+    page.get_by_role("button", name="Start backtest").click()
     expect(page.locator(".experiment-figures")).to_contain_text("same")
     page.get_by_role("link", name="Side by side").first.click()
     expect(page.get_by_role("heading", level=1)).to_be_visible()

@@ -1,4 +1,4 @@
-"""A back-test with a model server that speaks the wire format: tokens, judge and score."""
+"""A backtest with a model server that speaks the wire format: tokens, judge and score."""
 
 import json
 

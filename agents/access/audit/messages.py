@@ -102,7 +102,7 @@ SENTENCES = {
     "review.verdict": gettext_lazy("%(who)s reviewed %(what)s."),
     "review.correction": gettext_lazy("%(who)s corrected the answer of %(what)s."),
     audit.EXAMPLE_SAVED: gettext_lazy("%(who)s saved %(what)s as an example."),
-    audit.BACKTEST_STARTED: gettext_lazy("%(who)s started a back-test of %(what)s."),
+    audit.BACKTEST_STARTED: gettext_lazy("%(who)s started a backtest of %(what)s."),
     audit.EXAMPLES_RUN: gettext_lazy("%(who)s ran an example set with %(what)s."),
     "problem.status": gettext_lazy("%(who)s changed the status of %(what)s."),
     "problem.assigned": gettext_lazy("%(who)s changed the assignee of %(what)s."),

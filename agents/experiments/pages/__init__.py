@@ -1,1 +1,1 @@
-"""Pages of the console: example sets, examples, experiments and back-tests."""
+"""Pages of the console: example sets, examples, experiments and backtests."""

@@ -1,4 +1,4 @@
-"""Experiments: progress, results, comparison, and the back-test of an agent."""
+"""Experiments: progress, results, comparison, and the backtest of an agent."""
 
 from typing import Any
 
@@ -120,7 +120,7 @@ class ExperimentAdmin(ReadOnlyAdmin):
         return await run_admin_view(self.admin_site, view, request, pk)
 
     def _backtest(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Display what a back-test would repeat and cost, or start it."""
+        """Display what a backtest would repeat and cost, or start it."""
         if not request.user.has_perm(BACKTEST_PERMISSION):
             raise PermissionDenied
         agent = Agent.objects.filter(pk=pk).first()
@@ -154,7 +154,7 @@ class ExperimentAdmin(ReadOnlyAdmin):
         past = self.get_queryset(request).filter(agent=agent, kind=Experiment.Kind.BACKTEST)
         context |= {
             **self.admin_site.each_context(request),
-            "title": _("Back-test %(name)s") % {"name": agent.name},
+            "title": _("Backtest %(name)s") % {"name": agent.name},
             "opts": Agent._meta,
             "experiments": past[:MAX_LISTED],
         }
@@ -166,6 +166,6 @@ class ExperimentAdmin(ReadOnlyAdmin):
 def _experiment_title(experiment: Experiment) -> str:
     about = {"agent": experiment.agent.name, "target": experiment.target_label}
     if experiment.kind == Experiment.Kind.BACKTEST:
-        return _("Back-test of %(agent)s, %(target)s") % about
+        return _("Backtest of %(agent)s, %(target)s") % about
     named = {"set": experiment.example_set.name if experiment.example_set else "", **about}
     return _("%(set)s with %(agent)s, %(target)s") % named

@@ -174,7 +174,7 @@ class SuggestionAdmin(ReadOnlyAdmin):
         match action:
             case "measure":
                 decisions.measure(suggestion, user)
-                return _("The back-tests started. This page displays their results.")
+                return _("The backtests started. This page displays their results.")
             case "apply":
                 number = decisions.apply(suggestion, user)
                 return _("Published as version %(number)d.") % {"number": number}
