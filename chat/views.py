@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agents import runs
 from agents.access.requests import UserRequest
 from agents.db import database
+from agents.installation import configured
 from agents.models import AgentStep, Project, Workflow
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
@@ -220,6 +221,8 @@ def _page_context(
             "session": chat,
             "messages": [],  # of a chat; otherwise Django's pending messages of the console
             "max_message": messages.MAX_MESSAGE_BYTES,
+            "max_files": configured.MESSAGE_FILES.value,
+            "max_file_megabytes": configured.ATTACHMENT_MB.value,
             "may_write": True,
         }
     )

@@ -69,7 +69,7 @@ export function add(files, { whenRead = null, whenUploaded = null } = {}) {
     chip.file = file;
     chip.whenRead = whenRead;
     chip.whenUploaded = whenUploaded;
-    if (file.size > Number(told.mostBytes)) fail(chip, told.tooLarge, false);
+    if (file.size > Number(told.mostMegabytes) * 1e6) fail(chip, told.tooLarge, false);
   }
   next();
   changed();

@@ -93,6 +93,15 @@ def test_an_open_page_saves_only_what_was_changed_on_it(admin, configure):
     assert (configured.MESSAGE_FILES.value, configured.IMPORT_MB.value) == (3, 9)
 
 
+def test_the_composer_takes_as_many_and_as_large_files_as_is_set(admin, configure):
+    configure(message_files=4, attachment_mb=120)
+
+    page = admin.get("/").content.decode()
+
+    assert 'data-most="4" data-most-megabytes="120"' in page
+    assert "Larger than 120 MB." in page
+
+
 def test_money_is_entered_in_dollars_and_saved_in_millionths(admin):
     admin.post(PAGE, form_values(admin, quota_cost_month="12.34"))
 
