@@ -8,6 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import FieldDoesNotExist
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
@@ -45,6 +46,7 @@ CODE_FIELDS = {
     "schedules",
 }
 MAX_WARNINGS = 20
+PAGE_SIZE = 50  # a new agent takes 10 kB, because all its settings are listed
 FILE_REQUIRED = _("Choose a file or paste its contents.")
 TOO_LONG = _("The file is too large. The limit is %(limit)d bytes.")
 
@@ -230,15 +232,19 @@ def _render_preview(
     request: HttpRequest, found: ImportResult, text: str, remove: bool, status: int = 200
 ) -> HttpResponse:
     reader = TextDiffer()
+    things = [thing for state in STATE_LABELS for thing in found.of(state)]
+    page = Paginator(things, PAGE_SIZE).get_page(request.POST.get("page"))
+    shown = [_item_view(thing, reader) for thing in page]
     parts = [
-        (state, STATE_LABELS[state], list(_item_views(found, state, reader)))
-        for state in STATE_LABELS
+        (state, label, len(found.of(state)), [one for one in shown if one.thing.state == state])
+        for state, label in STATE_LABELS.items()
     ]
     context = {
         **admin.site.each_context(request),
         "title": _("Review changes"),
         "found": found,
-        "parts": [part for part in parts if part[2]],
+        "parts": [part for part in parts if part[3]],
+        "page": page,
         "same": found.of(ImportState.SAME),
         "left": found.of(ImportState.LEFT),
         "text": text,
@@ -256,14 +262,11 @@ STATE_LABELS = {
 }
 
 
-def _item_views(
-    found: ImportResult, state: ImportState, reader: TextDiffer
-) -> Iterator[ImportItemView]:
-    for thing in found.of(state):
-        is_done = state in (ImportState.NEW, ImportState.CHANGED)
-        changes = tuple(_item_changes(thing, reader)) if is_done else ()
-        page = _change_url(thing) if thing.before else ""
-        yield ImportItemView(thing=thing, page=page, changes=changes)
+def _item_view(thing: ImportItem, reader: TextDiffer) -> ImportItemView:
+    is_done = thing.state in (ImportState.NEW, ImportState.CHANGED)
+    changes = tuple(_item_changes(thing, reader)) if is_done else ()
+    page = _change_url(thing) if thing.before else ""
+    return ImportItemView(thing=thing, page=page, changes=changes)
 
 
 def _item_changes(thing: ImportItem, reader: TextDiffer) -> Iterator[ItemChange]:

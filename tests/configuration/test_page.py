@@ -161,3 +161,22 @@ def test_any_upload_gets_a_response(root, agent, file, words):
 def test_any_text_gets_a_response(root, agent, text):
     assert post_preview(root, text).status_code in {200, 422}
     assert root.post(page_url("apply"), {"text": text, "seal": "x"}).status_code in {409, 422}
+
+
+def test_a_long_preview_has_pages_and_is_applied_as_a_whole(root, agent):
+    agents = "".join(
+        f"  agent-{number:03}:\n    instructions: Be brief.\n" for number in range(60)
+    )
+    text = f"ashiato: 1\nagents:\n{agents}"
+
+    first = post_preview(root, text)
+    second = post_preview(root, text, page="2")
+
+    assert "agent-049" in first.content.decode()
+    assert [
+        one.thing.name for _s, _l, _c, shown in second.context["parts"] for one in shown
+    ] == [f"agent-{number:03}" for number in range(50, 60)]
+    assert [count for _state, _label, count, _shown in first.context["parts"]] == [60]
+    assert first.content.decode().count('<details class="config-item"') == 50
+    assert root.post(page_url("apply"), sealed_form(second, text)).status_code == 302
+    assert Agent.objects.filter(name__startswith="agent-").count() == 60

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from agents.console.config_files.exporter import ExportSelection, export
 from agents.console.config_files.importer import apply_file, preview_file
 from agents.db import shadow_tables
 from agents.models import Agent, AgentVersion, AuditEntry
@@ -104,3 +105,10 @@ def test_each_agent_of_a_preview_takes_two_queries(agent, administrator):
         counts.append(len(queries))
 
     assert counts[1] - counts[0] == 10 * 2
+
+
+def test_an_export_is_described_before_it_locks(agent, administrator, locked_statements):
+    few = locked_statements(lambda: export(administrator, ExportSelection(kinds=["agents"])))
+
+    assert few
+    assert not [sql for sql in few if Agent._meta.db_table in sql]
