@@ -169,8 +169,8 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
 
     def _switch(self, request: HttpRequest, rows: Any, *, is_on: bool) -> None:
         changed = list(rows.exclude(enabled=is_on))
-        with transaction.atomic():
-            for row in changed:
+        for row in changed:
+            with transaction.atomic():  # one by one: other writers wait for its end
                 row.enabled = is_on
                 row.save(update_fields=["enabled"])
                 self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])

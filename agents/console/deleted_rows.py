@@ -68,8 +68,8 @@ def recent() -> models.QuerySet[Deletion]:
 def is_possible(rows: list[models.Model]) -> bool:
     """Whether deleting these rows can be undone."""
     try:
-        for row in rows:
-            _copy(row, rows)
+        for _row_and_copy in _copies(rows):
+            pass
     except TooManyRows:
         return False
     return True
@@ -77,7 +77,7 @@ def is_possible(rows: list[models.Model]) -> bool:
 
 def remember(user: Any, rows: list[models.Model], *, has_name: bool) -> list[Deletion]:
     """Copy what is about to be deleted, so that each row can be restored by itself."""
-    copies = [(row, json.dumps(_copy(row, rows), cls=DjangoJSONEncoder)) for row in rows]
+    copies = [(row, json.dumps(copy, cls=DjangoJSONEncoder)) for row, copy in _copies(rows)]
     return [
         Deletion.objects.create(
             user=user,
@@ -261,19 +261,22 @@ def _user_columns(values: Values, user: User) -> list[Any]:
 # Copies
 
 
-def _copy(row: models.Model, deleted_together: list[models.Model]) -> Values:
-    """Return a row, what is deleted with it, and references that are set to null."""
-    collector = NestedObjects(using=router.db_for_write(type(row)), origin=[row])
-    collector.collect([row])
-    rows = {(type(row), row.pk): row}
-    rows |= {(type(other), other.pk): other for other in chain(*collector.data.values())}
-    references = list(_references(collector))
-    for _receiver, others in about_to_delete.send(type(row), rows=deleted_together):
-        references += cast(list[Values], others)
-    is_small = len(rows) <= MAX_ROWS
-    if not is_small or sum(len(one["pks"]) for one in references) > MAX_REFERENCES:
-        raise TooManyRows
-    return {"rows": [_values(other) for other in rows.values()], "references": references}
+def _copies(rows: list[models.Model]) -> Iterator[tuple[models.Model, Values]]:
+    """Yield rows with copies of what is deleted with each, and references set to null."""
+    others: list[Values] = []
+    for _receiver, changed in about_to_delete.send(type(rows[0]), rows=rows) if rows else ():
+        others += cast(list[Values], changed)
+    for row in rows:
+        collector = NestedObjects(using=router.db_for_write(type(row)), origin=[row])
+        collector.collect([row])
+        deleted = {(type(row), row.pk): row}
+        deleted |= {(type(part), part.pk): part for part in chain(*collector.data.values())}
+        references = [*_references(collector), *others]
+        is_small = len(deleted) <= MAX_ROWS
+        if not is_small or sum(len(one["pks"]) for one in references) > MAX_REFERENCES:
+            raise TooManyRows
+        copied = [_values(part) for part in deleted.values()]
+        yield row, {"rows": copied, "references": references}
 
 
 def _references(collector: NestedObjects) -> Iterator[Values]:

@@ -137,8 +137,8 @@ class GuardrailPatternAdmin(TesterPages):
 
     def _set_all(self, request: HttpRequest, queryset: Any, **values: bool) -> None:
         rows = [row for row in queryset if any(getattr(row, n) != v for n, v in values.items())]
-        with transaction.atomic():
-            for row in rows:
+        for row in rows:
+            with transaction.atomic():  # one by one: other writers wait for its end
                 self._set(request, row, **values)
         changed = ngettext("%(n)s rule changed.", "%(n)s rules changed.", len(rows))
         messages.success(request, changed % {"n": len(rows)})

@@ -232,8 +232,8 @@ class ToolRegistrationAdmin(ConsoleAdmin):
 
     def _switch(self, request: HttpRequest, rows: Any, *, is_on: bool) -> None:
         names = [row.name for row in rows.exclude(enabled=is_on)]
-        with transaction.atomic():
-            for row in ToolRegistration.objects.filter(name__in=names):
+        for row in ToolRegistration.objects.filter(name__in=names):
+            with transaction.atomic():  # one by one: other writers wait for its end
                 row.enabled = is_on
                 row.save(update_fields=["enabled"])
                 self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])

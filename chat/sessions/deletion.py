@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Collection
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -25,7 +24,7 @@ from agents.models import HiddenTopic, OutsideTextTopic, Run
 from agents.runs import pubsub
 from chat.models import ChatSession
 
-from . import batched_delete, rights, server_files, session_state
+from . import batched_delete, rights, session_state
 
 logger = logging.getLogger(__name__)
 
@@ -58,14 +57,18 @@ def restore(user: User, chats: Collection[int]) -> list[int]:
 
 
 def delete_permanently(session: ChatSession) -> None:
-    """Delete a chat at once with its messages, runs, traces and MCP servers' files."""
-    remove_files = partial(server_files.delete_for_chat, session.topic)
+    """Delete a chat at once with its messages, runs, traces and MCP servers' files.
+
+    It is hidden first and then erased in batches; after a crash, the periodic check goes on.
+    """
     with transaction.atomic():
-        session_state.lock(session)
-        Run.objects.filter(message__session=session).delete()
-        HiddenTopic.objects.filter(topic=session.topic).delete()
-        session.delete()
-        transaction.on_commit(remove_files, robust=True)
+        if not session_state.lock(session):
+            return
+        ChatSession.objects.filter(pk=session.pk).update(
+            deleted_at=timezone.now() - ERASE_AFTER
+        )
+        hide_topics(session)
+    _erase(session)
 
 
 def announce(people: Collection[int]) -> None:
@@ -148,12 +151,16 @@ def erase_due() -> int:
     """Erase what is due, in batches; return how many chats are gone."""
     count = 0
     for session in list(due().order_by("pk")):
-        topics = topics_of(session)
-        while batched_delete.delete_session_batch(session):
-            time.sleep(PAUSE_SECONDS)
-        HiddenTopic.objects.filter(topic__in=topics).delete()
+        _erase(session)
         count += 1
     return count
+
+
+def _erase(session: ChatSession) -> None:
+    topics = topics_of(session)
+    while batched_delete.delete_session_batch(session):
+        time.sleep(PAUSE_SECONDS)
+    HiddenTopic.objects.filter(topic__in=topics).delete()
 
 
 async def erase_if_due(run: Run | None) -> None:

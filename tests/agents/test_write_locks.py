@@ -1,0 +1,97 @@
+"""No action of the console locks SQLite's only writer for longer the more rows it changes."""
+
+from functools import partial
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from agents.models import Agent, Deletion, GuardrailPattern, Run, ToolRegistration
+from chat.models import ChatSession, Message
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(connection.vendor != "sqlite", reason="SQLite has one writer."),
+]
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+def longest_transaction(work):
+    """Return how many statements the longest write transaction has."""
+    counts = [0]
+
+    def count(execute, sql, params, many, context):
+        if sql.startswith("BEGIN IMMEDIATE"):
+            counts.append(0)
+        elif connection.in_atomic_block:
+            counts[-1] += 1
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(count):
+        work()
+    return max(counts)
+
+
+def post_action(client, model, action, rows):
+    url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    selected = [row.pk for row in rows]
+    data = {"action": action, "_selected_action": selected, "post": "yes", "index": 0}
+    assert client.post(url, data).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "action"),
+    [
+        (
+            ToolRegistration,
+            {"source": "http", "endpoint": "https://x.test"},
+            "disable_selected",
+        ),
+        (GuardrailPattern, {"pattern": "secret"}, "disable"),
+    ],
+)
+def test_an_action_on_a_list_releases_the_lock_after_each_row(root, model, values, action):
+    rows = [model.objects.create(name=f"row_{number}", **values) for number in range(12)]
+
+    few = longest_transaction(lambda: post_action(root, model, action, rows[:2]))
+    many = longest_transaction(lambda: post_action(root, model, action, rows[2:]))
+
+    assert not model.objects.filter(name__startswith="row_", enabled=True).exists()
+    assert 0 < many <= few
+
+
+def test_many_agents_are_deleted_in_batches(root):
+    agents = [Agent.objects.create(name=f"agent-{number}") for number in range(45)]
+
+    few = longest_transaction(lambda: post_action(root, Agent, "delete_selected", agents[:20]))
+    many = longest_transaction(lambda: post_action(root, Agent, "delete_selected", agents[20:]))
+
+    assert not Agent.objects.filter(name__startswith="agent-").exists()
+    assert Deletion.objects.count() == 45
+    assert 0 < many <= few
+
+
+def test_a_long_chat_is_deleted_in_batches(root, agent, person):
+    sizes = []
+    for count in (10, 30):
+        chat = ChatSession.objects.create(user=person, title="Long")
+        about = {"agent": agent, "agent_name": agent.name, "model": "demo", "query": "Why?"}
+        for number in range(count):
+            run = Run.objects.create(user=person, topic=chat.topic, status="done", **about)
+            client_id = f"{count}-{number}"
+            Message.objects.create(
+                session=chat, author=person, run=run, text="Why?", client_id=client_id
+            )
+        url = reverse("admin:chat_chatsession_delete", args=[chat.pk])
+        sizes.append(longest_transaction(partial(root.post, url, {"post": "yes"})))
+
+    assert not ChatSession.objects.exists()
+    assert not Run.objects.exists()
+    assert 0 < sizes[1] <= sizes[0]
