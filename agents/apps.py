@@ -22,6 +22,7 @@ class AgentsConfig(AppConfig):
         from agents import caches, runs
         from agents.access.audit import signals
         from agents.budgets import starts
+        from agents.catalog.mcp_servers.configuration import sandbox_policy
         from agents.db import jobs
         from agents.files import store
         from agents.knowledge import ingestion
@@ -30,8 +31,10 @@ class AgentsConfig(AppConfig):
         from agents.media import reader, video
         from agents.models import Run
         from agents.runs import pubsub
+        from agents.tools import sandbox
         from agents.workflows import schedules
 
+        sandbox.hide(sandbox_policy().hidden)
         runs.on_finished(schedules.launch_due)
         runs.on_finished(ingestion.work_if_due)
         runs.on_finished(ingestion.fetch_if_due)

@@ -331,6 +331,6 @@ def test_a_missing_or_reserved_folder_is_rejected(path):
 def test_a_folder_with_hidden_parts_is_opened_without_them(tmp_path):
     for name in ("bin", "lib", "var"):
         (tmp_path / name).mkdir()
-    parts = sandbox._exclude_hidden(tmp_path, [str(tmp_path / "var")])
+    parts = sandbox.exclude_hidden(tmp_path, [str(tmp_path / "var")])
 
     assert list(parts) == [tmp_path / "bin", tmp_path / "lib"]

@@ -262,3 +262,25 @@ def waiting_threads(slots, owners):
         yield
     for thread in threads:
         thread.join()
+
+
+def test_a_data_folder_beside_code_is_hidden_from_children(tmp_path, monkeypatch):
+    data = tmp_path / "opt" / "product" / "data"
+    data.mkdir(parents=True)
+    (data / "key").write_text("secret")
+    (data.parent / "code").write_text("code")
+    monkeypatch.setattr(worker, "CODE_PATHS", (*worker.CODE_PATHS, str(tmp_path / "opt")))
+    monkeypatch.setattr(worker, "_hidden", set())
+    sandbox.hide([str(data)])
+    readable = worker._code_paths()
+    worker._code_paths.cache_clear()
+
+    assert str(data.parent / "code") in readable
+    assert not any(data.is_relative_to(path) for path in readable)
+
+
+def test_a_child_can_list_nothing_of_the_process_that_started_it():
+    paths = worker._both_names(sandbox.CPU_FACTS)
+
+    assert "/proc/self" in paths
+    assert f"/proc/{os.getpid()}" not in paths

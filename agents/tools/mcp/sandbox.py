@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from agents.tools.sandbox import child, landlock_abi
+from agents.tools.sandbox import child, exclude_hidden, landlock_abi
 
 from . import command_line, launch
 from .config import SandboxLevel, ServerConfig
@@ -195,7 +195,7 @@ def _readable_paths(config: ServerConfig) -> list[str]:
     wanted += _launcher_paths(config)
     wanted += [Path(path) for path in certificate_paths() if path.startswith("/")]
     opened = [Path(each.path) for each in config.folders if not each.is_writable]
-    found = [path for each in wanted for path in _exclude_hidden(each, config.sandbox.hidden)]
+    found = [path for each in wanted for path in exclude_hidden(each, config.sandbox.hidden)]
     return _with_real_paths([*found, *opened])
 
 
@@ -207,23 +207,6 @@ def _writable_paths(config: ServerConfig, *own: Path) -> list[str]:
 def _with_real_paths(paths: Iterable[Path]) -> list[str]:
     names = [name for path in paths for name in (str(path), os.path.realpath(path))]
     return list(dict.fromkeys(names))
-
-
-def _exclude_hidden(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
-    """Yield the path, or the parts of it that contain nothing hidden."""
-    real = Path(os.path.realpath(path))
-    secrets = [Path(os.path.realpath(each)) for each in hidden]
-    if any(real.is_relative_to(secret) for secret in secrets):
-        return
-    if not any(secret.is_relative_to(real) for secret in secrets):
-        yield path
-        return
-    try:
-        parts = sorted(path.iterdir())
-    except OSError:
-        return
-    for part in parts:
-        yield from _exclude_hidden(part, hidden)
 
 
 def _path_installations() -> Iterator[Path]:

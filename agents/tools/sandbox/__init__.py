@@ -7,7 +7,17 @@ more. `spawn` starts a program that stays, such as an MCP server's supervisor.
 
 from .fair_slots import FairSlots, NoFreeSlot
 from .processes import Reply, WorkerFailed, run, run_async, spawn
-from .worker import CPU_FACTS, Grant, Level, Worker, command, landlock_abi, level
+from .worker import (
+    CPU_FACTS,
+    Grant,
+    Level,
+    Worker,
+    command,
+    exclude_hidden,
+    hide,
+    landlock_abi,
+    level,
+)
 
 __all__ = [
     "CPU_FACTS",
@@ -19,6 +29,8 @@ __all__ = [
     "Worker",
     "WorkerFailed",
     "command",
+    "exclude_hidden",
+    "hide",
     "landlock_abi",
     "level",
     "run",

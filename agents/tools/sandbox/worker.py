@@ -3,9 +3,10 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from . import child
@@ -19,6 +20,8 @@ CODE_PATHS = (
 DEVICES = ("/dev/null", "/dev/urandom", "/dev/random", "/dev/zero")
 # Number libraries choose their code by these.
 CPU_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu")
+# The product may be installed below a folder with code, such as /opt, and its data with it.
+_hidden: set[str] = set()
 BASE_ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -118,12 +121,41 @@ def _limits(worker: Worker, grant: Grant) -> dict[str, list[int]]:
     return {"AS": memory, "CPU": cpu, **{name: [most, most] for name, most in fixed.items()}}
 
 
+def hide(paths: Iterable[str]) -> None:
+    """Let no child read these paths, unless a request grants something in them."""
+    _hidden.update(paths)
+    _code_paths.cache_clear()
+
+
+def exclude_hidden(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
+    """Yield the path, or the parts of it that contain nothing hidden."""
+    real = Path(os.path.realpath(path))
+    secrets = [Path(os.path.realpath(each)) for each in hidden]
+    if any(real.is_relative_to(secret) for secret in secrets):
+        return
+    if not any(secret.is_relative_to(real) for secret in secrets):
+        yield path
+        return
+    try:
+        parts = sorted(path.iterdir())
+    except OSError:
+        return
+    for part in parts:
+        yield from exclude_hidden(part, hidden)
+
+
 @cache
 def _code_paths(*own: str) -> tuple[str, ...]:
-    return _both_names((*CODE_PATHS, *own))
+    shown = (path for each in CODE_PATHS for path in exclude_hidden(Path(each), _hidden))
+    return _both_names((*map(str, shown), *own))
 
 
 def _both_names(paths: Iterable[str]) -> tuple[str, ...]:
     """Return each path as it is named and as it is after following links."""
-    names = (name for path in paths for name in (path, os.path.realpath(path)))
+    # What is called /proc/self is another folder in each process: here, it is the server's.
+    names = (
+        name
+        for path in paths
+        for name in (path, path if path.startswith("/proc/self") else os.path.realpath(path))
+    )
     return tuple(dict.fromkeys(names))
