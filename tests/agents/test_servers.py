@@ -13,14 +13,17 @@ from django.core.exceptions import PermissionDenied
 
 from agents.catalog import mcp_servers
 from agents.engine import call_context
+from agents.engine.call_context import QuestionAnswer
 from agents.models import McpServer, ToolRegistration
+from agents.tools.mcp import connection
 from agents.tools.mcp.definition import ToolDefinition
 from agents.tools.mcp.health import Health
 from tests.tools.conftest import Call
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PLAIN = str(Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py")
+SERVERS = Path(__file__).parents[1] / "tools" / "mcp_servers"
+PLAIN = str(SERVERS / "plain.py")
 ADD = ToolDefinition(name="add", description="Adds up.", annotations={"readOnlyHint": True})
 SELL = ToolDefinition(name="sell", description="Sells.")
 
@@ -162,6 +165,39 @@ async def test_a_connection_test_lists_the_tools_and_disconnects(plain, administ
     assert plain.latency_ms > 0
     assert len(found.added) == 12
     assert (await arow("plain__add")).definition["annotations"] == {"readOnlyHint": True}
+
+
+async def test_tools_only_for_clients_that_show_questions_are_listed_and_ask(
+    administrator, left
+):
+    server = await McpServer.objects.acreate(
+        name="asker",
+        transport="stdio",
+        command=sys.executable,
+        args=[str(SERVERS / "asker.py"), "stdio"],
+    )
+
+    async def answer(question):
+        return QuestionAnswer(action="accept", content={"value": "Ada"})
+
+    found = await mcp_servers.sync(server, administrator)
+    [tool] = await mcp_servers.load_tools([await arow("asker__greet")])
+    with call_context.use_context(Call(answer=answer)):
+        result = await tool.execute({})
+
+    assert found.added == ("greet", "work")
+    assert result.output == "Hello Ada."
+
+
+async def test_a_connection_test_lists_tools_that_are_announced_just_after_the_first(
+    plain, administrator, monkeypatch
+):
+    monkeypatch.setattr(connection, "SETTLE_SECONDS", 0.1)
+    plain.args = [*plain.args, "adds"]
+
+    found = await mcp_servers.sync(plain, administrator)
+
+    assert "added" in found.added
 
 
 async def test_a_connection_test_of_a_broken_server_has_a_reason(plain, administrator):

@@ -395,7 +395,7 @@ async def test_changed_tools_are_listed_again(plain):
         await until(lambda: "revision 2" in server.definition("add").description)
 
 
-async def test_servers_of_the_newest_revision_report_changes():
+async def test_servers_of_only_the_newest_revision_report_changes():
     script = str(SERVERS / "ledger.py")
     config = ServerConfig(name="ledger", command=sys.executable, args=(script,))
     async with connect(config) as server:
@@ -578,7 +578,7 @@ async def test_an_http_server_is_used_like_any_other():
 
     assert price.output == "6"
     assert wrong.mendable
-    assert "larger than" in huge.error
+    assert "8388608 byte limit" in huge.error
     assert was_hung  # only the oversized call fails
     assert json.loads(sold.output) == ["begun", "cancelled"]
 
@@ -635,7 +635,7 @@ async def test_a_url_without_a_server_reports_the_first_error():
 @pytest.mark.thorough
 async def test_an_expired_session_is_replaced_before_the_next_call():
     async with open_shop() as (process, port):
-        server = Connection(shop(port), egress=LOOPBACK, is_interactive=True)
+        server = Connection(shop(port), egress=LOOPBACK)
         await server.ready()
         price = McpTool(server, server.definition("price"))
         process.kill()

@@ -108,7 +108,7 @@ async def test_progress_reports_are_throttled(plain):
 
 async def test_a_question_of_the_server_goes_to_the_user_of_the_call(plain):
     call = Call(answer=accept)
-    async with connect(plain(), is_interactive=True) as server:
+    async with connect(plain()) as server:
         reply = await request(server, call, ASK)
 
     (question,) = call.questions
@@ -122,7 +122,7 @@ async def test_the_timeout_is_paused_while_a_user_answers(plain):
         return QuestionAnswer(action="decline")
 
     call = Call(answer=think)
-    async with connect(plain(), is_interactive=True) as server:
+    async with connect(plain()) as server:
         await server.ready()
         with use_context(call):
             result = await server.call("request", ASK, 0.4)
@@ -132,14 +132,14 @@ async def test_the_timeout_is_paused_while_a_user_answers(plain):
 
 
 async def test_without_a_user_the_question_is_declined(plain):
-    async with connect(plain(), is_interactive=True) as server:
+    async with connect(plain()) as server:
         assert await request(server, Call(), ASK) == {"action": "decline"}
 
 
 async def test_a_url_to_open_is_passed_on_if_valid(plain):
     page = {"mode": "url", "message": "Sign in.", "elicitationId": "7"}
     call = Call(answer=accept)
-    async with connect(plain(), is_interactive=True) as server:
+    async with connect(plain()) as server:
         good, bad = [
             await request(
                 server, call, {"method": ASK["method"], "params": {**page, "url": url}}
@@ -162,7 +162,7 @@ async def test_a_question_ends_with_its_call(plain, notes):
         finally:
             ended.set()
 
-    async with connect(plain(), is_interactive=True) as server:
+    async with connect(plain()) as server:
         with use_context(Call(answer=wait)):
             call = asyncio.create_task(server.call("request", ASK))
         await asked.wait()
@@ -174,7 +174,7 @@ async def test_a_question_ends_with_its_call(plain, notes):
 
 async def test_an_ambiguous_question_reaches_neither_of_two_users(plain, notes):
     first, second = Call("1", answer=accept), Call("2", answer=accept)
-    async with connect(plain(), is_interactive=True) as server:
+    async with connect(plain()) as server:
         await server.ready()
         with use_context(second):
             hung = asyncio.create_task(server.call("never", {}))
@@ -192,7 +192,7 @@ async def test_an_ambiguous_question_reaches_neither_of_two_users(plain, notes):
 async def test_a_question_of_a_stopped_call_reaches_no_other_user(plain, notes, monkeypatch):
     stopped, other = Call("1", answer=accept), Call("2", answer=accept)
     elsewhere = Call("1", "another", answer=accept)
-    async with connect(plain(), is_interactive=True) as server:
+    async with connect(plain()) as server:
         await server.ready()
         with use_context(stopped):
             hung = asyncio.create_task(server.call("never", {}))
@@ -215,7 +215,7 @@ async def test_a_question_of_a_stopped_call_reaches_no_other_user(plain, notes, 
 async def test_an_invalid_url_to_open_is_rejected(plain, url):
     params = {"mode": "url", "message": "Open", "url": url, "elicitationId": "1"}
     call = Call(answer=accept)
-    async with connect(plain(), is_interactive=True) as server:
+    async with connect(plain()) as server:
         reply = await request(server, call, {"method": "elicitation/create", "params": params})
 
     assert reply["message"] == "The page to open must have an http or https URL."
@@ -227,7 +227,7 @@ async def test_an_invalid_url_to_open_is_rejected(plain, url):
 
 async def test_the_model_answers_a_server_within_the_call(plain):
     call = Call(reply=SamplingReply(text="Old pond.", model="demo"))
-    async with connect(plain(), is_interactive=True) as server:
+    async with connect(plain()) as server:
         reply = await request(server, call, SAMPLE)
 
     (sampled,) = call.requests
@@ -239,7 +239,7 @@ async def test_the_model_answers_a_server_within_the_call(plain):
 
 
 async def test_a_refusal_of_the_model_is_an_error_that_says_why(plain):
-    async with connect(plain(), is_interactive=True) as server:
+    async with connect(plain()) as server:
         reply = await request(server, Call(), SAMPLE)
         audio = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
         params = {**SAMPLE["params"], "messages": [{"role": "user", "content": audio}]}
@@ -249,14 +249,12 @@ async def test_a_refusal_of_the_model_is_an_error_that_says_why(plain):
     assert heard["message"] == "Sampling with audio content isn't supported."
 
 
-@pytest.mark.parametrize("is_interactive", [True, False])
-async def test_only_supported_capabilities_are_announced(plain, notes, is_interactive):
-    async with connect(plain(), is_interactive=is_interactive) as server:
+async def test_only_supported_capabilities_are_announced(plain, notes):
+    async with connect(plain()) as server:
         await server.ready()
 
     (declared,) = [json.loads(word) for word in read_notes(notes) if word.startswith("{")]
-    assert ("sampling" in declared, "elicitation" in declared) == (is_interactive,) * 2
-    assert "roots" in declared
+    assert declared.keys() == {"sampling", "elicitation", "roots"}
 
 
 async def test_a_server_that_asks_for_folders_gets_none(plain):
@@ -277,7 +275,7 @@ async def test_fastmcp_servers_ask_and_report_over_stdio():
         return QuestionAnswer(action="accept", content={"value": "Ada"})
 
     call = Call(answer=name)
-    async with connect(config, is_interactive=True) as server:
+    async with connect(config) as server:
         await server.ready()
         with use_context(call):
             greeted = await McpTool(server, server.definition("greet")).execute({})
@@ -308,7 +306,7 @@ async def test_over_http_each_user_is_asked_for_their_own_call():
         with use_context(Call(name, answer=answer)):
             return (await server.call("greet", {})).output
 
-    async with connect(config, egress=here, is_interactive=True) as server:
+    async with connect(config, egress=here) as server:
         await server.ready()
         both = await asyncio.gather(greeted(server, "Ada"), greeted(server, "Grace"))
     process.kill()

@@ -35,6 +35,7 @@ async def _probe(wanted: ServerConfig) -> Health:
     connection = Connection(wanted, egress=egress())
     try:
         await connection.ready(again=False)
+        await connection.settle()
     except ServerUnavailable:
         logger.info("Can't use the MCP server %s.", wanted.name)
     finally:

@@ -65,12 +65,13 @@ def create_client(
     config: ServerConfig,
     policy: egress.Egress,
     look: Callable[[], None],
-    requests: server_requests.Answerer | None = None,
-    variant: str = "newest",
+    requests: server_requests.Answerer,
+    variant: str,
 ) -> Client[ClientTransport]:
     """Return an unconnected client; it calls `look` when its tools may have changed.
 
-    With `requests`, the server may ask the user and use the model.
+    What the server asks of the user and the model goes to `requests`. A server may list some
+    tools only to clients that can be asked.
     """
     if variant == "sse":
         config = replace(config, transport="sse")
@@ -137,6 +138,13 @@ async def _isolate_stream(response: httpx2.Response) -> None:
 
 async def _ignore_log(message: object) -> None:
     """Ignore the server's log messages."""
+
+
+def announces_changes(client: Client[Any]) -> bool:
+    """Whether the server says that its tools can change while it is connected."""
+    capabilities = client.server_capabilities
+    tools = capabilities.tools if capabilities else None
+    return bool(tools and tools.list_changed)
 
 
 @asynccontextmanager

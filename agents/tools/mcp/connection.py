@@ -18,6 +18,7 @@ from .definition import ToolDefinition, digest
 from .errors import ServerUnavailable, ToolWithdrawn, changed_message, gone_message
 
 START_REPORT_SECONDS = 2.0
+SETTLE_SECONDS = 1.0
 
 
 class Connection(ConnectionLifecycle):
@@ -159,6 +160,16 @@ class Connection(ConnectionLifecycle):
             error=f"{self.config.name} failed during the call, which may or may not have "
             f"completed. {reason}"
         )
+
+    async def settle(self) -> None:
+        """Include the tools that a server adds just after the handshake; when connected.
+
+        Raises ServerUnavailable if the server is lost meanwhile.
+        """
+        if self._mcp.announces_changes(self._client):
+            await asyncio.sleep(SETTLE_SECONDS)
+            await self.refresh(self.config.connect_timeout)
+            await self.ready(again=False)
 
     async def refresh(self, seconds: float) -> None:
         """List the current tools if that is quick; a call checks them anyway."""

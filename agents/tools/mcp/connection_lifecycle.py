@@ -22,9 +22,10 @@ from .definition import ToolDefinition
 from .errors import ServerUnavailable
 from .health import Health
 
-# For runs, the handshake of 2025 comes first: many servers only ask the user and the model in
-# that way, even if they know a newer revision.
+# The handshake of 2025 comes first: many servers only ask the user and the model in that way,
+# even if they know a newer revision.
 Variant = Literal["handshake", "newest", "sse"]
+FIRST_VARIANT: Variant = "handshake"
 ConnectionListener = Callable[["ConnectionLifecycle"], None]
 HEARTBEAT_SECONDS = 60.0
 IDLE_SECONDS = 900.0
@@ -50,15 +51,12 @@ class ConnectionLifecycle:
         listener: ConnectionListener | None = None,
         heartbeat: float = HEARTBEAT_SECONDS,
         idle: float = IDLE_SECONDS,
-        is_interactive: bool = False,
     ) -> None:
         self.config = config
         self.health = Health()
         self.calls = CallTracker(config.name, self._mask)
         self._holders = 0
-        self._is_interactive = is_interactive
-        self._variant: Variant = "handshake" if is_interactive else "newest"
-        self._first_variant = self._variant
+        self._variant: Variant = FIRST_VARIANT
         self._variants: list[Variant] = []
         self._first_reason = ""
         self._egress = egress or Egress()
@@ -169,19 +167,18 @@ class ConnectionLifecycle:
         self._update_health(state="stopped")
 
     def _create_client(self) -> Any:
-        requests = self.calls if self._is_interactive else None
         return self._mcp.create_client(
-            self.config, self._egress, self._look.set, requests, self._variant
+            self.config, self._egress, self._look.set, self.calls, self._variant
         )
 
     def _try_variant(self, client: Any, error: Exception, reason: str) -> bool:
         """Whether to try another protocol at once; if all fail, the first reason counts."""
-        if self._variant == self._first_variant:
+        if self._variant == FIRST_VARIANT:
             others: list[Variant] = self._mcp.other_variants(client, error)
             self._variants = [one for one in others if one != self._variant]
             self._first_reason = reason if self._variants else ""
         is_left = bool(self._variants)
-        self._variant = self._variants.pop(0) if is_left else self._first_variant
+        self._variant = self._variants.pop(0) if is_left else FIRST_VARIANT
         return is_left
 
     def _on_owner_done(self, owner: asyncio.Task[None]) -> None:

@@ -92,9 +92,7 @@ class ConnectionPool:
 
     def _create(self, config: ServerConfig, scope: str) -> Connection:
         idle = {"idle": INSTANCE_IDLE_SECONDS} if scope else {}
-        return Connection(
-            config, egress=self._egress, listener=self._listener, is_interactive=True, **idle
-        )
+        return Connection(config, egress=self._egress, listener=self._listener, **idle)
 
     def _make_room(self, name: str, most: int) -> list[Connection]:
         """Remove stopped instances and, at the limit, the one unused for longest."""

@@ -39,10 +39,8 @@ class InvalidServerRequest(ToolError):
     """The server asks for something that can't be answered."""
 
 
-def callbacks(answerer: Answerer | None) -> dict[str, Any]:
+def callbacks(answerer: Answerer) -> dict[str, Any]:
     """Return the session's callbacks, which also declare what a server may ask for."""
-    if answerer is None:
-        return {"list_roots_callback": _list_roots}
 
     async def elicit(
         context: ClientRequestContext, params: wire.ElicitRequestParams

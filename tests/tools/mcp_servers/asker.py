@@ -7,8 +7,19 @@ import sys
 import uvicorn
 from fastmcp import Context, FastMCP
 from fastmcp.server.elicitation import AcceptedElicitation
+from fastmcp.server.middleware import Middleware
 
-asker = FastMCP("asker")
+
+class OnlyForClientsThatAsk(Middleware):
+    """Lists the tool with a question only to clients that can show one."""
+
+    async def on_list_tools(self, context, call_next):
+        capabilities = context.fastmcp_context.session.client_capabilities
+        can_ask = bool(capabilities and capabilities.elicitation)
+        return [tool for tool in await call_next(context) if can_ask or tool.name != "greet"]
+
+
+asker = FastMCP("asker", middleware=[OnlyForClientsThatAsk()])
 
 
 @asker.tool

@@ -1,8 +1,18 @@
-"""A server made with the protocol's own library, in its newest revision."""
+"""A server made with the protocol's own library, only in its newest revision."""
 
+import mcp_types as wire
+from mcp import MCPError
 from mcp.server.mcpserver import Context, MCPServer
 
-ledger = MCPServer("ledger")
+
+async def refuse_handshake(ctx, call_next):
+    """Refuse the handshake of the revisions before."""
+    if ctx.method == "initialize":
+        raise MCPError(code=wire.METHOD_NOT_FOUND, message="Method not found")
+    return await call_next(ctx)
+
+
+ledger = MCPServer("ledger", middleware=[refuse_handshake])
 
 
 def balance() -> int:

@@ -204,7 +204,8 @@ def list_tools(cursor):
         return {"tools": tools()[:6], "nextCursor": "2"}
     if cursor:
         wordy = [tool("wordy", **{"x" * 110_000: "string"})] if "wordy" in modes else []
-        return {"tools": [*tools()[6:], *wordy]}
+        added = [tool("added", "Wasn't in the first list.")] if "added" in modes else []
+        return {"tools": [*tools()[6:], *wordy, *added]}
     return {"tools": tools()[:6], "nextCursor": "2"}
 
 
@@ -225,6 +226,10 @@ def serve(request):
                 say({"id": id, "result": list_tools(params.get("cursor"))})
             except LookupError as error:
                 say({"id": id, "error": {"code": -32603, "message": f"Wrong: {error}"}})
+            if "adds" in modes and params.get("cursor"):
+                modes.remove("adds")
+                modes.append("added")
+                say({"method": "notifications/tools/list_changed"})
         case "tools/call":
             threading.Thread(target=call, args=(id, params), daemon=True).start()
         case "notifications/cancelled":
