@@ -151,7 +151,7 @@ def _read_boolean(one: FormField, text: str) -> bool | None:
 
 def _read_choices(one: FormField, given: Sequence[str]) -> list[str] | None:
     chosen = [_check_option(one, value) for value in dict.fromkeys(filter(None, given))]
-    if not chosen and not one.is_required and not one.least:
+    if not chosen and not one.is_required:
         return None
     least = int(one.least or 0) or (1 if one.is_required else 0)
     if len(chosen) < least:

@@ -321,6 +321,15 @@ def content(typed, **properties):
     return read_answer(read_fields({"properties": properties, "required": ["a"]}), {0: typed})
 
 
+def test_an_optional_choice_of_at_least_one_can_be_left_out():
+    instruments = {"type": "array", "items": {"enum": ["Piano", "Bass"]}, "minItems": 1}
+
+    fields = read_fields({"properties": {"instruments": instruments}})
+
+    assert read_answer(fields, {}) == {}
+    assert read_answer(fields, {0: ["Bass"]}) == {"instruments": ["Bass"]}
+
+
 @pytest.mark.parametrize(
     ("about", "typed", "value"),
     [
