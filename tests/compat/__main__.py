@@ -8,7 +8,7 @@ import time
 import traceback
 from datetime import UTC, datetime
 
-from tests.compat import results, table
+from tests.compat import leftovers, results, table
 from tests.compat.rows import CHECK_SECONDS, ROWS, NotTried, Result, Row, SaysWhyNot
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
@@ -25,6 +25,7 @@ def main() -> None:
     options = parser.parse_args()
     from tests.compat import checks  # noqa: F401 - adds the rows
 
+    leftovers.adopt_orphans()
     wanted = [row for row in ROWS if _is_wanted(row, options.only)]
     failed = 0
     for row in wanted:
@@ -61,6 +62,8 @@ async def _try(row: Row) -> Result:
         outcome, detail = "fails", words.splitlines()[0]
         if limit.expired():
             detail = f"not finished within {CHECK_SECONDS} s"
+    if names := leftovers.end_leftovers():
+        outcome, detail = "fails", f"left running: {', '.join(names)} ({detail})"
     took = time.monotonic() - began
     day = datetime.now(UTC).date().isoformat()
     return Result(row=row, outcome=outcome, detail=detail, seconds=took, day=day)

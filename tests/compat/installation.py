@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
 
@@ -138,7 +139,8 @@ class Installation:
                         decided = answered if is_form else approved
                         if question.attributes["id"] not in decided:
                             decided.add(question.attributes["id"])
-                            await tab.decide(question, is_approved=True, text="Aiko")
+                            status = await tab.decide(question, is_approved=True, text="Aiko")
+                            assert status == HTTPStatus.NO_CONTENT, question.text
                     await asyncio.sleep(0.05)
         finally:
             await tab.close()

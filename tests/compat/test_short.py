@@ -1,8 +1,12 @@
 """The rows of the compatibility table that need nothing but the product."""
 
+import sys
+from textwrap import dedent
+
 import pytest
 
 from tests.compat import checks, results, table
+from tests.compat.product import run_python
 from tests.compat.rows import ROWS, Result
 
 SHORT = [row for row in ROWS if row.is_short]
@@ -31,3 +35,19 @@ def test_the_page_keeps_the_results_of_rows_that_a_later_run_leaves_out(tmp_path
     assert [("seen first" in line, "2026-01-02" in line) for line in lines] == [(True, True)]
     assert "| fails | seen second |" in page
     assert page.count("| not tried |") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Orphans can't be adopted here.")
+async def test_a_process_that_left_its_group_does_not_outlive_its_row():
+    script = """\
+        import subprocess
+        from tests.compat import leftovers
+        leftovers.GRACE_SECONDS = 0.5
+        leftovers.adopt_orphans()
+        subprocess.run(["sh", "-c", "setsid sleep 300 & exit"], check=True)
+        print(leftovers.end_leftovers(), leftovers.end_leftovers())
+    """
+    status, output, errors = await run_python("-c", dedent(script))
+
+    assert status == 0, errors
+    assert output.strip() == "['sleep'] []"

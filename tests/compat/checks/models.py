@@ -13,7 +13,7 @@ from tests.llm.test_model_servers import ROADS, SERVERS
 from tests.wire import WireServer, call, say
 
 AREA = "Model servers"
-START_SECONDS = 240
+START_SECONDS = 600  # one that dies is noticed at once
 KEY = "sk-compat-proxy"
 
 
