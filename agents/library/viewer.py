@@ -14,6 +14,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from agents.engine.attachments import image_size
 from agents.files.serving import INLINE_TYPES
 from agents.models import Chunk, Document, DocumentPart
 from agents.web.presentation import recordings
@@ -26,6 +27,7 @@ MAX_PARTS = 30
 MAX_HITS = 60
 MAX_ROWS = 20
 SNIPPET_CHARS = 60
+MAX_HEADER_BYTES = 256 * 1024  # a photo's header can contain a preview
 MAX_MARK_CHARS = len("[00:00:00]")
 
 
@@ -96,6 +98,17 @@ class DocumentView:
         kind = self.document.mime_type.partition("/")[0]
         is_safe = self.document.mime_type in INLINE_TYPES
         return kind if is_safe and self.document.file_id is not None else ""
+
+    @cached_property
+    def image_size(self) -> tuple[int, int] | None:
+        """Width and height of an image, known before the browser has loaded it."""
+        if self.media != "image" or self.document.file is None:
+            return None
+        try:
+            with self.document.file.open() as original:
+                return image_size(original.read(MAX_HEADER_BYTES))
+        except OSError:
+            return None  # its text can be read without it
 
     @property
     def is_unplayable(self) -> bool:

@@ -2,6 +2,7 @@
 
 import { drawDiagram } from "./diagrams.js";
 import { button, confirm, copyText, download, element, find, isGrowing, label } from "./prose_parts.js";
+import { makeFocusable } from "./prose_tables.js";
 import { createFrame, send } from "./sandbox_frame.js";
 
 const root = document.documentElement;
@@ -139,8 +140,11 @@ async function draw(block, picture, source, turn, larger) {
     const image = new Image(width, height);
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
     image.alt = source.trim().slice(0, 300);
+    image.style.setProperty("--width", `${width}px`);
+    image.style.setProperty("--ratio", width / height);
     await image.decode();
     picture.replaceChildren(image);
+    if (!("drawn" in picture.dataset)) makeFocusable(picture, "diagram");
     picture.dataset.drawn = "";
     larger.disabled = false;
   } catch (error) {

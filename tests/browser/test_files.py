@@ -12,6 +12,7 @@ from tests.browser.conftest import serve, use_model
 from tests.browser.conversation import last_run
 from tests.browser.server import Server
 from tests.browser.test_accessibility import faults
+from tests.browser.test_sessions import record_shifts
 from tests.pictures import png
 
 NOTES = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"The code word is heron."}
@@ -94,6 +95,20 @@ def test_a_pasted_image_is_sent_without_words(page: Page):
     assert picture.evaluate("async image => (await image.decode(), image.naturalWidth)") == 40
     expect(last_run(page)).to_contain_text("I was sent an image")
     assert page.evaluate(FITS)
+
+
+def test_on_a_phone_a_trace_does_not_move_when_the_image_of_its_question_is_loaded(page: Page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate(PASTE, list(png(900, 600)))
+    expect(page.locator(".upload img")).to_be_visible()
+    page.locator("button.send").click()
+    expect(last_run(page)).to_contain_text("I was sent an image")
+    record_shifts(page)
+    page.goto(f"/traces/{last_run(page).get_attribute('id').removeprefix('run-')}/")
+    expect(page.locator(".asked .attached-image img")).to_have_js_property("naturalWidth", 900)
+    page.wait_for_timeout(300)
+
+    assert page.evaluate("window.shifted") < 0.05
 
 
 def test_a_dropped_file_can_be_removed(page: Page):

@@ -38,6 +38,9 @@ RECORD_SHIFTS = """
             window.shifted += hadRecentInput ? 0 : value;
     }).observe({ type: "layout-shift", buffered: true });
 """
+STEPS = "\n".join(f"  S{n}[Step {n} of the procedure] --> S{n + 1}" for n in range(14))
+FORMULA = r"\[\frac{1}{2}\]"
+TALL_DIAGRAM = f"Before.\n\n```mermaid\nflowchart TD\n{STEPS}\n```\n\n{FORMULA}\n\nAfter."
 LOAD_EARLIER = """async count => {
     while (document.querySelectorAll(".message").length < count) {
         document.querySelector("#messages > .earlier")?.click();
@@ -45,6 +48,17 @@ LOAD_EARLIER = """async count => {
     }
     scrollTo(0, document.documentElement.scrollHeight);
 }"""
+
+
+def record_shifts(page: Page) -> None:
+    """Sum up how much moves by itself on each page, as if its images came from far away."""
+
+    def delay(route) -> None:
+        page.wait_for_timeout(300)
+        route.continue_()
+
+    page.add_init_script(RECORD_SHIFTS)
+    page.route(lambda url: re.search(r"/(file|attachments/\w+)/", url) is not None, delay)
 
 
 def open_chat(page: Page, server, count: int, title: str, answer: str = "An answer.") -> None:
@@ -250,12 +264,28 @@ def test_typing_below_many_messages_costs_no_more_layout_than_below_one(page: Pa
 
 
 def test_on_a_phone_nothing_moves_when_code_and_tables_get_their_tools(phone: Page, server):
-    phone.add_init_script(RECORD_SHIFTS)
+    record_shifts(phone)
     open_chat(phone, server, 12, "Still page", LONG_ANSWER)
     expect(phone.locator(".message").last.locator(".table-tools")).to_be_visible()
     phone.wait_for_timeout(300)
 
     assert phone.evaluate("window.shifted") < 0.05
+
+
+def test_on_a_phone_a_tall_diagram_is_readable_and_nothing_moves_when_it_is_drawn(
+    phone: Page, server
+):
+    record_shifts(phone)
+    open_chat(phone, server, 3, "Tall diagrams", TALL_DIAGRAM)
+    image = phone.locator(".diagram img").last
+    expect(image).to_be_visible()
+    expect(phone.locator(".katex").last).to_be_visible()
+    phone.wait_for_timeout(300)
+
+    assert phone.evaluate("window.shifted") < 0.05
+    assert image.evaluate("image => image.height / image.naturalHeight") > 0.65
+    image.locator("..").press("End")
+    expect(image.locator("..")).not_to_have_js_property("scrollTop", 0)
 
 
 def test_all_messages_are_printed_and_found_though_only_near_ones_are_drawn(page: Page, server):

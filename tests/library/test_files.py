@@ -4,6 +4,7 @@ import errno
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.core.files.storage import storages
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
 
@@ -11,6 +12,7 @@ from agents.files import store
 from agents.library import uploads
 from agents.library.uploads import Upload
 from agents.models import Collection, Document, StoredFile
+from tests.pictures import png
 
 pytestmark = pytest.mark.django_db
 
@@ -80,6 +82,16 @@ def test_pages_and_drawings_are_only_downloaded(ada, collection, name, data):
     assert answer["Content-Type"] == "application/octet-stream"
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in answer["Content-Security-Policy"]
+
+
+def test_an_image_has_its_size_before_it_is_loaded(ada, collection):
+    upload(ada, collection, "kettle.png", png(30, 20))
+    document = collection.documents.get()
+    url = f"/library/documents/{document.pk}/"
+
+    assert 'width="30" height="20"' in ada.get(url).content.decode()
+    storages["files"].delete(document.file.path)
+    assert ada.get(url).status_code == 200  # its text is still there
 
 
 def test_a_part_of_a_file_can_be_asked_for(ada, collection):

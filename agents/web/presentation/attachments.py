@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 
@@ -12,6 +12,7 @@ from agents.runs.engine_messages import translate
 from .markdown import reveal_invisible
 
 MAX_THUMBNAIL_HEIGHT = 240
+MAX_QUESTION_THUMBNAIL_HEIGHT = 144
 # Smaller images are their own thumbnails.
 MIN_SCALED_BYTES = 100_000
 
@@ -19,6 +20,8 @@ MIN_SCALED_BYTES = 100_000
 @dataclass(frozen=True)
 class AttachmentView:
     """An image, a sound or a file that a tool returned."""
+
+    max_thumbnail_height: ClassVar[int] = MAX_THUMBNAIL_HEIGHT
 
     ref: AttachmentRef | Mapping[str, Any]
 
@@ -69,7 +72,7 @@ class AttachmentView:
         width, height = self.ref.get("width") or 0, self.ref.get("height") or 0
         if not width or not height:
             return None
-        scale = min(1, MAX_THUMBNAIL_HEIGHT / height)
+        scale = min(1, self.max_thumbnail_height / height)
         return max(1, round(width * scale)), max(1, round(height * scale))
 
     @property
@@ -83,6 +86,8 @@ class AttachmentView:
 @dataclass(frozen=True)
 class QuestionFileView(AttachmentView):
     """A file that the user attached to the question. The run only has images of them."""
+
+    max_thumbnail_height: ClassVar[int] = MAX_QUESTION_THUMBNAIL_HEIGHT
 
     number: int = 0
 
