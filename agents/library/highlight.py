@@ -34,12 +34,12 @@ def render_marked(
     """
     text = SIGNS.sub("\ufffd", text)
     if start is None or end is None or not start < end <= len(text):
-        return render_markdown(text)
+        return render_markdown(text, top_level=2)
     for first, last in ((start, end), _whole_lines(text, start, end)):
-        html = render_markdown(_with_signs(text, first, last, rows))
+        html = render_markdown(_with_signs(text, first, last, rows), top_level=2)
         if html.count(OPEN) == html.count(CLOSE) == 1 and html.index(OPEN) < html.index(CLOSE):
             return _to_marks(html)
-    return render_markdown(text)
+    return render_markdown(text, top_level=2)
 
 
 def keep_short_cells(html: str) -> SafeString:

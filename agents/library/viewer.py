@@ -29,6 +29,7 @@ MAX_ROWS = 20
 SNIPPET_CHARS = 60
 MAX_HEADER_BYTES = 256 * 1024  # a photo's header can contain a preview
 MAX_MARK_CHARS = len("[00:00:00]")
+SUBHEADING = re.compile(r"(</?h)([3-6])>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +210,11 @@ def _drop_title(view: DocumentView) -> None:
         return
     first = view.parts[0]
     pattern = rf"\s*<h([1-6])[^>]*>{re.escape(escape(view.document.title))}</h\1>"
-    if found := re.match(pattern, first.html):
-        view.parts[0] = replace(first, html=mark_safe(first.html[found.end() :]))
+    if title := re.match(pattern, first.html):
+        # The headings below it move up, so that the page skips no level.
+        below, next_heading, rest = first.html[title.end() :].partition(f"<h{title[1]}>")
+        below = SUBHEADING.sub(lambda tag: f"{tag[1]}{int(tag[2]) - 1}>", below)
+        view.parts[0] = replace(first, html=mark_safe(below + next_heading + rest))
 
 
 def _passages_as_parts(document: Document, place: Place) -> list[PartView]:

@@ -1,7 +1,5 @@
 """Pages have no serious axe-core findings."""
 
-from collections.abc import Sequence
-
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, expect
@@ -11,8 +9,8 @@ from tests.browser.test_sessions import LONG_ANSWER, open_chat
 from tests.browser.test_sharing import make, open_elsewhere
 
 GRAVE = {"serious", "critical"}
-# Off or of moderate impact in axe, but in a long chat fingers and screen readers need them.
-CHAT_RULES = ["heading-order", "target-size"]
+# Off or of moderate impact in axe, but fingers and screen readers need them.
+ALWAYS = ["heading-order", "target-size"]
 # It would load the style sheets of the console once more, as none that we allow, and it would
 # tell at length of all that is well.
 FOUND = """async ([grave, always]) => {
@@ -30,10 +28,10 @@ READERS = {
 }
 
 
-def faults(page: Page, always: Sequence[str] = ()) -> list[str]:
-    """Return grave findings, and those of these rules whatever their impact."""
+def faults(page: Page) -> list[str]:
+    """Return grave findings, and those of some rules whatever their impact."""
     page.evaluate(AXE_SCRIPT)
-    return page.evaluate(FOUND, [sorted(GRAVE), list(always)])
+    return page.evaluate(FOUND, [sorted(GRAVE), ALWAYS])
 
 
 @pytest.fixture(params=READERS)
@@ -58,21 +56,21 @@ def run_of(page: Page) -> str:
 )
 def test_chat_and_run_page_are_accessible(reader: Page):
     ask_and_wait(reader, SEVERAL)
-    assert faults(reader, CHAT_RULES) == []
+    assert faults(reader) == []
     for link in reader.locator(".step > .number").all():
         assert link.bounding_box()["height"] >= 24  # the least that a finger hits
 
     run = run_of(reader)
     for address in ("", "steps/1/", "steps/1/?tab=request", "steps/2/?tab=raw"):
         reader.goto(f"/traces/{run}/{address}")
-        assert faults(reader, CHAT_RULES) == [], address
+        assert faults(reader) == [], address
 
 
 def test_answers_with_headings_code_and_tables_are_accessible(request, reader: Page, server):
     answer = f"## Summary\n\n{LONG_ANSWER}\n\n#### Detail\n\nText.\n\n# Conclusion\n\nText."
     open_chat(reader, server, 2, request.node.callspec.id, answer)
 
-    assert faults(reader, CHAT_RULES) == []
+    assert faults(reader) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -81,11 +79,11 @@ def test_a_step_panel_is_accessible(visit, server, scheme):
     ask_and_wait(reader, SEVERAL).locator(".to-trace").click()
     reader.locator("#step-1 summary").click()
     expect(reader.locator("#panel .payload").first).to_be_visible()
-    assert faults(reader, CHAT_RULES) == []
+    assert faults(reader) == []
 
     reader.get_by_role("link", name="Request", exact=True).click()
     expect(reader.locator("#panel .sent").first).to_be_visible()
-    assert faults(reader, CHAT_RULES) == []
+    assert faults(reader) == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -93,19 +91,19 @@ def test_a_long_question_scrolls_with_the_keyboard(visit, server, width):
     reader = visit(server, viewport={"width": width, "height": 844})
     lines = "\n".join(f"What is {number} + {number}?" for number in range(30))
     ask_and_wait(reader, lines)
-    assert faults(reader, CHAT_RULES) == []
+    assert faults(reader) == []
 
     run = run_of(reader)
     for address in ("", "replay/", "compare/", f"compare/{run}/", "again/1/", "share/"):
         reader.goto(f"/traces/{run}/{address}")
-        assert faults(reader, CHAT_RULES) == [], address
+        assert faults(reader) == [], address
 
 
 def test_trace_list_and_review_queue_are_accessible(reader: Page):
     ask_and_wait(reader, CALCULATION)
     for address in ("/traces/", "/traces/?q=staus:failed", "/review/", "/approvals/"):
         reader.goto(address)
-        assert faults(reader, CHAT_RULES) == [], address
+        assert faults(reader) == [], address
 
 
 def test_a_review_is_accessible_in_the_queue_and_on_its_page(reader: Page):
@@ -119,21 +117,21 @@ def test_a_review_is_accessible_in_the_queue_and_on_its_page(reader: Page):
     mine = reader.locator(f"#judge-{number}")
     for details in mine.locator("details").all():
         details.evaluate("details => { details.open = true }")
-    assert faults(reader, CHAT_RULES) == []
+    assert faults(reader) == []
     reader.goto(f"/traces/{number}/")
-    assert faults(reader, CHAT_RULES) == []
+    assert faults(reader) == []
 
 
 @pytest.mark.parametrize("level", ["person", "reviewer", "auditor"])
 def test_a_shared_run_is_accessible(reader: Page, options, visit, server, level):
     ask_and_wait(reader, SEVERAL)
     link = make(reader, run_of(reader), level)
-    assert faults(reader, CHAT_RULES) == []
+    assert faults(reader) == []
 
     shared = open_elsewhere(visit, server, link, **options)
     for details in shared.locator("details").all():
         details.evaluate("details => { details.open = true }")
-    assert faults(shared, CHAT_RULES) == []
+    assert faults(shared) == []
 
 
 def test_an_expired_link_page_is_accessible(options, visit, server, watch):
@@ -141,7 +139,7 @@ def test_an_expired_link_page_is_accessible(options, visit, server, watch):
     page = visit(server, storage_state={"cookies": [], "origins": []}, **options)
     page.goto("/shared/no-such-link/")
 
-    assert faults(page, CHAT_RULES) == []
+    assert faults(page) == []
 
 
 def test_replay_and_comparison_are_accessible(reader: Page):
@@ -150,4 +148,4 @@ def test_replay_and_comparison_are_accessible(reader: Page):
     for address in ("replay/", "compare/", f"compare/{run}/", "again/2/", "share/"):
         answer = reader.goto(f"/traces/{run}/{address}")
         assert answer.ok, address
-        assert faults(reader, CHAT_RULES) == [], address
+        assert faults(reader) == [], address

@@ -278,7 +278,7 @@ def test_the_library_is_accessible(options, visit, server):
     reader.locator(".collection-about a").first.click()
     expect(reader.locator(".document-row").first).to_be_visible()
     assert faults(reader) == []
-    reader.locator(".document-row h3 a").first.click()
+    reader.locator(".document-row h2 a").first.click()
     assert faults(reader) == []
 
 

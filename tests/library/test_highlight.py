@@ -27,7 +27,7 @@ def test_a_passage_over_several_blocks_has_marks_in_each():
 
     assert html.count("<mark") == 4
     assert html.count('id="place"') == 1
-    assert "<h3><mark" in html
+    assert "<h2><mark" in html
 
 
 def test_a_table_row_is_marked():

@@ -1,5 +1,7 @@
 """The viewer opens a document at a place, a page at a time."""
 
+import re
+
 import pytest
 
 from agents.library import listing, passages, viewer
@@ -145,9 +147,13 @@ def test_a_document_of_a_chat_is_open_to_its_members_only(ada, eve, person):
 
 
 def test_a_heading_that_repeats_the_title_is_left_out(collection):
-    document = add_document(collection, "# Tea & time\n\nGreen tea.", source="Tea & time")
+    text = "# Tea & time\n\nGreen tea.\n\n## Time\n\n### Day\n\n# Other\n\n## Last"
+    document = add_document(collection, text, source="Tea & time")
 
-    assert "<h" not in viewer.build(document, viewer.Place()).parts[0].html
+    html = viewer.build(document, viewer.Place()).parts[0].html
+
+    headings = re.findall(r"<(h\d)>(.*)</\1>", html)
+    assert headings == [("h2", "Time"), ("h3", "Day"), ("h2", "Other"), ("h3", "Last")]
 
 
 def test_a_document_that_failed_can_be_tried_again_from_its_page(ada, collection):

@@ -38,7 +38,7 @@ def source(request: UserRequest, pk: int, number: int) -> HttpResponse:
     visible = passage if not found.is_masked else _passage(found.row, number, found.visible_row)
     context = {
         "passage": visible,
-        "html": render_markdown(visible.text if visible else ""),
+        "html": render_markdown(visible.text if visible else "", top_level=2),
         "number": number,
         "document": document,
         "view": found.view(),

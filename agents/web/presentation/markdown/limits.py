@@ -18,6 +18,7 @@ class LimitUsage(NamedTuple):
 
     marks: int = 0
     highlighted: int = 0
+    top_level: int = 3  # of the outermost heading, below those of the page
     headings: tuple[int, ...] = ()  # levels in the text, from the outermost to the last heading
 
 

@@ -78,8 +78,9 @@ def _close_heading(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) 
 
 
 def _heading_tag(about: dict[str, Any]) -> str:
-    """Return the tag of the last heading; the page's own headings are h1 and h2."""
-    return f"h{min(6, 2 + len(about['spent'].headings))}"
+    """Return the tag of the last heading."""
+    spent: LimitUsage = about["spent"]
+    return f"h{min(6, spent.top_level - 1 + len(spent.headings))}"
 
 
 def _parse_destination(source: str, start: int, end: int) -> Any:

@@ -17,7 +17,7 @@ SMALL_TEXT_CHARS = 20_000
 PLAIN_START = re.compile(r"[^\W\d_]|[@(]")
 PLAIN_REST = re.compile(r"[\w ,.;:?()%/@-]*")
 TAGS = {
-    *("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li"),
+    *("p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li"),
     *("strong", "em", "s", "a", "code", "pre", "span", "div", "sup"),
     *("table", "thead", "tbody", "tr", "th", "td"),
 }
@@ -34,9 +34,9 @@ ATTRIBUTES = {
 }
 
 
-def render_markdown(text: str) -> SafeString:
-    """Render safe HTML from text of any origin."""
-    return render_blocks(text, LimitUsage())[0]
+def render_markdown(text: str, *, top_level: int = 3) -> SafeString:
+    """Render safe HTML from text of any origin, with headings from this level on."""
+    return render_blocks(text, LimitUsage(top_level=top_level))[0]
 
 
 def render_blocks(text: str, spent: LimitUsage) -> tuple[SafeString, LimitUsage]:
