@@ -216,10 +216,22 @@ def test_math_is_rendered_as_its_source(text, math):
         r"\( `\)`",
         r"\(\)",
         "$$$$",
+        "From $10 to 12 US$ each, or $10k, say, in US$.",
     ],
 )
 def test_prices_and_code_are_not_math(text):
     assert 'class="math' not in render_markdown(text)
+
+
+def test_a_price_is_never_a_formula_while_it_is_streamed():
+    text = "Between $5-$10 or US$20, and $E=mc^2$."
+    growing = StreamingMarkdown()
+    drawn = []
+    for char in text:
+        growing.feed(char)
+        drawn.append(growing.tail_html.count('class="math'))
+
+    assert drawn == [0] * (len(text) - 1) + [1]
 
 
 def test_a_task_list_item_has_a_checkbox():

@@ -145,7 +145,11 @@ class StreamingMarkdown:
             self._head = render_paragraph(self.tail)
         else:
             about = {"growing": True, "spent": self._spent}
-            self._head = render_safe(_complete_table(self.tail), about)
+            text = _complete_table(self.tail)
+            # What comes next decides whether this ends a formula or begins a price.
+            if self._weight <= SMALL_WEIGHT and text.endswith("$") and text[-2:] != "$$":
+                text = text[:-1]
+            self._head = render_safe(text, about)
         self._read, self._is_due = len(self.tail), False
         self._charge(self._weight)
 

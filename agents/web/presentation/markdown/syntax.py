@@ -20,9 +20,10 @@ MAX_INLINE_MATH_CHARS, MAX_BLOCK_MATH_CHARS = 1_000, 10_000
 MAX_FOOTNOTES = 200
 CLOSINGS = {"\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$"}
 # As in Pandoc: no space inside, no digit after. Besides, no word next to it, as in US$5 and
-# $HOME/$USER, and no bracket that isn't its own, as in "Cost ($), price ($)".
+# $HOME/$USER, no bracket that isn't its own, as in "Cost ($), price ($)", and no amount with a
+# word after it, as in "$10 or 12 US$".
 DOLLAR_MATH = re.compile(
-    r"(?<![\w$\\])\$(?P<formula>(?![\s)\],.;:!?])(?:[^\n$`\\]|\\[^\n`])+)(?<![\s(\[])\$(?![\w$])"
+    r"(?<![\w$\\])\$(?P<formula>(?![\s)\],.;:!?]|\d[\d,.]*\w?[,;:]?\s+[^\W\d_]{2})(?:[^\n$`\\]|\\[^\n`])+)(?<![\s(\[])\$(?![\w$])"
 )
 FENCE_START = ("```", "~~~")
 FOOTNOTE = re.compile(r"\[\^([^\[\]\s]{1,40})\]")
