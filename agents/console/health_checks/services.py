@@ -44,9 +44,9 @@ def check_models() -> HealthCheck:
     out = {state.key for state in CIRCUITS.state() if state.state != "closed"}
     failing = _failing_models(names)
     if broken := [name for name in names if f"model:{name}" in out or name in failing]:
-        advice = _("Failing: %(names)s. Check the provider's status, then try again.")
-        advice %= {"names": ", ".join(broken)}
-        return HealthCheck(what=what, now=few, advice=advice, page=page)
+        now = _("Failing: %(names)s.") % {"names": ", ".join(broken)}
+        advice = _("Check the provider's status, then try again.")
+        return HealthCheck(what=what, now=now, advice=advice, page=page)
     return HealthCheck(what=what, now=few, page=page)
 
 
@@ -75,7 +75,8 @@ def _failing_models(names: Sequence[str]) -> set[str]:
 def check_circuits() -> HealthCheck:
     what, page = _("Circuit breakers"), reverse("admin:agents_circuits")
     states = CIRCUITS.state()
-    if names := dict.fromkeys(state.label for state in states if state.state != "closed"):
+    if labels := [state.label for state in states if state.state != "closed"]:
+        names = dict.fromkeys(label.partition(":")[2] or label for label in labels)
         now = _("Failing: %(names)s.") % {"names": ", ".join(names)}
         advice = _("Calls are paused for a while, then retried automatically.")
         return HealthCheck(what=what, now=now, advice=advice, page=page)
