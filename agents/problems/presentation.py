@@ -57,7 +57,8 @@ TITLES: dict[str, Promise] = {
 def title(problem: Problem) -> str:
     """Return the problem as a heading in the reader's language."""
     if problem.message:
-        return translate(problem.message)
+        # Our own sentences are recognized by their unit, which the placeholder includes.
+        return translate(problem.message.replace("‹duration›", "‹number› s"))
     subject = problem.subject
     if problem.kind == Kind.RATING and subject in Rating.Reason:
         subject = str(Rating.Reason(subject).label)

@@ -6,9 +6,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.translation import override
 
 from agents.models import ReviewScope, Run
-from agents.problems import counting, findings, status
+from agents.problems import counting, findings, presentation, status
 from agents.problems.models import Problem
 
 pytestmark = pytest.mark.django_db
@@ -130,3 +131,13 @@ def test_a_scoped_reviewer_sees_only_problems_of_their_agents(stranger, problem,
     scope.agents.add(agent)
 
     assert client.get(page(problem)).status_code == 200
+
+
+def test_the_title_of_a_paused_model_is_in_the_readers_language():
+    message = "GPT has failed ‹number› times in a row. Next retry in ‹duration›."
+
+    with override("ja"):
+        title = presentation.title(Problem(message=message))
+
+    assert "GPT" in title
+    assert "failed" not in title
