@@ -80,8 +80,8 @@ class ChannelKind(AlertKind):
             sentence = _("%(name)s has no active account with console access.")
             yield ValidationIssue(("people",), sentence % {"name": name})
 
-    def form(self, row: Any, values: ResourceValues, user: ConfigUser) -> Any:
-        form = super().form(row, values, user)
+    def form(self, row: Any, values: ResourceValues, user: ConfigUser, **options: Any) -> Any:
+        form = super().form(row, values, user, **options)
         form.channel_kind = Kind(row.kind)
         return form
 

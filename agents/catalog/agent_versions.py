@@ -31,10 +31,11 @@ def save_all(
     newest_first = AgentVersion.objects.order_by("-number")
     newest = Prefetch("versions", newest_first[:1], to_attr="newest_versions")
     rows: Any = Agent.objects.select_for_update().filter(pk__in=by_pk).order_by("pk")
-    rows = rows.prefetch_related(newest, *agent_spec.prefetch_names())
+    rows = rows.prefetch_related(newest)
+    snapshots = agent_spec.describe_all(rows)
     new: list[AgentVersion] = []
     for row in rows:
-        snapshot = agent_spec.describe(row)
+        snapshot = snapshots[row.pk]
         last = next(iter(row.newest_versions), None)
         # Not by the agent's own number, which may be stale after a concurrent save.
         row.version = last.number if last else 0

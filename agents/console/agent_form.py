@@ -148,8 +148,9 @@ class AgentForm(forms.ModelForm):
         """Reject a name that collides with a tool of an agent that hands off to this one."""
         renamed = Agent(name=self.cleaned_data["name"])
         callers = self.instance.asked_by.all() if self.instance.pk else Agent.objects.none()
-        with_tool = callers.filter(tools__name=renamed.handoff_tool_name)
-        if callers and (caller := with_tool.first()):
+        if not callers:
+            return renamed.name
+        if caller := callers.filter(tools__name=renamed.handoff_tool_name).first():
             names = {"tool": renamed.handoff_tool_name, "agent": caller.name}
             raise forms.ValidationError(CALLER_HAS_TOOL, params=names)
         return renamed.name

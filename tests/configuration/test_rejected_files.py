@@ -203,3 +203,17 @@ def test_agents_of_a_file_can_hand_off_to_each_other(agent):
 
     assert apply_file(text, TerminalUser()).is_done
     assert Agent.objects.get(name="a").handoffs.get().name == "b"
+
+
+def test_settings_that_a_file_leaves_out_are_compared_with_those_it_has(agent):
+    agent.merge = Agent.Merge.SYNTHESIS
+    agent.output_schema = {"type": "object"}
+    agent.save()
+    Agent.objects.create(name="other").handoffs.add(agent)
+    agent.handoffs.add(Agent.objects.get(name="other"))
+
+    _line, message = only_problem(
+        f"ashiato: 1\nagents:\n  {agent.name}:\n    mode: panel\n    merge: vote\n"
+    )
+
+    assert "synthesis" in message

@@ -1,6 +1,6 @@
 """Models, servers, tools and agents in configuration files."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from agents.catalog import agent_spec, agent_versions, mcp_servers, tool_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.db.fast_writes import concrete_field
 from agents.models import (
+    Agent,
     AgentTool,
     AgentVersion,
     DatabaseConnection,
@@ -123,8 +124,8 @@ class ToolKind(ResourceKind):
             _pin_definition(row, values["definition"])
         return []
 
-    def form(self, row: Any, values: ResourceValues, user: ConfigUser) -> Any:
-        form = super().form(row, values, user)
+    def form(self, row: Any, values: ResourceValues, user: ConfigUser, **options: Any) -> Any:
+        form = super().form(row, values, user, **options)
         if row.source == Source.MCP:
             del form.fields["definition"]  # defined by its server, in another form
         return form
@@ -144,6 +145,12 @@ EXCLUDED_COLUMNS = {
 }
 
 
+# Settings of an agent that its form compares with each other, and those whose validity depends
+# on other rows.
+COMPARED_SETTINGS = {"tools", "handoffs", "mode", "merge", "output_schema"}
+OUTWARD_FIELDS = {"model", "fallback_models"}
+
+
 class AgentKind(ResourceKind):
     """Agents with their tools (`agents.catalog.agent_spec`); each change creates a version."""
 
@@ -152,11 +159,14 @@ class AgentKind(ResourceKind):
     def columns(self, values: ResourceValues) -> list[ConfigColumn]:
         return editable_columns(self.model, without=[self.named, "tools"])
 
-    def rows(self) -> models.QuerySet[Any]:
-        return super().rows().prefetch_related(*agent_spec.prefetch_names())
-
     def describe(self, row: Any) -> ResourceValues:
-        values = agent_spec.describe(row)
+        return self._without_name(agent_spec.describe(row))
+
+    def describe_all(self, rows: dict[str, Any]) -> dict[str, ResourceValues]:
+        specs = agent_spec.describe_all(rows.values())
+        return {name: self._without_name(specs[row.pk]) for name, row in rows.items()}
+
+    def _without_name(self, values: ResourceValues) -> ResourceValues:
         return {
             name: normalize_newlines(value)
             for name, value in values.items()
@@ -207,6 +217,18 @@ class AgentKind(ResourceKind):
         if row.is_default and values.get("is_default") is False:
             row.is_default = False
             row.save(update_fields=["is_default"])
+
+    def bare(self, name: str, values: ResourceValues) -> Any:
+        concrete_field(self.model, self.named).clean(name, None)
+        return Agent(name=name)
+
+    def insert(self, rows: Iterable[Any]) -> None:
+        Agent.objects.bulk_create(row for row in rows if row.pk is None)
+
+    def checked_fields(self, values: ResourceValues) -> Collection[str]:
+        """Return those in the file, with those that `AgentForm` compares them with."""
+        are_compared = not COMPARED_SETTINGS.isdisjoint(values)
+        return {*values, *OUTWARD_FIELDS, *(COMPARED_SETTINGS if are_compared else ())}
 
     def prefetch(self, rows: list[Any]) -> None:
         models.prefetch_related_objects(rows, *agent_spec.prefetch_names(), "asked_by")

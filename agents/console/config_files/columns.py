@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import time
+from functools import cache
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -109,6 +110,13 @@ def editable_columns(
     model: type[models.Model], more: Iterable[str] = (), without: Iterable[str] = ()
 ) -> list[ConfigColumn]:
     """Return the editable columns in order, and others asked for."""
+    return list(_editable_columns(model, tuple(more), tuple(without)))
+
+
+@cache
+def _editable_columns(
+    model: type[models.Model], more: tuple[str, ...], without: tuple[str, ...]
+) -> list[ConfigColumn]:
     fields = [*model._meta.concrete_fields, *model._meta.many_to_many]
     columns = [f for f in fields if f.name in more or (f.editable and not f.primary_key)]
     return [ConfigColumn(field=field) for field in columns if field.name not in without]

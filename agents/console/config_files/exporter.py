@@ -55,7 +55,7 @@ def dump_yaml(things: dict[str, dict[str, Any]]) -> str:
 def _describe_rows(key: str, names: Collection[str]) -> dict[str, Any]:
     kind = KINDS[key]
     rows = sorted(kind.named_rows().items())
-    return {name: kind.describe(row) for name, row in rows if not names or name in names}
+    return kind.describe_all({name: row for name, row in rows if not names or name in names})
 
 
 class _Dumper(yaml.SafeDumper):

@@ -187,7 +187,7 @@ class _KindImport:
         self.kind, self.user, self.remove = kind, user, remove
         self.entries = file.things[kind.key]
         self.rows = kind.named_rows(locked=True)
-        self.before = {name: kind.describe(row) for name, row in self.rows.items()}
+        self.before = kind.describe_all(self.rows)
         self.problems: dict[str, list[PlanProblem]] = {name: [] for name in self.entries}
         self.values_by_name: dict[str, ResourceValues] = {}
 
@@ -223,6 +223,7 @@ class _KindImport:
             except ValidationError as error:
                 wrong = [ValidationIssue((), sentence) for sentence in error.messages]
                 self._add_problems(self.entries[name], name, wrong)
+        self.kind.insert(self.rows.values())
 
     def finish(self) -> None:
         changed = {
@@ -244,9 +245,10 @@ class _KindImport:
 
     def things(self) -> Iterator[ImportItem]:
         rows = self.kind.named_rows()
+        after = self.kind.describe_all(rows)
         for name in sorted({*self.before, *self.entries}):
-            after = self.kind.describe(rows[name]) if name in rows else {}
-            yield self._build_item(name, self.before.get(name, {}), after, rows.get(name))
+            before = self.before.get(name, {})
+            yield self._build_item(name, before, after.get(name, {}), rows.get(name))
 
     def _build_item(
         self, name: str, before: ResourceValues, after: ResourceValues, row: Any

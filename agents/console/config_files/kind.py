@@ -1,6 +1,6 @@
 """One kind of item: how it is described in a file, and how it is imported."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -33,9 +33,16 @@ class ConfigForm(forms.ModelForm):
 
     named: str
 
-    def __init__(self, *args: Any, user: ConfigUser, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, user: ConfigUser, checked: Collection[str] | None = None, **more: Any
+    ) -> None:
         self.user = user
-        super().__init__(*args, **kwargs)
+        self.checked = checked
+        if checked is not None:  # each field takes a while to copy, and to clean
+            own = {*checked, self.named, *self.declared_fields}
+            fields = self.base_fields.items()
+            vars(self)["base_fields"] = {name: field for name, field in fields if name in own}
+        super().__init__(*args, **more)
 
     def validate_unique(self) -> None:
         # A row has its name already, so no other does.
@@ -51,6 +58,15 @@ class ConfigForm(forms.ModelForm):
             chosen = self.cleaned_data.get(field.name)
             if chosen is not None and chosen.query.is_empty():
                 self.cleaned_data[field.name] = []  # quicker than asking an empty query
+
+    def save(self, commit: bool = True) -> Any:
+        if self.checked is None:
+            return super().save(commit)
+        columns = [field.name for field in self.instance._meta.concrete_fields]
+        names = [name for name in columns if name in self.checked]
+        self.instance.save(update_fields=names)
+        self._save_m2m()
+        return self.instance
 
     def _save_m2m(self) -> None:
         for field in self.instance._meta.many_to_many:
@@ -122,6 +138,10 @@ class ResourceKind:
         columns = self.columns(self.complete(row, {}))
         return {column.name: column.of(row) for column in columns}
 
+    def describe_all(self, rows: dict[str, Any]) -> dict[str, ResourceValues]:
+        """Describe rows by their names."""
+        return {name: self.describe(row) for name, row in rows.items()}
+
     def allowed_keys(self, values: ResourceValues) -> list[str]:
         """Return the known keys."""
         return [column.name for column in self.columns(values)]
@@ -145,6 +165,13 @@ class ResourceKind:
         concrete_field(self.model, self.named).clean(name, None)
         return self.model._default_manager.create(**{self.named: name})
 
+    def insert(self, rows: Iterable[Any]) -> None:
+        """Insert those of the bare rows that aren't saved yet."""
+
+    def checked_fields(self, values: ResourceValues) -> Collection[str] | None:
+        """Return the fields that these values of a file can make invalid; None for all."""
+        return None
+
     def prefetch(self, rows: list[Any]) -> None:
         """Load what is needed to save these rows, before any of the kind is saved."""
 
@@ -153,7 +180,8 @@ class ResourceKind:
         wrong = list(self.missing_references(values))
         lost = {objection.path[0] for objection in wrong}
         sound = {name: value for name, value in values.items() if name not in lost}
-        form = self.form(row, self.describe(row) | sound, user)
+        checked = self.checked_fields(sound)
+        form = self.form(row, self.describe(row) | sound, user, checked=checked)
         wrong += [one for one in self._form_issues(form) if not lost & {*one.path}]
         if wrong:
             return wrong
@@ -167,13 +195,13 @@ class ResourceKind:
             for sentence in column.missing_names(values.get(column.name)):
                 yield ValidationIssue((column.name,), sentence)
 
-    def form(self, row: Any, values: ResourceValues, user: ConfigUser) -> Any:
+    def form(self, row: Any, values: ResourceValues, user: ConfigUser, **options: Any) -> Any:
         console = admin.site.get_model_admin(self.model)
         fields = [c.field.name for c in self.columns(values)]
         names = tuple(name for name in fields if name not in self.only_first)
         json_class = console.formfield_overrides.get(models.JSONField, {}).get("form_class")
         form_class = _form_class(console.form, self.model, self.named, names, json_class)
-        form = form_class(self.data(row, values), instance=row, user=user)
+        form = form_class(self.data(row, values), instance=row, user=user, **options)
         for name in {*names} & form.fields.keys():
             field = form.fields[name]
             if isinstance(field, forms.CharField):
