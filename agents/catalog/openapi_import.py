@@ -84,6 +84,15 @@ class ImportOutcome:
     keyless: tuple[str, ...] = ()
     failed: tuple[tuple[str, str], ...] = ()
 
+    def __add__(self, other: "ImportOutcome") -> "ImportOutcome":
+        return ImportOutcome(
+            created=self.created + other.created,
+            updated=self.updated + other.updated,
+            disabled=self.disabled + other.disabled,
+            keyless=self.keyless + other.keyless,
+            failed=self.failed + other.failed,
+        )
+
 
 def suggest_base_url(document: ApiDocument) -> str:
     """Return the base URL of the tools that exist already, or the document's first server."""

@@ -7,6 +7,7 @@ copy as a whole is encrypted, so a rotation of keys reaches the secrets in it.
 import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
@@ -424,6 +425,11 @@ def _without_restriction(copies: list[models.Model], rows: list[models.Model]) -
 
 def _insert(rows: list[models.Model]) -> int:
     """Insert the rows; return how many. Those whose place is taken are left out."""
+    # Most often none is, and a savepoint takes longer than a row.
+    with suppress(IntegrityError), transaction.atomic():
+        for row in rows:
+            row.save_base(raw=True, force_insert=True)
+        return len(rows)
     lost: set[RowKey] = set()
     for position, row in enumerate(rows):
         try:

@@ -52,6 +52,7 @@ PACKED_SECONDS = 24 * 60 * 60
 MAX_SECRET_CHARS = 5_000
 MAX_PICKED_READS = 20
 MAX_LISTED_NAMES = 20
+IMPORTED_AT_ONCE = 20
 SALT = "agents.console.openapi_import"
 
 DOCUMENT_REQUIRED = _("Choose a file, enter a URL or paste the document.")
@@ -259,9 +260,15 @@ def _import(
         scheme.key: request.POST.get(f"secret-{number}", "")[:MAX_SECRET_CHARS].strip()
         for number, scheme in enumerate(plan.document.schemes)
     }
-    with transaction.atomic():
-        outcome = apply_import(plan, picked, secrets, off)
-        _log(request, console, outcome)
+    outcome = ImportOutcome()
+    keys = sorted(picked)
+    numbers = sorted(off)
+    for start in range(0, max(len(keys), len(numbers)), IMPORTED_AT_ONCE):
+        batch = slice(start, start + IMPORTED_AT_ONCE)
+        with transaction.atomic():  # in batches: other writers wait for its end
+            part = apply_import(plan, keys[batch], secrets, numbers[batch])
+            _log(request, console, part)
+        outcome += part
     for item in outcome.updated:
         circuit_breakers.reset_tool(item.draft.name)
     _add_messages(request, plan, outcome)

@@ -70,7 +70,6 @@ def start_examples(
     return _start(Experiment.Kind.EXAMPLES, agent, spec, example_set, user, options)
 
 
-@transaction.atomic
 def _start(
     kind: str,
     agent: Agent,
@@ -81,34 +80,37 @@ def _start(
 ) -> Experiment:
     questions = sources.load(source, agent, user)
     _check_possible(agent, spec, questions, user)
-    experiment = Experiment.objects.create(
-        kind=kind,
-        agent=agent,
-        spec=spec,
-        example_set=source if isinstance(source, ExampleSet) else None,
-        target=options.target,
-        version=options.version,
-        is_live=options.is_live,
-        judge_model=options.judge_model,
-        rubric=options.rubric,
-        deadline=min(options.deadline, MAX_DEADLINE_SECONDS),
-        left_out=sorted(questions.left_out.items()),
-        count=len(questions.found),
-        started_by=user,
-    )
-    ExperimentResult.objects.bulk_create(
-        _result(experiment, number, one) for number, one in enumerate(questions.found, start=1)
-    )
-    is_backtest = kind == Experiment.Kind.BACKTEST
-    action = audit.BACKTEST_STARTED if is_backtest else audit.EXAMPLES_RUN
-    audit.record(
-        user,
-        action,
-        agent,
-        experiment=experiment.pk,
-        questions=experiment.count,
-        live=experiment.is_live,
-    )
+    # The questions are loaded before it, because other writers wait for its end.
+    with transaction.atomic():
+        experiment = Experiment.objects.create(
+            kind=kind,
+            agent=agent,
+            spec=spec,
+            example_set=source if isinstance(source, ExampleSet) else None,
+            target=options.target,
+            version=options.version,
+            is_live=options.is_live,
+            judge_model=options.judge_model,
+            rubric=options.rubric,
+            deadline=min(options.deadline, MAX_DEADLINE_SECONDS),
+            left_out=sorted(questions.left_out.items()),
+            count=len(questions.found),
+            started_by=user,
+        )
+        ExperimentResult.objects.bulk_create(
+            _result(experiment, number, one)
+            for number, one in enumerate(questions.found, start=1)
+        )
+        is_backtest = kind == Experiment.Kind.BACKTEST
+        action = audit.BACKTEST_STARTED if is_backtest else audit.EXAMPLES_RUN
+        audit.record(
+            user,
+            action,
+            agent,
+            experiment=experiment.pk,
+            questions=experiment.count,
+            live=experiment.is_live,
+        )
     return experiment
 
 

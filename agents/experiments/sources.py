@@ -74,10 +74,11 @@ def load(source: Source, agent: Agent, user: User | None) -> Questions:
 def _of_set(example_set: ExampleSet, user: User | None) -> Questions:
     questions = Questions()
     rows = example_set.examples.select_related("run").order_by("pk")[:MAX_QUESTIONS]
-    readable = _readable_runs(user)
+    origins = [example.run_id for example in rows if example.run_id]
+    readable = {*_readable_runs(user).filter(pk__in=origins).values_list("pk", flat=True)}
     for example in rows:
         origin = example.run
-        if origin is not None and not readable.filter(pk=origin.pk).exists():
+        if origin is not None and origin.pk not in readable:
             questions.left_out["no_access"] += 1
             continue
         questions.found.append(

@@ -7,7 +7,18 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from agents.models import Agent, Deletion, GuardrailPattern, Run, ToolRegistration
+from agents.catalog import agent_spec
+from agents.experiments import service
+from agents.experiments.models import Experiment
+from agents.models import (
+    Agent,
+    Deletion,
+    GuardrailPattern,
+    McpServer,
+    Run,
+    ToolRegistration,
+)
+from agents.review.models import Example, ExampleSet
 from chat.models import ChatSession, Message
 
 pytestmark = [
@@ -94,4 +105,36 @@ def test_a_long_chat_is_deleted_in_batches(root, agent, person):
 
     assert not ChatSession.objects.exists()
     assert not Run.objects.exists()
+    assert 0 < sizes[1] <= sizes[0]
+
+
+def test_a_restored_server_takes_one_statement_per_tool(root):
+    sizes = []
+    for count in (2, 12):
+        server = McpServer.objects.create(name=f"files{count}", url="https://x.test/mcp")
+        for number in range(count):
+            server.tools.create(name=f"files{count}__{number}", source="mcp")
+        root.post(reverse("admin:agents_mcpserver_delete", args=[server.pk]), {"post": "yes"})
+        deletion = Deletion.objects.get(name=server.name)
+        url = f"{reverse('admin:restore_deleted')}?items={deletion.pk}"
+        sizes.append(longest_transaction(partial(root.post, url)))
+
+    assert ToolRegistration.objects.filter(name__startswith="files").count() == 14
+    assert sizes[1] - sizes[0] == 10
+
+
+def test_the_questions_of_an_experiment_are_loaded_before_it_locks(agent, administrator):
+    spec = agent_spec.describe(agent) | {"model": "demo"}
+    sizes = []
+    for count in (2, 12):
+        example_set = ExampleSet.objects.create(name=f"Set {count}", agent=agent)
+        for number in range(count):
+            about = {"agent": agent, "agent_name": agent.name, "question": "Why?"}
+            run = Run.objects.create(topic="chat.1", model="demo", query="Why?", status="done")
+            name = f"{count}/{number}"
+            Example.objects.create(example_set=example_set, name=name, run=run, **about)
+        start = partial(service.start_examples, example_set, agent, spec, administrator)
+        sizes.append(longest_transaction(partial(start, service.Options())))
+
+    assert Experiment.objects.count() == 2
     assert 0 < sizes[1] <= sizes[0]
