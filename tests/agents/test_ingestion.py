@@ -317,6 +317,23 @@ def test_a_file_with_much_text_is_indexed_in_the_slow_lane(
     assert (book.status, book.is_slow, note.status) == (QUEUED, True, READY)
 
 
+def test_a_text_that_takes_long_to_index_moves_to_the_slow_lane(
+    add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = add("The heron.", "book.md")
+    parsed = ParsedDocument(title="Book", parts=[ParsedPart(text="The heron.")])
+
+    def index_slowly(document: Document, parts: Any, *, progress: Any, **options: Any) -> None:
+        progress(1, 2)
+
+    monkeypatch.setattr(queue, "NORMAL_SECONDS", 0)
+    monkeypatch.setattr(queue, "_parse", lambda *args, **options: parsed)
+    monkeypatch.setattr(queue, "index_document", index_slowly)
+    queue.LANES[NORMAL].read_all()
+    book.refresh_from_db()
+    assert (book.status, book.is_slow) == (QUEUED, True)
+
+
 def test_a_file_in_a_chat_waits_for_nobody_elses_file(
     add: Add, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from agents.db.sanitize import visible_name
 from agents.engine.errors import ToolError
 from agents.files import FileRefused
 from agents.files.store import local_path
+from agents.knowledge import embeddings
 from agents.knowledge.documents import clean_text, index_document
 from agents.knowledge.parsing import NeedsRecognition, ParsedDocument, UnreadableDocument, parse
 from agents.knowledge.retrieval.tokenizer import detect_language
@@ -54,6 +55,7 @@ DEADLINE_SECONDS = 1_800.0  # recognizing a scanned page takes some seconds
 # What takes longer to read, or has more text to index, moves to the slow lane.
 NORMAL_SECONDS = 20.0
 NORMAL_CHARS = 500_000
+OWN_EMBEDDINGS = (embeddings.LOCAL, embeddings.DEMO, embeddings.OFF)
 RETRY_AFTER = timedelta(seconds=30)
 CHECK_SECONDS = 4.0
 SHUTDOWN_SECONDS = 5.0
@@ -245,7 +247,10 @@ def _process(lease: Lease, *, is_slow: bool) -> None:
         parsed = _parse(lease, path, recognizes=is_slow)
     if not is_slow and sum(len(part.text) for part in parsed.parts) > NORMAL_CHARS:
         raise TakesLong
-    lease.lift_limit()  # from here on, doing it again could cost money
+    # From here on, doing it again could cost money, unless passages are embedded here: then it
+    # costs processor time, which is what a normal lane is short of.
+    if embeddings.configured_model() not in OWN_EMBEDDINGS:
+        lease.lift_limit()
     lease.update(status=Status.INDEXING, done=0, total=0)
     _save(lease, parsed)
 
