@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from itertools import groupby
 from textwrap import shorten
+from typing import cast
 
 from tests.compat.packages import ROOT
-from tests.compat.rows import Result
+from tests.compat.rows import Outcome, Result, Row
 
 PAGE = ROOT / "docs" / "compatibility.md"
 HEADER = """\
@@ -38,6 +39,17 @@ def page(results: Sequence[Result]) -> str:
         parts.append(f"\n## {area}\n\n{COLUMNS}")
         parts += [_row(result) for result in found]
     return "".join(parts)
+
+
+def read(text: str, row: Row) -> Result | None:
+    """Return what the page says of a row with this version."""
+    section = text.partition(f"\n## {row.area}\n")[2].partition("\n## ")[0]
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[:2] == [row.name, row.version]:
+            outcome = cast(Outcome, cells[2])
+            return Result(row=row, outcome=outcome, detail=cells[3], day=cells[-1])
+    return None
 
 
 def _row(result: Result) -> str:

@@ -25,6 +25,8 @@ def test_every_area_has_rows():
 
 def test_the_page_keeps_the_results_of_rows_that_a_later_run_leaves_out(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "HOME", tmp_path)
+    monkeypatch.setattr(table, "PAGE", tmp_path / "page.md")
+    table.PAGE.write_text("")
     first, second, untried = ROWS[:3]
     results.save(Result(row=first, outcome="works", detail="seen first", day="2026-01-02"))
     results.save(Result(row=second, outcome="fails", detail="seen second", day="2026-03-04"))
@@ -35,6 +37,17 @@ def test_the_page_keeps_the_results_of_rows_that_a_later_run_leaves_out(tmp_path
     assert [("seen first" in line, "2026-01-02" in line) for line in lines] == [(True, True)]
     assert "| fails | seen second |" in page
     assert page.count("| not tried |") == 1
+
+
+def test_results_of_another_checkout_are_kept_from_the_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "HOME", tmp_path)
+    monkeypatch.setattr(table, "PAGE", tmp_path / "page.md")
+    tried = [
+        Result(row=row, outcome="works", detail=row.area, day="2026-01-02") for row in ROWS
+    ]
+    table.PAGE.write_text(table.page(tried))
+
+    assert [results.last(row) for row in ROWS] == tried
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Orphans can't be adopted here.")
