@@ -210,3 +210,14 @@ def test_truncated_rows_have_a_note():
 def test_the_name_of_a_field_is_a_heading(name, label):
     assert f"<dt>{label}</dt>" in page({name: 1156.0})
     assert ">1156</p>" in page({name: 1156.0})
+
+
+def test_a_table_with_a_title_is_a_report_without_names_of_fields():
+    rows = [{"name": "Tea", "value": 12}, {"name": "Ink", "value": 7}]
+
+    report = build_output_view({"title": "Best sellers", "rows": rows, "note": "Tea leads."})
+    plain = build_output_view({"title": "Best sellers", "rows": rows, "note": None})
+
+    assert (report.kind, report.text) == ("report", "Best sellers")
+    assert [item.kind for item in report.items] == ["table", "text"]
+    assert [item.kind for item in plain.items] == ["table"]

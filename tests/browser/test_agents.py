@@ -37,8 +37,8 @@ def test_a_structured_answer_is_a_table_live_and_reloaded(page: Page, question, 
     answer = run.locator(".answer")
     expect(answer.get_by_role("columnheader")).to_have_text(["Name", "Value"])
     expect(answer.locator("tbody tr")).to_have_count(5)
-    expect(answer.locator("dd").first).to_have_text(question)
-    expect(answer.locator("dd").last).to_contain_text(note)
+    expect(answer.locator("p").first).to_have_text(question)
+    expect(answer.locator("p").last).to_contain_text(note)
     assert_equals_its_reload(page)
 
 

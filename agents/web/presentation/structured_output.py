@@ -25,7 +25,7 @@ DECODER = json.JSONDecoder()
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 RESULT_KEYS = {"columns", "rows", "truncated"}
 
-OutputKind = Literal["text", "number", "nothing", "list", "fields", "table", "json"]
+OutputKind = Literal["text", "number", "nothing", "list", "fields", "table", "report", "json"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +175,25 @@ class _OutputBuilder:
 
     def _fields(self, value: Mapping[str, Any], levels: int) -> OutputView:
         some = list(value.items())[:MAX_ROWS]
-        fields = tuple((self.label(name), self.view(item, levels - 1)) for name, item in some)
+        views = {name: self.view(item, levels - 1) for name, item in some}
+        tables = [name for name, view in views.items() if view.kind == "table"]
+        title = value.get("title")
+        if levels == MAX_DEPTH and len(tables) == 1 and title and isinstance(title, str):
+            return self._report(title, views, tables[0])
+        fields = tuple((self.label(name), view) for name, view in views.items())
         return OutputView(kind="fields", fields=fields, more=_more_label(len(value)))
+
+    def _report(self, title: str, views: dict[str, OutputView], table: str) -> OutputView:
+        """Return a table under its title; a note needs no heading, other fields have one."""
+        rest = {name: view for name, view in views.items() if name not in ("title", table)}
+        note = rest.pop("note", OutputView(kind="nothing"))
+        fields = tuple((self.label(name), view) for name, view in rest.items())
+        items = [views[table]]
+        if fields:
+            items.append(OutputView(kind="fields", fields=fields))
+        if note.kind != "nothing":
+            items.append(note)
+        return OutputView(kind="report", text=title, items=tuple(items))
 
     def _list(self, value: Sequence[Any], levels: int) -> OutputView:
         items = tuple(self.view(item, levels - 1) for item in value[:MAX_ROWS])
