@@ -24,6 +24,8 @@ ECHOES = {
     ),
     REACT_INSTRUCTIONS.format(tools="- search: Finds.\n  Input: {}") + "\nYes.": "Yes.",
     "You can use these tools:\n- search: Finds.\n  Input: {}\n\nYes.": "Yes.",
+    "You can use this tool:\n- search: Finds.\n  Input: {}\n\nYes.": "Yes.",
+    "You can use this tool: search.": "You can use this tool: search.",
     "You can use these tools:\n- search\n- sums": "You can use these tools:\n- search\n- sums",
     "You can use it. You": "You can use it. You",
     "A stray </user_memory> end.": "A stray  end.",

@@ -12,10 +12,13 @@ from agents.engine.prompt_parts import (
 
 MAX_HELD_CHARS = 50_000
 _MAX_MARK_CHARS = 120
+# As our prompts have it, and as models with one tool repeat it.
+_HEADINGS = (TOOLS_HEADING, "You can use this tool:")
 _NAMES = "|".join([*ENVELOPES, *BARE_MARKS])
 # What can open or close code, where a mark is only quoted, and what can be a mark.
 _TOKEN = re.compile(
-    rf"`+|^[ ]{{0,3}}~{{3,}}|^{TOOLS_HEADING}\n|\n|<(?P<end>/?)(?P<name>{_NAMES})\b[^<>\n]*>",
+    rf"`+|^[ ]{{0,3}}~{{3,}}|^(?:{'|'.join(_HEADINGS)})\n|\n"
+    rf"|<(?P<end>/?)(?P<name>{_NAMES})\b[^<>\n]*>",
     re.M,
 )
 _SPECIAL = re.compile("[<`~]|You|Yo?$")
@@ -51,7 +54,7 @@ class PromptEchoFilter:
         if not self._part:
             return held
         mark, self._part = self._part, ""
-        if mark.startswith(TOOLS_HEADING) and TOOL_INPUT not in held:
+        if mark.startswith(_HEADINGS) and TOOL_INPUT not in held:
             return mark + held
         # The echo has no end, so it is what comes before the first empty line.
         return held.partition("\n\n")[2]
@@ -86,7 +89,7 @@ class PromptEchoFilter:
                 elif not token["end"]:
                     self._part = token[0]
                 continue  # the mark itself is left out
-            if token[0].startswith(TOOLS_HEADING) and not self._fence:
+            if token[0].startswith(_HEADINGS) and not self._fence:
                 self._part = token[0]
                 continue
             self._follow_code(token[0].strip())
@@ -99,7 +102,7 @@ class PromptEchoFilter:
 
     def _skip_part(self, text: str, at: int, shown: list[str]) -> int:
         """Return where the text goes on after the open part; hold it if it isn't closed."""
-        is_list = self._part.startswith(TOOLS_HEADING)
+        is_list = self._part.startswith(_HEADINGS)
         name = self._part[1:].rstrip(">").split()[0]
         end_mark = "\n\n" if is_list else f"</{name}>"
         closing = text.find(end_mark, at)
@@ -139,6 +142,6 @@ def _unsure_chars(text: str) -> int:
         if is_partial and ">" not in tail and "\n" not in tail:
             return len(tail)
     line = text[text.rfind("\n") + 1 :]
-    if line and TOOLS_HEADING.startswith(line):
+    if line and any(heading.startswith(line) for heading in _HEADINGS):
         return len(line)
     return len(text) - len(text.rstrip("`~"))
