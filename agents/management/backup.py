@@ -36,6 +36,7 @@ from agents.observability.process_status import version
 
 FORMAT = 1
 MANIFEST = "backup.json"  # the last entry: a file without it is incomplete
+MANIFEST_FIELDS = {"version", "created", "database", "database_sha256", "files"}
 DATABASE = "database"
 FILES = "files"
 # Of the data folder. What isn't listed can be made again, or is a key.
@@ -258,9 +259,15 @@ def _read_manifest(archive: tarfile.TarFile, source: Path) -> dict[str, Any]:
     names = archive.getnames()
     if not names or names[-1] != MANIFEST:
         raise BackupError(f"{source} isn't a complete backup of Ashiato.")
-    with _entry(archive, archive.getmember(MANIFEST)) as file:
-        manifest: dict[str, Any] = json.load(file)
-    if manifest["format"] > FORMAT:
+    try:
+        with _entry(archive, archive.getmember(MANIFEST)) as file:
+            manifest: dict[str, Any] = json.load(file)
+        is_newer = int(manifest["format"]) > FORMAT
+        if missing := MANIFEST_FIELDS - manifest.keys():
+            raise KeyError(*missing)
+    except (ValueError, TypeError, KeyError) as error:
+        raise BackupError(f"{source} isn't a complete backup of Ashiato.") from error
+    if is_newer:
         raise BackupError(
             f"The backup was made by Ashiato {manifest['version']}. "
             "Restore it with that version or a newer one."
@@ -274,7 +281,7 @@ def _read_manifest(archive: tarfile.TarFile, source: Path) -> dict[str, Any]:
 
 
 def _restore_entries(archive: tarfile.TarFile, manifest: dict[str, Any]) -> None:
-    links: list[tuple[Path, str]] = []
+    links: dict[Path, str] = {}
     with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix="restore-") as folder:
         database = Path(folder, DATABASE)
         for member in archive:
@@ -287,7 +294,7 @@ def _restore_entries(archive: tarfile.TarFile, manifest: dict[str, Any]) -> None
             elif kind in FOLDERS:
                 target = settings.DATA_DIR / _safe_path(member.name)
                 if member.issym():
-                    links.append((target, member.linkname))
+                    links[target] = member.linkname
                 elif member.isdir():
                     target.mkdir(mode=0o700, parents=True, exist_ok=True)
                 elif member.isreg():
@@ -295,8 +302,10 @@ def _restore_entries(archive: tarfile.TarFile, manifest: dict[str, Any]) -> None
                     with _entry(archive, member) as content, target.open("wb") as file:
                         shutil.copyfileobj(content, file, CHUNK_BYTES)
                     target.chmod(member.mode & 0o700)
-        # Last, so that nothing is written through one.
-        for target, address in links:
+        # Last, so that nothing is written through one, not even another link.
+        if any(parent in links for target in links for parent in target.parents):
+            raise BackupError("The backup has an entry behind a link, so it isn't restored.")
+        for target, address in links.items():
             target.unlink(missing_ok=True)
             target.symlink_to(address)
         _restore_database(database, manifest["database_sha256"])
@@ -311,7 +320,7 @@ def _safe_path(name: str) -> PurePosixPath:
 
 @contextmanager
 def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[BinaryIO]:
-    content = archive.extractfile(member)
+    content = archive.extractfile(member) if member.isreg() else None
     if content is None:
         raise BackupError(f"The backup's entry {member.name} isn't a file.")
     with content:

@@ -1,5 +1,6 @@
 """`manage.py backup` and `restore`: everything is in one file, and comes back as it was."""
 
+import io
 import tarfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -145,6 +146,41 @@ def test_a_backup_that_is_cut_off_is_refused_and_changes_nothing(move, tmp_path)
         with pytest.raises(backup.BackupError):
             backup.restore(file)
         assert connection.introspection.table_names() == []
+
+
+def test_a_backup_with_an_entry_behind_a_link_writes_nothing_there(move, tmp_path):
+    backup.create(tmp_path / "backup.tar")
+    important = tmp_path / "important"
+    important.write_text("as it was")
+    with (
+        tarfile.open(tmp_path / "backup.tar") as original,
+        tarfile.open(tmp_path / "hostile.tar", "w") as hostile,
+    ):
+        folder = tarfile.TarInfo("mcp")
+        folder.type = tarfile.DIRTYPE
+        hostile.addfile(folder)
+        for name, address in {"mcp/a": tmp_path, "mcp/a/important": "/elsewhere"}.items():
+            link = tarfile.TarInfo(name)
+            link.type = tarfile.SYMTYPE
+            link.linkname = str(address)
+            hostile.addfile(link)
+        for member in original:
+            hostile.addfile(member, original.extractfile(member))
+
+    with move(), pytest.raises(backup.BackupError, match="behind a link"):
+        backup.restore(tmp_path / "hostile.tar")
+    assert important.read_text() == "as it was"
+
+
+@pytest.mark.parametrize("manifest", [b"[1]", b"\xff\xfe{", b'{"format": 1}'])
+def test_a_backup_with_an_invalid_manifest_is_refused(manifest, move, tmp_path):
+    with tarfile.open(tmp_path / "backup.tar", "w") as archive:
+        entry = tarfile.TarInfo(backup.MANIFEST)
+        entry.size = len(manifest)
+        archive.addfile(entry, io.BytesIO(manifest))
+
+    with move(), pytest.raises(backup.BackupError, match="complete"):
+        backup.restore(tmp_path / "backup.tar")
 
 
 def test_a_database_in_use_is_never_overwritten(move, person, tmp_path):
