@@ -137,7 +137,7 @@ def test_prompts_and_suggestions_are_accessible(visit, server, reader):
         page.locator("#text").fill("")
         page.locator("#text").press_sequentially(typed)
         expect(page.locator("#offers")).to_be_visible()
-        assert faults(page) == [], typed
+        assert faults(page, "#offers") == [], typed
     page.locator("#offers li").first.click()
     expect(page.locator("#prompt-dialog")).to_be_visible()
     assert faults(page) == []
