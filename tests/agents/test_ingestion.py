@@ -334,6 +334,23 @@ def test_a_text_that_takes_long_to_index_moves_to_the_slow_lane(
     assert (book.status, book.is_slow) == (QUEUED, True)
 
 
+def test_what_fails_because_the_process_ends_is_no_attempt(
+    add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(*args: Any, **options: Any) -> None:
+        leases.stopping.set()
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    book = add("The heron.", "book.md")
+    monkeypatch.setattr(queue, "_process", end)
+    try:
+        queue.LANES[NORMAL].read_all()
+    finally:
+        leases.stopping.clear()
+    book.refresh_from_db()
+    assert (book.status, book.attempts, book.lease_until) == (QUEUED, 0, None)
+
+
 def test_a_file_in_a_chat_waits_for_nobody_elses_file(
     add: Add, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,6 +193,9 @@ def process(document: Document, *, is_slow: bool = True) -> None:
     except (UnreadableDocument, FileRefused, ToolError) as error:
         lease.end(status=Status.FAILED, problem=str(error)[:500])
     except Exception:  # it is tried again, up to MAX_ATTEMPTS times
+        if leases.stopping.is_set():  # the interpreter ends under it, so it isn't the file
+            lease.release(None)
+            return
         logger.exception("Can't read document %s.", document.pk)
         attempts = document.attempts + 1
         if attempts >= MAX_ATTEMPTS:
