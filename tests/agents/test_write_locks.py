@@ -10,9 +10,14 @@ from django.urls import reverse
 from agents.catalog import agent_spec
 from agents.experiments import service
 from agents.experiments.models import Experiment
+from agents.knowledge import ingestion
+from agents.knowledge.ingestion import documents
 from agents.models import (
     Agent,
+    Chunk,
+    Collection,
     Deletion,
+    Document,
     GuardrailPattern,
     McpServer,
     Run,
@@ -138,3 +143,16 @@ def test_the_questions_of_an_experiment_are_loaded_before_it_locks(agent, admini
 
     assert Experiment.objects.count() == 2
     assert 0 < sizes[1] <= sizes[0]
+
+
+def test_a_long_document_is_deleted_in_batches(monkeypatch):
+    monkeypatch.setattr(documents, "PASSAGE_BATCH", 5)
+    document = Document.objects.create(collection=Collection.objects.create(name="Tea"))
+    Chunk.objects.bulk_create(
+        Chunk(document=document, ordinal=number, text="Sencha") for number in range(50)
+    )
+
+    # A deleted passage leaves the index in a statement of its own.
+    assert longest_transaction(partial(ingestion.delete, document)) < 20
+    assert not Chunk.objects.exists()
+    assert not Document.objects.exists()

@@ -13,7 +13,7 @@ from agents.db.sanitize import visible_name
 from agents.files import release, save
 from agents.knowledge.parsing import MAX_FILE_BYTES
 from agents.knowledge.parsing.parsers.sniffing import BY_SUFFIX
-from agents.models import Collection, Document, StoredFile
+from agents.models import Chunk, Collection, Document, StoredFile
 from agents.models.types import AnyUser
 from agents.tools.egress import validate_url
 
@@ -26,6 +26,7 @@ Status = Document.Status
 MAX_SOURCE_CHARS = 500
 MAX_URL_CHARS = 2_000
 MAX_FOLDER_FILES = 10_000
+PASSAGE_BATCH = 1_000
 SUFFIXES = frozenset(BY_SUFFIX) | {".txt", ".text", ".log", ".rst", ".json", ".yaml", ".yml"}
 # Scanned PDFs are recognized when they are read; these are known before.
 SLOW_TYPES = ("audio/", "video/", "image/")
@@ -161,11 +162,29 @@ def delete_all(documents: Iterable[Document]) -> int:
     count = 0
     for document in documents:
         file = document.file_id
+        _delete_passages(document)
         with transaction.atomic():
             count += document.delete()[0] > 0
         release([file])
         progress.announce(document, is_deleted=True)
     return count
+
+
+def _delete_passages(document: Document) -> None:
+    """Delete the passages of a long document in batches, so that writers never wait long.
+
+    If this is interrupted, the document is canceled: it can be read again, or deleted.
+    """
+    passages = (
+        Chunk.objects.filter(document=document).order_by("pk").values_list("pk", flat=True)
+    )
+    if not passages[PASSAGE_BATCH:].exists():
+        return
+    Document.objects.filter(pk=document.pk).update(
+        status=Status.CANCELLED, lease_until=None, indexed_at=None
+    )
+    while batch := list(passages[:PASSAGE_BATCH]):
+        Chunk.objects.filter(pk__in=batch).delete()
 
 
 def clean_name(name: str) -> str:
