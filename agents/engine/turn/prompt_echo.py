@@ -13,7 +13,7 @@ from agents.engine.prompt_parts import (
 MAX_HELD_CHARS = 50_000
 _MAX_MARK_CHARS = 120
 # As our prompts have it, and as models with one tool repeat it.
-_HEADINGS = (TOOLS_HEADING, "You can use this tool:")
+_HEADINGS = (TOOLS_HEADING, TOOLS_HEADING.replace("these tools", "this tool"))
 _NAMES = "|".join([*ENVELOPES, *BARE_MARKS])
 # What can open or close code, where a mark is only quoted, and what can be a mark.
 _TOKEN = re.compile(
