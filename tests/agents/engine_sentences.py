@@ -43,6 +43,7 @@ NOT_SAID = {
     "{} did nothing.",
     "part {} of {} of ",
     "You can use these tools:",
+    "You can use this tool:",
     # of a child process, for the log
     "ended with {}: {}",
     "wrote more than {} bytes",

@@ -188,7 +188,7 @@ def test_the_menus_and_the_temporary_chat_are_accessible_on_a_phone(visit, serve
     page.locator("header [popovertarget=sidebar]:visible").first.click()
     row(page, "Hojicha").first.locator("[data-menu]").click()
     expect(page.locator("#session-menu")).to_be_visible()
-    assert faults(page) == []
+    assert faults(page, "#session-menu") == []
 
 
 def test_a_temporary_chat_is_in_no_list_until_it_is_saved(page: Page):

@@ -6,14 +6,14 @@ from agents.engine.prompt_parts import (
     BARE_MARKS,
     ENVELOPES,
     NOTE_PROMPT,
+    TOOL_HEADING,
     TOOL_INPUT,
     TOOLS_HEADING,
 )
 
 MAX_HELD_CHARS = 50_000
 _MAX_MARK_CHARS = 120
-# As our prompts have it, and as models with one tool repeat it.
-_HEADINGS = (TOOLS_HEADING, TOOLS_HEADING.replace("these tools", "this tool"))
+_HEADINGS = (TOOLS_HEADING, TOOL_HEADING)
 _NAMES = "|".join([*ENVELOPES, *BARE_MARKS])
 # What can open or close code, where a mark is only quoted, and what can be a mark.
 _TOKEN = re.compile(
