@@ -305,8 +305,10 @@ async def test_the_queue_is_limited_and_a_rejected_message_keeps_its_text(chat, 
     assert not await Message.objects.filter(text="one too many").aexists()
 
 
-async def test_messages_left_by_a_crash_start_at_the_next_check(chat, person):
+async def test_messages_left_by_a_crash_start_at_the_next_check(chat, person, monkeypatch):
     """The run has ended, and the process that should have started the next is gone."""
+    # Other periodic work has threads of its own, which would write after the test.
+    monkeypatch.setattr(executor, "followers", [messages.answer_waiting])
     run = await Run.objects.acreate(topic=chat.topic, query="one", status="completed")
     await Message.objects.acreate(session=chat, author=person, run=run, client_id="one")
     await Message.objects.acreate(
