@@ -188,5 +188,5 @@ function replace(words, end = text.selectionStart) {
 }
 
 function close() {
-  show([]);
+  if (shown.length) show([]);
 }

@@ -1,7 +1,7 @@
 // Keeps the typed text until the server has acknowledged it.
 
 import { announce, announceRuns, isNextComing } from "./announcer.js";
-import { forgetStarted, saveDraft, takeDraft, watchDrafts } from "./drafts.js";
+import { forgetStarted, saveDraft, saveDraftSoon, takeDraft, watchDrafts } from "./drafts.js";
 import { isComposing } from "./keys.js";
 import { byteCount, showTooLong } from "./long_text.js";
 import { whole } from "./run.js";
@@ -14,6 +14,7 @@ const form = document.getElementById("ask");
 const text = form.elements.text;
 const stopForm = document.getElementById("stop");
 const stopButton = composer.querySelector(".stop");
+const growsByItself = CSS.supports("field-sizing", "content");
 const socketed = form.hasAttribute("ws-send");
 let live = "";
 
@@ -179,13 +180,13 @@ function exampleChosen({ target }) {
 }
 
 function edited() {
-  form.elements.client_id.value = "";
+  if (form.elements.client_id.value) form.elements.client_id.value = "";
   grow();
-  keep();
+  saveDraftSoon(typedSoFar);
 }
 
 function grow() {
-  if (CSS.supports("field-sizing", "content")) return;
+  if (growsByItself) return;
   text.style.height = "auto";
   text.style.height = `${text.scrollHeight}px`;
 }

@@ -12,6 +12,7 @@
 const PREFIX = "ashiato-draft-";
 const DAYS = 30 * 24 * 60 * 60 * 1000;
 const MOST = 50;
+const PAUSE = 300;
 
 const form = document.getElementById("ask");
 const isTemporary = "temporary" in (document.getElementById("main")?.dataset ?? {});
@@ -41,7 +42,15 @@ function drafts(prefix = PREFIX) {
   return found.map((key) => ({ key, ...read(key) })).sort((one, other) => (other.at ?? 0) - (one.at ?? 0));
 }
 
+let waiting;
+
+// At most every 300 ms: what a page writes at every key is time that the key waits for.
+export function saveDraftSoon(current) {
+  waiting ??= setTimeout(() => saveDraft(...current()), PAUSE);
+}
+
 export function saveDraft(text, id, files = "") {
+  cancelSaving();
   if (isTemporary) return;
   markEmptied(!text && !files);
   if (!text && !files) return remove(keyOf(chat));
@@ -50,6 +59,11 @@ export function saveDraft(text, id, files = "") {
   if (attempt(write)) return;
   drafts(mine).slice(1).forEach(({ key }) => remove(key)); // full: older ones make room
   attempt(write);
+}
+
+function cancelSaving() {
+  clearTimeout(waiting);
+  waiting = undefined;
 }
 
 // A field that was emptied here, or sent, isn't filled with another tab's text.
@@ -83,12 +97,16 @@ export function forgetChat(pk) {
 }
 
 export function forgetAll() {
+  cancelSaving();
   for (const { key } of drafts()) remove(key);
   attempt(() => sessionStorage.clear()); // edited messages, and what else this tab remembers
 }
 
 // `current` returns the text in the composer.
 export function watchDrafts(current) {
+  const saveNow = () => waiting && saveDraft(...current());
+  addEventListener("pagehide", saveNow);
+  addEventListener("blur", saveNow); // another tab or window may take the draft over
   const old = Date.now() - DAYS;
   drafts().forEach(({ key, at, isTaken }, place) => {
     if (!key.startsWith(mine) || !(at > old) || isTaken || place >= MOST) remove(key);

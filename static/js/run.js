@@ -70,7 +70,7 @@ function countWaiting({ detail: { target } }) {
 function tick() {
   const now = performance.now();
   for (const run of runs) {
-    if (run.dataset.status && !("live" in run.dataset)) continue; // a long chat has thousands of elements
+    if (run.hasAttribute("data-status") && !run.hasAttribute("data-live")) continue; // a long chat has thousands of elements
     for (const clock of run.querySelectorAll("[data-elapsed-ms]")) {
       if (!seen.has(clock)) seen.set(clock, now - Number(clock.dataset.elapsedMs));
       const text = words((now - seen.get(clock)) / 1000);
