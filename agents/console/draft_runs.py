@@ -152,14 +152,8 @@ def prepare(form: Any, question: str, user: User, conversation: str = "") -> Run
     if any(run.is_live for run in earlier):
         raise DraftRunRejected(_("Wait until the current test has finished, or stop it."))
     draft, chosen = form.instance, form.cleaned_data
-    tools = [link.tool for link in chosen["given"]]
-    refused = sorted(tool.name for tool in tools if not tool_tester.may_run(user, tool))
-    if refused:
-        sentence = _(
-            "You don't have permission to run %(tools)s. Remove it from the draft, or ask an "
-            "administrator."
-        )
-        raise DraftRunRejected(sentence % {"tools": ", ".join(refused)})
+    if denial := tool_tester.denial(user, [link.tool for link in chosen["given"]]):
+        raise DraftRunRejected(denial)
     many = {name: chosen.get(name, ()) for name in agent_spec.related_names()}
     return runs.prepare_draft_run(
         draft,

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -123,6 +123,16 @@ def may_run(user: AnyUser, row: ToolRegistration) -> bool:
     is_program = row.server is not None and row.server.transport == McpServer.Transport.STDIO
     may_start = not is_program or user.has_perm(mcp_servers.STDIO_PERMISSION)
     return user.has_perm("agents.change_toolregistration") and may_start
+
+
+def denial(user: AnyUser, tools: Iterable[ToolRegistration]) -> str:
+    """Return which of a draft's tools the user can't run, or an empty string."""
+    denied = sorted(tool.name for tool in tools if not may_run(user, tool))
+    sentence = _(
+        "You don't have permission to run %(tools)s. Remove it from the draft, or ask an "
+        "administrator."
+    )
+    return sentence % {"tools": ", ".join(denied)} if denied else ""
 
 
 def refusal_reason(row: ToolRegistration) -> str:

@@ -22,6 +22,7 @@ from agents import runs
 from agents.access import audit
 from agents.catalog import agent_spec, model_setups, tool_factory
 from agents.catalog.agent_spec import AgentSpec
+from agents.console import tool_tester
 from agents.db import database
 from agents.engine.errors import AgentError, QuotaExceeded
 from agents.engine.loop import effect
@@ -80,6 +81,12 @@ def _start(
 ) -> Experiment:
     questions = sources.load(source, agent, user)
     _check_possible(agent, spec, questions, user)
+    is_published = options.target == Experiment.Target.PUBLISHED
+    if options.is_live and not is_published and user is not None:
+        # As in the test chat of a draft, which can change what a tool counts as.
+        links = agent_spec.resolve(spec).links
+        if denial := tool_tester.denial(user, [link.tool for link in links]):
+            raise ExperimentRejected(denial)
     # The questions are loaded before it, because other writers wait for its end.
     with transaction.atomic():
         experiment = Experiment.objects.create(

@@ -52,6 +52,20 @@ async def test_nothing_is_executed_and_a_call_that_was_not_recorded_stops_the_ru
     assert result.run.detail.endswith("calculator: 1 + 1")
 
 
+async def test_a_draft_runs_live_only_with_tools_that_its_tester_can_run(
+    scripted, tester, administrator, example
+):
+    agent, spec = await current_spec()
+    draft = service.Options(is_live=True)
+    start = sync_to_async(service.start_examples)
+
+    with pytest.raises(ExperimentRejected, match="calculator"):
+        await start(example.example_set, agent, spec, tester, draft)
+    assert await start(example.example_set, agent, spec, administrator, draft)
+    published = service.Options(is_live=True, target=Experiment.Target.PUBLISHED)
+    assert await start(example.example_set, agent, spec, tester, published)
+
+
 async def test_a_draft_repeats_past_runs_before_it_is_saved(scripted, person, tester):
     scripted(SUM, Says(answer="It is 42."))
     origin = await run_question("6 * 7?", user=person)
