@@ -28,7 +28,7 @@ from agents.review.models import Comment, Note, Rating, Review
 from chat.models import ChatSession, Message, Prompt, PublicLink
 
 from . import erasure_scope, quotations
-from .quotation_matcher import REDACTED, QuotationMatcher, is_distinctive
+from .quotation_matcher import REDACTED, SENTENCE_ENDS, QuotationMatcher, is_distinctive
 from .text_columns import TEXT_COLUMNS
 
 PAGE_SIZE = 200
@@ -42,6 +42,8 @@ class PersonTexts:
         self.person, self.topics = audit.person(user), erasure_scope.shared_topics(user)
         own = set(_authored_texts(user))
         own -= quotations.texts_by_others(user, own)
+        quoted = {text.rstrip(SENTENCE_ENDS) for text in own}
+        own |= quoted - quotations.texts_by_others(user, quoted)
         runs = Run.objects.filter(message__author=user).exclude(message__session__user=user)
         answers = set(runs.exclude(answer="").values_list("answer", flat=True))
         name = user.get_username()

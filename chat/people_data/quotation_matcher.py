@@ -25,6 +25,7 @@ QUOTATION_MARKS = ('""', "''", "``", "“”", "‘’", "„“", "«»", "‹�
 PREFIX_CHARS = 40  # enough of the start to recognize text that was cut off
 PATTERN_BATCH = 1_000
 MAX_REGEX_BYTES = 64 << 20
+SENTENCE_ENDS = " \n.!?…。！？"
 SENTENCE_BREAK = re.compile(r"(?<=[.!?。！？])\s*|\n+")
 MASK_PATTERN = re.compile(r"‹[^›]*›")
 # Keys and kinds that rows depend on; these are never replaced.

@@ -329,6 +329,8 @@ def test_short_text_is_erased_only_in_the_users_own_rows(person, stranger):
         ("user", "She said “user” of a user.", "She said “‹…›” of a user."),
         ("7F-12", '{"code": "7F-12", "rows": [7]}', '{"code": "‹…›", "rows": [7]}'),
         ("港区1-2", "住所は港区1-2です。", "住所は‹…›です。"),
+        ("PIN 4711.", "She said “PIN 4711” and left.", "She said “‹…›” and left."),
+        ("I live in Uji!", "You said “I live in Uji”.", "You said “‹…›”."),
         ("1234", "It has 12345 rows.", "It has 12345 rows."),
     ],
 )
