@@ -108,14 +108,14 @@ def sees_rules(user: AnyUser) -> bool:
 
 def hide_rules(row: Row) -> Row:
     """Return a copy of a guardrail's finding that doesn't say which rule it was."""
-    if isinstance(row, AgentStep) and row.kind == AgentStep.Kind.GUARDRAIL:
-        name, details = "action_input", row.action_input
-    elif isinstance(row, RunEvent) and row.type == EventType.GUARDRAIL:
-        name, details = "data", row.data
+    hidden = copy(row)
+    if isinstance(hidden, AgentStep) and hidden.kind == AgentStep.Kind.GUARDRAIL:
+        hidden.action_input = _without_rule(hidden.action_input)
+        hidden.notes = [_without_reason(note) for note in hidden.notes]
+    elif isinstance(hidden, RunEvent) and hidden.type == EventType.GUARDRAIL:
+        hidden.data = _without_rule(hidden.data)
     else:
         return row
-    hidden = copy(row)
-    setattr(hidden, name, _without_rule(details))
     return hidden
 
 
@@ -123,7 +123,14 @@ def _without_rule(details: Any) -> Any:
     if not isinstance(details, dict):
         return details
     kept = {key: value for key, value in details.items() if key not in RULE_FIELDS}
+    if "judge" in kept:
+        kept["judge"] = _without_reason(kept["judge"])
     return kept | ({"details": _without_rule(kept["details"])} if "details" in kept else {})
+
+
+def _without_reason(judge: dict[str, Any]) -> dict[str, Any]:
+    """Return a verdict without the judge's reason, which explains the rule."""
+    return {key: value for key, value in judge.items() if key != "reason"}
 
 
 def visible_row(

@@ -8,6 +8,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
+from agents.access import masking
 from agents.models import Agent, Run
 from agents.models.rights import Role
 from agents.review.listing import is_reviewer
@@ -43,11 +44,13 @@ def known_values(user: User) -> dict[str, list[str]]:
         )[:RECENT_RUNS]
     )
     agents = Agent.objects.filter(enabled=True).values_list("name", flat=True)
+    tools = _distinct(name for row in recent for name in _tool_names(row[3]))
     used = {
         "agent": _distinct([*agents, *(row[0] for row in recent)]),
         "model": _distinct(row[1] for row in recent),
         "version": _distinct(row[2] for row in recent),
-        "tool": _distinct(name for row in recent for name in _tool_names(row[3])),
+        # A model can call a tool that doesn't exist, by any name.
+        "tool": [name for name in tools if masking.mask_text(name) == name],
     }
     if is_reviewer(user):
         seen = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))

@@ -8,6 +8,7 @@ and in its answers.
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -43,6 +44,7 @@ def as_json(
 ) -> Iterator[str]:
     """Yield the whole tree with its answers and steps."""
     is_masked = masks_others and chat.user_id != user.pk
+    hides_rules = not masking.sees_rules(user)
     head = {
         "schema": SCHEMA,
         "exported_at": timezone.now().isoformat(),
@@ -52,7 +54,8 @@ def as_json(
     pks = list(branches.read(chat.pk).parents)
     for at, message in enumerate(conversation.messages_by_pk(pks)):
         is_masked = masks_others and message.author_id != user.pk
-        entry = _message_dict(message, has_steps=has_steps, is_masked=is_masked)
+        see = partial(masking.visible_row, is_masked=is_masked, hides_rules=hides_rules)
+        entry = _message_dict(message, see, has_steps=has_steps, is_masked=is_masked)
         yield f"{',' if at else ''}\n{json.dumps(entry, ensure_ascii=False)}"
     yield "]}\n"
 
@@ -88,8 +91,9 @@ def _chat_dict(chat: ChatSession, user: User) -> dict[str, Any]:
     }
 
 
-def _message_dict(message: Message, *, has_steps: bool, is_masked: bool) -> dict[str, Any]:
-    see = masking.mask_row if is_masked else _unchanged
+def _message_dict(
+    message: Message, see: Callable[[Any], Any], *, has_steps: bool, is_masked: bool
+) -> dict[str, Any]:
     run = message.run
     return {
         "id": message.pk,
@@ -100,10 +104,6 @@ def _message_dict(message: Message, *, has_steps: bool, is_masked: bool) -> dict
         "created_at": message.created_at.isoformat(),
         "run": None if run is None else _run_dict(run, see, has_steps=has_steps),
     }
-
-
-def _unchanged(row: Any) -> Any:
-    return row
 
 
 def _files(message: Message, is_masked: bool) -> list[dict[str, Any]]:

@@ -68,6 +68,21 @@ def test_markdown_has_collapsed_steps_if_requested(chat, person):
     assert "```\n42\n```" in text
 
 
+def test_only_reviewers_export_which_rule_matched(chat, person, administrator):
+    step = AgentStep.objects.get(number=2)
+    step.kind = "guardrail"
+    judged = {"verdict": "violation", "reason": "Falcon is secret."}
+    step.action_input = {"rule": "Project Falcon", "id": 7, "judge": judged}
+    step.save()
+
+    own = "".join(chat_export.as_json(chat, person))
+    reviewed = "".join(chat_export.as_json(chat, administrator))
+
+    assert "violation" in own
+    assert "Falcon" not in own
+    assert reviewed.count("Falcon") == 2
+
+
 def test_json_has_the_whole_tree_with_answers_and_steps(chat, person):
     document = json.loads("".join(chat_export.as_json(chat, person)))
 

@@ -355,6 +355,16 @@ def test_labels_are_offered_to_reviewers(client, person, reviewer):
     assert [each["value"] for each in offered] == ["wrong figure"]
 
 
+def test_suggestions_name_no_tools_with_personal_data(client, person, reviewer):
+    make(person, 1, marks="|tool|tool=database|tool=mail_taro@example.com|")
+    client.force_login(reviewer)
+
+    page = client.get("/traces/completions/").content
+
+    assert b"database" in page
+    assert b"taro" not in page
+
+
 def test_suggestions_contain_nothing_of_other_users(client, person, stranger):
     (pk,) = make(person, 1, model="secret-model", agent_name="secret", marks="|tool=secret|")
     Label.objects.create(run_id=pk, name="secret label")

@@ -72,13 +72,13 @@ def _unsent_attachments_sentence(facts: Facts) -> str:
 
 
 def _verdict_sentence(facts: Facts) -> str:
-    """Return what the model of a model check said."""
+    """Return what the model of a model check found; its reason is for reviewers."""
     if "error" in facts:
         about = {"model": facts["model"], "why": translate(facts["error"])}
         return _("%(model)s gave no verdict: %(why)s") % about
     if facts["verdict"] == "violation":
-        return _("%(model)s found a violation (%(confidence)s%% sure): %(reason)s") % facts
-    return _("%(model)s found no violation (%(confidence)s%% sure): %(reason)s") % facts
+        return _("%(model)s found a violation (%(confidence)s%% sure).") % facts
+    return _("%(model)s found no violation (%(confidence)s%% sure).") % facts
 
 
 def _cached_sentence(facts: Facts) -> str:
@@ -147,7 +147,7 @@ def _removed_citations_sentence(facts: Facts) -> str:
 
 
 def memory_sentences(facts: Facts) -> list[str]:
-    """Return what was recalled, saved or refused."""
+    """Return what was recalled, saved, suggested or refused."""
     found = []
     if used := facts.get("used"):
         found.append(
@@ -156,6 +156,8 @@ def memory_sentences(facts: Facts) -> list[str]:
         )
     for saved in facts.get("saved", ()):
         found.append(_("Saved to memory: “%(text)s”.") % {"text": saved["text"]})
+    for suggested in facts.get("suggested", ()):
+        found.append(_("Suggested for memory: “%(text)s”.") % {"text": suggested["text"]})
     if reason := facts.get("refused"):
         found.append(_("Not saved to memory. %(reason)s") % {"reason": reason})
     return found

@@ -194,6 +194,11 @@ class StepView:
         is_finding = self.step.kind == AgentStep.Kind.GUARDRAIL
         return str(self.facts.get("rule", "")) if is_finding else ""
 
+    @property
+    def judge_reason(self) -> str:
+        """Why a model check found a violation, or none, if the reader can know its rule."""
+        return str(self.facts.get("judge", {}).get("reason", "")) if self.rule else ""
+
     @cached_property
     def plan_facts(self) -> PlanFacts:
         is_plan = self.step.kind == AgentStep.Kind.PLAN
