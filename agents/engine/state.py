@@ -1,6 +1,6 @@
 """An agent's memory during a run: messages and steps."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -55,6 +55,14 @@ class AgentState:
         """Change the text of files, in the question and in earlier messages."""
         self._messages = [_map_material(message, change) for message in self._messages]
         self.question = _map_material(self.question, change)
+
+    def leave_out_unjudged(self, roles: Collection[str], instead: str) -> None:
+        """Replace the unjudged messages of these roles; the others count as judged."""
+        for at, message in enumerate(self._messages):
+            if "is_unjudged" in message:
+                judged = {key: item for key, item in message.items() if key != "is_unjudged"}
+                is_blocked = message["role"] in roles
+                self._messages[at] = judged | ({"content": instead} if is_blocked else {})
 
     def replace_first(self, count: int, messages: Sequence[Message]) -> None:
         """Replace the oldest messages, e.g. by their summary."""

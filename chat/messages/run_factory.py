@@ -113,13 +113,18 @@ def _is_unchecked(run: Run) -> bool:
 
 
 def _transcript(run: Run, project: int | None) -> list[HistoryMessage]:
-    """Return a run's messages, with the question as it was corrected."""
+    """Return a run's messages, with the question as it was corrected.
+
+    What was imported or corrected is marked: no model check has judged it.
+    """
     messages, corrected = event_store.transcript(run), vars(run)["corrected"]
     if run.project_id != project:
         messages = [m for m in messages if m["role"] != "tool" and not m.get("tool_calls")]
-    if corrected is None or not messages:
-        return messages
-    return [{**messages[0], "content": corrected}, *messages[1:]]
+    if corrected is not None and messages:
+        messages[0] |= {"content": corrected, "is_unjudged": True}
+    if run.is_imported:
+        messages = [{**message, "is_unjudged": True} for message in messages]
+    return messages
 
 
 def _runs_of(session: int, path: Sequence[int], most: int) -> list[Run]:
@@ -183,14 +188,21 @@ def prepare(
     path: Sequence[int] = (),
     options: RunOptions = AGENT_DEFAULTS,
     files: Sequence[Attachment] = (),
+    *,
+    is_repeated: bool = False,
 ) -> Run:
-    """Create the run for a text after this path: of an agent, a workflow, or a stopped plan."""
+    """Create the run for a text after this path: of an agent, a workflow, or a stopped plan.
+
+    It `is_repeated` if the text is that of an earlier message, by whomever.
+    """
     if not files and (stopped := _stopped_plan(session, text, path)) is not None:
         return _prepare_continuation(stopped, session, user)
     request = requested_workflow(text, user)
     if files:
         check_files(agent, is_workflow=request is not None)
     overrides = run_options.overrides(agent, options, user)
+    if is_repeated:
+        overrides["repeats"] = True
     if request is None:
         check_length(agent, overrides.get("model", ""), text)
     project = _project_for(session, user)

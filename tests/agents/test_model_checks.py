@@ -127,6 +127,22 @@ async def test_a_model_that_is_not_set_up_is_a_failed_check(person):
     assert "wasn't checked" in step.observation
 
 
+async def test_a_rule_that_fills_its_models_context_window_blocks(person):
+    await LanguageModel.objects.acreate(
+        label="Tiny",
+        model="openai/tiny",
+        base_url="http://127.0.0.1:9/v1",
+        api_key="k",
+        context_window=1_450,
+    )
+    await check(model="Tiny", action="block")
+
+    run = await run_question("Hello", user=person)
+
+    assert run.status == "blocked"
+    assert "no room" in run.detail
+
+
 async def test_texts_outside_of_runs_are_checked_by_patterns_only(agent):
     await check(action="block")
 

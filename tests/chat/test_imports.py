@@ -476,6 +476,16 @@ def test_imported_texts_pass_the_guardrails_of_the_agent_that_answers(person, ag
     assert chat.messages.filter(text__contains="And in feet?").exists()
 
 
+def test_imported_and_corrected_texts_are_judged_in_the_run(person, agent):
+    run_import(person, upload_of("chatgpt.json"))
+    chat = chat_named("Mount Fuji")
+    path = branches.visible_path(chat, person)
+
+    history = run_factory.prepare(chat, person, "6 * 7", agent, path).history
+
+    assert all(message["is_unjudged"] for message in history)
+
+
 def test_only_the_newest_imported_texts_are_checked_and_sent(person, agent, monkeypatch):
     run_import(person, upload_of("chatgpt.json"))
     chat = chat_named("Mount Fuji")

@@ -16,6 +16,8 @@ from agents.engine.guardrails.model_checks import (
     parse_verdict,
 )
 from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.material.file_parts import file_part
+from agents.engine.state import AgentState
 from agents.engine.testing import Says
 from tests.engine.conftest import Echo
 
@@ -72,6 +74,56 @@ async def test_a_question_that_breaks_the_rule_is_blocked(agent):
     [finding] = found(events)
     assert finding["details"]["judge"]["reason"] == "It shouts."
     assert (finding["details"]["judge"]["model"], finding["details"]["matches"]) == ("small", 1)
+
+
+def test_a_character_can_have_several_tokens():
+    def count(text):
+        return len(text.encode())
+
+    parts = overlapping_parts("漢" * 90, 100, count)
+
+    assert max(map(count, parts)) <= 100
+
+
+async def test_a_rule_without_room_for_a_text_fails_closed(agent):
+    judge = Judge()
+    runtime = agent(guardrails=rules(judge, stage="input", max_call_tokens=0))
+
+    events = await events_of(runtime, "HELLO")
+
+    assert events[-1].data["stopped_reason"] == "blocked"
+    assert judge.requests == []
+
+
+async def test_attached_files_are_judged_like_messages(agent):
+    judge = Judge(verdict("ok"), verdict("violation"))
+    runtime = agent(guardrails=rules(judge, stage="input"))
+    state = AgentState()
+    state.question = {"material": file_part("plan.txt", "HELLO")}
+
+    events = [event async for event in runtime.stream("Summarize it", state)]
+
+    assert events[-1].data["stopped_reason"] == "blocked"
+    assert "plan.txt" in events[-1].data["detail"]
+    assert [finding["details"].get("file") for finding in found(events)] == [None, "plan.txt"]
+    assert "HELLO" in judge.requests[1][1]["content"]
+
+
+async def test_imported_and_corrected_messages_are_judged_with_the_next_question(agent):
+    judge = Judge(verdict("ok"), verdict("violation"))
+    runtime = agent(Says(answer="Hi."), guardrails=rules(judge, stage="input"))
+    state = AgentState()
+    state.add_message("user", "SHOUT", is_unjudged=True)
+    state.add_message("assistant", "Well.")
+
+    events = [event async for event in runtime.stream("Go on", state)]
+
+    sent = str(runtime.planner.llm.requests[0]["messages"])
+    assert events[-1].data["stopped_reason"] == "completed"
+    assert "SHOUT" in judge.requests[1][1]["content"]
+    assert "SHOUT" not in sent
+    assert "is_unjudged" not in sent
+    assert "Well." in sent
 
 
 async def test_a_verdict_is_recorded_with_its_usage_and_counts_for_the_run(agent):

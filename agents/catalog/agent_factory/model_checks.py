@@ -34,6 +34,8 @@ from .circuits import CIRCUITS
 # For a verdict with its reason, and for what a reasoning model thinks before.
 MAX_REPLY_TOKENS = 1_000
 REQUEST_TOKENS = 400  # of what is around the rule and the text
+# In parts of a few words, everything would pass, whatever the whole text says.
+MIN_PART_TOKENS = 100
 
 
 def build_checks(
@@ -60,7 +62,7 @@ def build_check(
         row.model, MAX_REPLY_TOKENS, pseudonymizer, payer=payer
     )
     window = planner_factory.model_window(row.model)
-    others = MAX_REPLY_TOKENS + REQUEST_TOKENS + tokens.count(row.rubric)
+    room = window - MAX_REPLY_TOKENS - REQUEST_TOKENS - tokens.count(row.rubric)
     return ModelCheck(
         name=row.name,
         rubric=row.rubric,
@@ -74,7 +76,7 @@ def build_check(
         threshold=row.threshold,
         blocks_on_failure=row.on_failure == GuardrailPattern.Failure.BLOCK,
         max_calls=row.max_calls,
-        max_call_tokens=max(1, min(row.max_call_tokens, window - others)),
+        max_call_tokens=min(row.max_call_tokens, room) if room >= MIN_PART_TOKENS else 0,
         timeout=float(row.timeout),
     )
 

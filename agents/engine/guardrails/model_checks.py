@@ -196,6 +196,9 @@ class ModelChecks:
         about: dict[str, Any] = {"model": check.model}
         usage: dict[str, Any] = {}
         verdicts: list[dict[str, Any]] = []
+        if check.max_call_tokens <= 0:
+            about["error"] = "The rule leaves no room for a text in the model's context window."
+            return check.finding(stage, {**about, "calls": 0, "seconds": 0.0}, usage)
         parts = await run_in_thread_if_large(
             len(text), overlapping_parts, text, check.max_call_tokens, self.count_tokens
         )
@@ -243,7 +246,9 @@ class ModelChecks:
 
 def overlapping_parts(text: str, most: int, count_tokens: Callable[[str], int]) -> list[str]:
     """Return the text, or parts of it with at most so many tokens, which overlap."""
-    if len(text) <= most or (total := count_tokens(text)) <= most:
+    # A token has at least one byte; a character can have several tokens.
+    is_short = len(text.encode(errors="replace")) <= most
+    if is_short or (total := count_tokens(text)) <= most:
         return [text]
     size = max(1, len(text) * most // total)
     parts: list[str] = []

@@ -1,11 +1,16 @@
-"""Guardrails over the text of the user's files, with the rules for messages."""
+"""Guardrails and model checks over the text of the user's files, as for messages."""
 
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.events import Event
 from agents.engine.guardrails.checks import Guardrails
-from agents.engine.material.file_parts import ScreenedFiles, screen_files
+from agents.engine.material.file_parts import (
+    FileFinding,
+    ScreenedFiles,
+    named_parts,
+    screen_files,
+)
 
-from .lifecycle_events import finish_event, guardrail_event
+from .lifecycle_events import finding_events, finish_event, guardrail_event
 from .run_state import RunState
 from .termination import StopReason
 
@@ -31,10 +36,27 @@ async def screen_run_files(
     events = list[Event]()
     for found in asked.findings if is_new else ():
         events.append(guardrail_event(run_state, found.finding, file=found.file))
-    if asked.blocked_by is not None:
-        detail = _blocked_message(asked.blocked_by.file, asked.blocked_by.finding.reason)
+    blocked = asked.blocked_by
+    if blocked is None and run_state.turn == 0:  # later, they have been judged
+        judged = await _judge_files(asked.text, guardrails)
+        for found in judged if is_new else ():
+            events += finding_events(run_state, found.finding, file=found.file)
+        blocked = next((found for found in judged if found.finding.blocks), None)
+    if blocked is not None:
+        detail = _blocked_message(blocked.file, blocked.finding.reason)
         events.append(finish_event(run_state, StopReason.BLOCKED, detail=detail))
     return events
+
+
+async def _judge_files(text: str, guardrails: Guardrails) -> list[FileFinding]:
+    """Have each file judged by the model checks for messages, up to one that is blocked."""
+    found: list[FileFinding] = []
+    checks = guardrails.model_checks
+    for name, part in named_parts(text) if checks.for_stage("input") else ():
+        found += [FileFinding(name, finding) for finding in await checks.judge(part, "input")]
+        if any(one.finding.blocks for one in found):
+            break
+    return found
 
 
 def _screen_all(texts: list[str], guardrails: Guardrails) -> dict[str, ScreenedFiles]:

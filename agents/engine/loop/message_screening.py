@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.events import Event
 from agents.engine.guardrails.checks import GuardrailResult, Guardrails, by_severity
+from agents.engine.guardrails.patterns import Stage
 
 from .lifecycle_events import finding_events, finish_event
 from .run_state import RunState
 from .termination import StopReason
+
+UNJUDGED_STAGES: dict[str, Stage] = {"user": "input", "assistant": "output"}
+LEFT_OUT_PROMPT = "[This was left out because a guardrail blocks it.]"
 
 
 async def check_question(run_state: RunState, guardrails: Guardrails) -> list[Event]:
@@ -33,6 +37,28 @@ async def check_question(run_state: RunState, guardrails: Guardrails) -> list[Ev
         events.append(finish_event(run_state, StopReason.BLOCKED, detail=blocked.reason))
     elif is_masked:
         run_state.replace_query(inspected.text)
+    return events
+
+
+async def screen_history(
+    run_state: RunState, guardrails: Guardrails, *, is_new: bool
+) -> list[Event]:
+    """Leave out of the history what no model check has judged, if one blocks it.
+
+    Imported messages and corrected ones are `is_unjudged`; all others were judged when they
+    were sent or written. After an interruption (not `is_new`) the findings are on record.
+    """
+    state, events = run_state.state, list[Event]()
+    unjudged = [message for message in state.get_messages() if "is_unjudged" in message]
+    blocked_roles = set[str]()
+    for role, stage in UNJUDGED_STAGES.items() if unjudged else ():
+        text = "\n\n".join(m["content"] or "" for m in unjudged if m["role"] == role)
+        found = await guardrails.model_checks.judge(text, stage, holding=True)
+        for finding in found if is_new else ():
+            events += finding_events(run_state, finding, history=True)
+        blocked_roles |= {role} if any(finding.blocks for finding in found) else set()
+    if unjudged:
+        state.leave_out_unjudged(blocked_roles, LEFT_OUT_PROMPT)
     return events
 
 

@@ -33,7 +33,7 @@ from .lifecycle_events import (
     start_event,
 )
 from .limit_step import LimitRequest, LimitStop, WrapUp
-from .message_screening import check_question, screen_answer
+from .message_screening import check_question, screen_answer, screen_history
 from .model_call import ModelCall
 from .model_step import ModelStep
 from .offered_tools import OfferedTools
@@ -159,6 +159,8 @@ class RunLoop:
         events = [] if cut.is_checked else await check_question(run_state, rules)
         if not run_state.is_over:
             events += await screen_run_files(run_state, rules, is_new=not cut.is_checked)
+        if not run_state.is_over:
+            events += await screen_history(run_state, rules, is_new=not cut.is_checked)
         if not cut.is_checked or run_state.is_over:
             return events if run_state.is_over else [*events, *self._retrieve_first()]
         if run_state.open and cut.is_decided:

@@ -297,11 +297,12 @@ def _on_tool_response(run_state: RunState, data: Data) -> None:
 def _on_guardrail(run_state: RunState, data: Data) -> None:
     details = data["details"]
     run_state.cut.is_checked = True
-    if "judge" in details and details["stage"] == "output":
+    is_elsewhere = "tool" in details or "history" in details
+    if "judge" in details and details["stage"] == "output" and not is_elsewhere:
         run_state.judged_rules.add(details["rule"])
     if "text" in details:
         run_state.replace_query(details["text"])
-    if data["action"] == "block" and not details.get("observed") and "tool" not in details:
+    if data["action"] == "block" and not details.get("observed") and not is_elsewhere:
         run_state.cut.finding = data
 
 

@@ -31,6 +31,7 @@ GUARDRAIL_SENTENCES = (
     _("A rule would have masked this."),
     _("A rule would have blocked this."),
     _("No violation found."),
+    _("The rule leaves no room for a text in the model's context window."),
     _("Enter a pattern."),
     _("Patterns can't contain \\C (single-byte match)."),
     _("This pattern matches everything, even empty text."),
