@@ -64,7 +64,7 @@ def remove_personal(value: Any) -> Any:
         case {"kind": "memory" | "experience"}:
             return value | {
                 name: [_without_text(memory) for memory in value[name]]
-                for name in ("used", "saved")
+                for name in ("used", "saved", "suggested")
                 if name in value
             }
         case dict():

@@ -38,7 +38,9 @@ def is_possible(run: Run, agent: Agent) -> bool:
         return False
     if run.workflow_id is not None or run.is_draft_run:
         return False
-    return run.origin is None or run.origin.user_id == run.user_id
+    if run.is_rerun:  # of whose question is unknown once that is deleted
+        return run.origin is not None and run.origin.user_id == run.user_id
+    return True
 
 
 def scope_of(run: Run, agent: Agent) -> MemoryScope:

@@ -26,6 +26,11 @@ JAPANESE_LAST = re.compile(
     r"(?:ください|下さい|ね|くださいね|もらえますか|くれる|ほしい(?:です)?)?[。！!\s]*",
     re.DOTALL,
 )
+# What follows one of these may be somebody else's.
+QUOTATION = re.compile(
+    '[\n\r\v\f\x85\u2028\u2029:："＂“”„«»‹›「『【《〈`>＞]'
+    r"|(?<![^\W_])['‘’‚]"  # but not an apostrophe
+)
 PREFERENCE = re.compile(
     r"\b(?:prefer|always|never|from now on|call me|answer|reply|respond|write|speak|use|avoid|"
     r"likes?|hates?|dislikes?)\b|してください|して下さい|答えて|返信して|呼んで|好き|嫌い|苦手|で話して|使って",
@@ -47,6 +52,13 @@ def stated(message: str) -> str:
     if found is None or (found["how"].isspace() and NOT_STATED.match(found["text"])):
         return ""
     return found["text"].strip()
+
+
+def may_be_quoted(message: str) -> bool:
+    """Whether a request at the end of a message may belong to text that the message quotes."""
+    first, _, _rest = message.strip().partition("\n\n")
+    found = None if JAPANESE_FIRST.fullmatch(first) else JAPANESE_LAST.fullmatch(first)
+    return found is not None and QUOTATION.search(found["text"]) is not None
 
 
 def kind_of(text: str) -> Memory.Kind:

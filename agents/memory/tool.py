@@ -20,7 +20,6 @@ from .subjects import subject_of
 
 NAME = "remember"
 CLAUSE_END = re.compile(r"[.,;!?…]+(?=\s|$)|[。、，．！？；]")
-QUOTATION = re.compile(r"[\n:：\"“”«»「『`>＞]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ def is_own_words(text: str, message: str) -> bool:
     """
     if len(message) > statements.MAX_MESSAGE_CHARS:
         return False
-    own_line = QUOTATION.split(message.strip(), maxsplit=1)[0]
+    own_line = statements.QUOTATION.split(message.strip(), maxsplit=1)[0]
     clauses = [texts.sequence(clause) for clause in CLAUSE_END.split(own_line)]
     said = texts.sequence(text)
     parts = (

@@ -24,7 +24,12 @@ class Request:
     def to_note(self) -> dict[str, Any]:
         if self.memory is None:
             return {"refused": self.reason}
-        return {"saved": [{"id": self.memory.pk, "text": self.memory.text}]}
+        outcome = "suggested" if self.is_suggested else "saved"
+        return {outcome: [{"id": self.memory.pk, "text": self.memory.text}]}
+
+    @property
+    def is_suggested(self) -> bool:
+        return self.memory is not None and self.memory.status == Memory.Status.PROPOSED
 
     @property
     def line(self) -> str:
@@ -32,14 +37,20 @@ class Request:
         if self.memory is None:
             return f"- Not saved, although the user asked for it: {self.reason}"
         quoted = self.memory.text.replace('"', "'")
+        if self.is_suggested:
+            return f'- Suggested to the user, who decides whether to save it: "{quoted}"'
         return f'- Saved just now, because the user asked for it: "{quoted}"'
 
 
 def save_requested(
     run: Run, agent: Agent, guardrails: Callable[[], Guardrails]
 ) -> Request | None:
-    """Save what the run's message asks to remember; None if it asks for nothing."""
-    if run.origin_id is not None or not policy.is_possible(run, agent):
+    """Save what the run's message asks to remember; None if it asks for nothing.
+
+    What the user may not have written themselves is only suggested: it came from an import or
+    another member and was answered again, or it is part of a quotation.
+    """
+    if run.is_rerun or not policy.is_possible(run, agent):
         return None
     if not (text := statements.stated(run.query)):
         return None
@@ -58,11 +69,13 @@ def _save(run: Run, agent: Agent, guardrails: Guardrails, text: str) -> Memory:
     found = guardrails.without_length_limits().inspect(cleaned, "input")
     if found.is_blocked or found.text != cleaned:
         raise MemoryRejected(_("A guardrail doesn't allow this text."))
+    is_doubtful = run.is_repeated or statements.may_be_quoted(run.query)
     new = store.NewMemory(
         text=cleaned,
         subject=subject_of(cleaned),
         kind=statements.kind_of(cleaned),
         source=Memory.Source.STATED,
         run=run,
+        reason=_("These may not be your own words.") if is_doubtful else "",
     )
     return store.save(scope, new)

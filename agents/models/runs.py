@@ -405,6 +405,11 @@ class Run(models.Model):
         return bool(self.overrides.get("continues"))
 
     @property
+    def is_repeated(self) -> bool:
+        """Whether its message was answered before, so that its user didn't just write it."""
+        return bool(self.overrides.get("repeats"))
+
+    @property
     def can_continue(self) -> bool:
         """Whether a plan was interrupted by a stop, or given up."""
         was_stopped = self.stopped_reason == StopReason.CANCELLED and not self.detail

@@ -63,7 +63,13 @@ def _build_answered(draft: Draft, options: RunOptions, files: Sequence[Attachmen
     session = draft.session or _create_session(draft, question, options)
     fault_injection.point("before_message_save")
     answers = run_factory.select_agent(draft.agent, user)
-    run = run_factory.prepare(session, user, question, answers, path, options, files)
+    replaced = draft.instead_of
+    is_repeated = (
+        replaced is not None and Message.objects.filter(pk=replaced, text=draft.text).exists()
+    )
+    run = run_factory.prepare(
+        *(session, user, question, answers, path, options, files), is_repeated=is_repeated
+    )
     about = {
         "text": masking.mask_for_storage(answers, draft.text),
         "client_id": draft.client_id,

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import Increment, insert_many, update
 from agents.engine.events import Event
+from agents.memory.tool import NAME as REMEMBER
 from agents.models import AgentStep, Approval, GuardrailHit, OutsideTextTopic, Run
 from agents.models.runs import DRAFT_TOPIC_PREFIX
 
@@ -75,12 +76,14 @@ class ProjectedRows:
         return started, bool(self._runs.get(run, {}).get("waited", waited))
 
     def mark_outside_text(self, run: int) -> None:
-        """Have the run's chat remember that it has read text from outside.
+        """Have the run's chat remember that tools have returned text from outside.
 
         In the transaction that ends the run, because the chat's next one can start after it.
         """
-        [topic] = Run.objects.filter(pk=run).values_list("topic", flat=True)
-        if not topic.startswith(DRAFT_TOPIC_PREFIX):
+        calls = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TOOL)
+        others = calls.exclude(action=REMEMBER).exclude(status=AgentStep.Status.UNSTARTED)
+        topic = others.values_list("run__topic", flat=True).first()
+        if topic and not topic.startswith(DRAFT_TOPIC_PREFIX):
             OutsideTextTopic.objects.mark(topic)
 
     def waits(self, run: int, *, has_queued: bool) -> Iterable[Wait]:

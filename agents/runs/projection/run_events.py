@@ -1,7 +1,6 @@
 """What the start, a pause, an error and the end of a run change."""
 
 import json
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
@@ -9,11 +8,9 @@ from typing import Any
 
 from agents.engine.events import Event
 from agents.engine.loop import StopReason
-from agents.memory.tool import NAME as REMEMBER
 from agents.models import AgentStep, Run
 
 from .rows import ProjectedRows
-from .search_tags import search_tag
 from .waiting_time import waited_seconds
 
 STATUS_BY_REASON = {
@@ -26,8 +23,6 @@ STATUS_BY_REASON = {
 # Fields of a run's start that describe its setup.
 SETUP_FIELDS = ("model", "dialect", "instructions", "tools", "max_steps")
 VERSION_CHARS = 8
-# The search tag of a called tool that returns more than the user's own words.
-OTHER_TOOLS = re.compile(rf"\|{search_tag(AgentStep.Kind.TOOL, '')}(?!{re.escape(REMEMBER)}\|)")
 
 
 def on_run_started(rows: ProjectedRows, run: int, event: Event) -> None:
@@ -57,7 +52,7 @@ def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
     ended = datetime.fromisoformat(event.data["ended"]) if "ended" in event.data else event.time
     began, has_queued = rows.beginning(run)
     marks = rows.marks(run)
-    if OTHER_TOOLS.search(marks):
+    if f"|{AgentStep.Kind.TOOL}|" in marks:
         rows.mark_outside_text(run)
     rows.update_run(
         run,

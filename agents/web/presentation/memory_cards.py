@@ -37,4 +37,5 @@ def memory_cards(run: Run, steps: Sequence[StepView]) -> list[MemoryCard]:
 def _is_about_memory(step: AgentStep) -> bool:
     if step.action == RememberTool.name:
         return step.status == AgentStep.Status.DONE
-    return any(note["kind"] == StatusKind.MEMORY and note.get("saved") for note in step.notes)
+    notes = [note for note in step.notes if note["kind"] == StatusKind.MEMORY]
+    return any(note.get("saved") or note.get("suggested") for note in notes)
