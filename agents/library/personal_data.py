@@ -17,6 +17,12 @@ def own_documents(user: User) -> QuerySet[Document]:
     return Document.objects.filter(Q(collection__owner=user) | Q(owner=user))
 
 
+def exported_documents(user: User) -> QuerySet[Document]:
+    """Return the user's documents without the files of other members in chats."""
+    in_chat = Q(collection__topic__startswith="chat.")
+    return own_documents(user).exclude(in_chat & ~Q(owner=user))
+
+
 def erasable_documents(user: User) -> QuerySet[Document]:
     """Return the user's documents except those in collections of the installation."""
     return own_documents(user).exclude(OF_INSTALLATION)

@@ -82,7 +82,7 @@ def files(user: User) -> Iterator[File]:
         yield f"{name}.json", _table_json(rows, columns)
     yield "recently-deleted.json", _recently_deleted(user)
     yield "sign-ins.json", _signins(user)
-    for document in _paginate(personal_data.own_documents(user).select_related("file")):
+    for document in _paginate(personal_data.exported_documents(user).select_related("file")):
         yield _document_name(document), personal_data.content(document)
     for chat in _paginate(ChatSession.objects.for_user(user).saved()):
         pieces = chat_export.as_json(chat, user, has_steps=False, masks_others=True)
@@ -242,7 +242,7 @@ def _knowledge_tables(user: User) -> Iterable[ExportedTable]:
             CollectionAcceptance.objects.filter(user=user),
             ("collection_id", "is_accepted"),
         ),
-        ("documents", personal_data.own_documents(user), described),
+        ("documents", personal_data.exported_documents(user), described),
         ("sitemaps", sitemaps, fetched),
     ]
 

@@ -48,6 +48,18 @@ def test_the_export_has_own_documents_with_their_files(belonging, person):
     assert "Not mine" not in "".join(files.values())
 
 
+def test_the_export_has_no_files_of_other_members_in_own_chats(person, stranger):
+    files = Collection.objects.create(name="Chat", owner=person, topic="chat.1")
+    for name, owner in (("mine.md", person), ("theirs.md", stranger)):
+        add_document(files, "Green tea", source=name, owner=owner)
+
+    data = b"".join(data_export.archive(person))
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        listed = json.loads(archive.read("documents.json"))
+    assert [row["source"] for row in listed] == ["mine.md"]
+
+
 def test_erasure_deletes_own_documents_and_keeps_the_installations(belonging, person):
     plan = {line.what: line.count for line in erasure_report.plan(person).stays}
     assert plan["Documents added to the installation's collections"] == 1
