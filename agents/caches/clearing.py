@@ -1,19 +1,22 @@
 """Deletes saved results: of a tool or an agent, or all."""
 
-from django.db import transaction
 from django.db.models import F
 
 from agents.models import CacheEntry, CacheGroup
 
+from .pruning import delete_batches
 
-@transaction.atomic
+
 def clear(source: str = "") -> int:
     """Delete the entries of one tool or agent, or all; return how many.
 
     Results that are being read right now aren't found later either.
     """
-    entries = CacheEntry.objects.filter(source=source) if source else CacheEntry.objects.all()
-    groups = CacheGroup.objects.filter(entries__in=entries) if source else CacheGroup.objects
-    pks = list(groups.values_list("pk", flat=True).distinct())
-    CacheGroup.objects.filter(pk__in=pks).update(generation=F("generation") + 1)
-    return entries.delete()[0]
+    which = {"source": source} if source else {}
+    groups = CacheGroup.objects.all()
+    if source:
+        theirs = CacheEntry.objects.filter(**which).exclude(group=None)
+        groups = groups.filter(pk__in=theirs.values("group"))
+    # First, so that no entry is found while they are deleted.
+    groups.update(generation=F("generation") + 1)
+    return delete_batches(**which)

@@ -11,7 +11,9 @@ from django.utils import timezone
 
 from agents.db.compiled_queries import compiled_query
 from agents.db.row_cache import MAX_AGE_SECONDS, RowCache
-from agents.models import CacheEntry, CacheGroup, ToolRegistration
+from agents.models import CacheGroup, ToolRegistration
+
+from .pruning import delete_batches
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ def evict(name: str) -> None:
     """Make everything saved from this place unusable, in all processes at once."""
     try:
         if CacheGroup.objects.filter(name=name).update(generation=F("generation") + 1):
-            CacheEntry.objects.filter(group__name=name).delete()
+            delete_batches(group__name=name)
     except DatabaseError:
         # The call that evicts goes on; entries end with their lifetime.
         logger.exception("Can't evict the cached results of %s.", name)

@@ -5,12 +5,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from agents.models import CacheEntry, CacheUsage
 from agents.models.caches import CacheKind
+
+BATCH = 500
 
 
 @dataclass(slots=True)
@@ -55,18 +56,24 @@ def is_pending() -> bool:
 
 
 def flush() -> None:
-    """Write what was counted; other processes add theirs."""
+    """Write what was counted; other processes add theirs.
+
+    In statements by themselves, because other writers wait for the end of each.
+    """
     global _pending
     with _lock:
         counted, _pending = _pending, _Pending()
     if not counted.usage:
         return
-    with transaction.atomic():
-        for pk, count in sorted(counted.entries.items()):
-            mine = CacheEntry.objects.filter(pk=pk)
+    by_count: dict[int, list[int]] = defaultdict(list)
+    for pk, count in sorted(counted.entries.items()):
+        by_count[count].append(pk)
+    for count, pks in by_count.items():
+        for start in range(0, len(pks), BATCH):
+            mine = CacheEntry.objects.filter(pk__in=pks[start : start + BATCH])
             mine.update(hits=F("hits") + count, used_at=counted.last or timezone.now())
-        for source, used in sorted(counted.usage.items()):
-            _add(source, used)
+    for source, used in sorted(counted.usage.items()):
+        _add(source, used)
 
 
 def _add(source: str, used: _Usage) -> None:

@@ -3,7 +3,6 @@
 import time
 from datetime import timedelta
 
-from django.db import transaction
 from django.db.models import Count, Sum
 from django.utils import timezone
 
@@ -42,7 +41,7 @@ def prune() -> int:
     """Delete what has expired and what exceeds the limits; return how much."""
     hits.flush()
     _state.update(pruned_at=time.monotonic(), saved=0)
-    removed = _delete_batches(expires_at__lte=timezone.now())
+    removed = delete_batches(expires_at__lte=timezone.now())
     totals = CacheEntry.objects.aggregate(rows=Count("pk"), bytes=Sum("size"))
     rows = totals["rows"] - configured.CACHE_ENTRIES.value
     size = (totals["bytes"] or 0) - configured.CACHE_MB.value * MEGABYTE
@@ -64,10 +63,13 @@ def prune() -> int:
     return removed
 
 
-def _delete_batches(**which: object) -> int:
+def delete_batches(**which: object) -> int:
     """Delete in batches, so that writers never wait long."""
     removed = 0
-    while pks := list(CacheEntry.objects.filter(**which).values_list("pk", flat=True)[:BATCH]):
-        with transaction.atomic():
+    while True:
+        rows = CacheEntry.objects.filter(**which).order_by()
+        pks = list(rows.values_list("pk", flat=True)[:BATCH])
+        if pks:
             removed += CacheEntry.objects.filter(pk__in=pks).delete()[0]
-    return removed
+        if len(pks) < BATCH:
+            return removed

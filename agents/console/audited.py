@@ -1,11 +1,12 @@
 """Audit entries for what administrators add, change and delete."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -45,6 +46,14 @@ class AuditedMixin(_ModelAdmin):
         self.keep(request, audit.CHANGED, object, self._pop_changes(request))
         return super().log_change(request, object, message)
 
+    def log_changes(
+        self, request: HttpRequest, rows: Sequence[Model], message: list[Any]
+    ) -> None:
+        """Record that several rows changed together, in as many statements as for one."""
+        details = [(row, self._details(row)) for row in rows]
+        audit.record_all(request.user, audit.CHANGED, details)
+        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, message)
+
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
         """Record deletions first: what can't be recorded isn't done."""
         for row in queryset:
@@ -54,10 +63,13 @@ class AuditedMixin(_ModelAdmin):
     def keep(
         self, request: HttpRequest, action: str, row: Model, changes: Changes | None = None
     ) -> None:
-        details: dict[str, Any] = {"name": str(row)} if self.tells_values else {}
+        details = self._details(row)
         if changes:
             details["changes"] = changes if self.tells_values else sorted(changes)
         audit.record(request.user, action, row, **details)
+
+    def _details(self, row: Model) -> Changes:
+        return {"name": str(row)} if self.tells_values else {}
 
     def _stash_changes(self, request: HttpRequest, changed: Iterable[Any]) -> None:
         """Remember the changes until the row is logged next."""

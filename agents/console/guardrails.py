@@ -172,8 +172,8 @@ class GuardrailPatternAdmin(TesterPages):
             else:
                 numbers = map(int_value, request.POST.get("order", "").split(","))
                 moved = rule_order.reorder([n for n in numbers if n is not None])
-            for row in moved:
-                self.log_change(request, row, [{"changed": {"fields": ["position"]}}])
+            if moved:
+                self.log_changes(request, moved, [{"changed": {"fields": ["position"]}}])
         name = next((row.name for row in moved if row.pk == pk), "")
         place = next((row.position for row in moved if row.pk == pk), 0)
         said = _("%(name)s is now number %(n)s.") % {"name": name, "n": place}

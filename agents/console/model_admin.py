@@ -6,18 +6,20 @@ from typing import Any
 
 from django import forms
 from django.apps import apps
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import model_ngettext, unquote
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
-from django.db import models
+from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.crypto import salted_hmac
 from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from agents.models import Deletion
 from agents.models.rights import group_label
@@ -76,11 +78,53 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Use the model's name as title, because not every reader can change the list."""
+        if (
+            "_save" in request.POST
+            and self.list_editable
+            and (saved := self._save_list(request))
+        ):
+            return saved
         context: dict[str, Any] = {"title": capfirst(self.opts.verbose_name_plural)}
         if self.can_restore and self.has_delete_permission(request):
             kind = self.opts.label
             context["deleted_count"] = deleted_rows.recent().filter(kind=kind).count()
         return super().changelist_view(request, context | (extra_context or {}))
+
+    def _save_list(self, request: HttpRequest) -> HttpResponse | None:
+        """Save the changed rows of a list one by one: other writers wait for the end of each.
+
+        Django saves all in one transaction, and says what is wrong if None is returned.
+        """
+        if not self.has_change_permission(request):
+            return None
+        form_set = self.get_changelist_formset(request)
+        django_admin: Any = self  # the type stubs lack this method
+        rows = django_admin._get_list_editable_queryset(request, form_set.get_default_prefix())
+        listed = form_set(request.POST, queryset=rows)
+        if not listed.is_valid():
+            return None
+        changed = [form for form in listed.forms if form.has_changed()]
+        if any(form.instance._state.adding for form in changed):
+            return None
+        for form in changed:
+            with transaction.atomic():
+                row = self.save_form(request, form, change=True)
+                self.save_model(request, row, form, change=True)
+                self.save_related(request, form, formsets=[], change=True)
+                self.log_change(
+                    request, row, self.construct_change_message(request, form, None)
+                )
+        if changed:
+            text = ngettext(
+                "%(count)s %(name)s was changed successfully.",
+                "%(count)s %(name)s were changed successfully.",
+                len(changed),
+            )
+            name = model_ngettext(self.opts, len(changed))
+            self.message_user(
+                request, text % {"count": len(changed), "name": name}, messages.SUCCESS
+            )
+        return redirect(request.get_full_path())
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None

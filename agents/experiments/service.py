@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -316,23 +316,25 @@ def _give_up(experiment: Experiment, why: str) -> None:
 
 def _finish(experiment: Experiment) -> None:
     """Save the totals."""
-    results = list(experiment.results.select_related("run", "example"))
-    scored = [result.score for result in results if result.score is not None]
-    costs = [result.run.cost if result.run else result.judge_cost for result in results]
-    known = [cost for cost in costs if cost is not None]  # a run's includes its judge's
+    columns = ("state", "score", "judge_cost", "run", "run__cost")
+    results = list(experiment.results.values(*columns))
+    scored = [result["score"] for result in results if result["score"] is not None]
+    # A run's cost includes its judge's.
+    costs = [row["run__cost"] if row["run"] else row["judge_cost"] for row in results]
+    known = [cost for cost in costs if cost is not None]
     experiment.score = round(sum(scored) / len(scored), 4) if scored else None
-    experiment.passed = sum(result.state == State.PASSED for result in results)
+    experiment.passed = sum(result["state"] == State.PASSED for result in results)
     experiment.cost = sum(known) if known else None
     experiment.ended_at = timezone.now()
     stopped = Experiment.State.CANCELLED if experiment.is_to_stop else Experiment.State.DONE
     experiment.state = Experiment.State.FAILED if experiment.problem else stopped
     experiment.save()
     if experiment.target == Experiment.Target.PUBLISHED:
-        for result in results:
-            if result.example is not None and result.score is not None:
-                Example.objects.filter(pk=result.example.pk).update(
-                    score=result.score, scored_at=experiment.ended_at
-                )
+        with_score = experiment.results.exclude(score=None)
+        score = with_score.filter(example=OuterRef("pk")).values("score")[:1]
+        Example.objects.filter(pk__in=with_score.values("example")).update(
+            score=Subquery(score), scored_at=experiment.ended_at
+        )
 
 
 def request_cancel(experiment: Experiment) -> None:

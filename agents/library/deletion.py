@@ -7,7 +7,7 @@ due, also after a crash.
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import timedelta
 
 from django.contrib.auth.models import User
@@ -38,23 +38,23 @@ def delete_collection(collection: Collection) -> None:
     events.access_changed(collection)
 
 
-@transaction.atomic
 def delete_documents(collection: Collection, documents: Iterable[Document]) -> Collection:
     """Move documents to a deleted collection, and return that."""
     found = list(documents)
-    removal = Collection.objects.create(
-        name=collection.name,
-        owner_id=collection.owner_id,
-        deleted_at=timezone.now(),
-        deleted_from=collection,
-    )
     for document in found:
         if document.is_pending:
             ingestion.cancel(document)
-    Document.objects.filter(pk__in=[document.pk for document in found]).update(
-        collection=removal
-    )
-    events.documents_changed(collection)
+    with transaction.atomic():
+        removal = Collection.objects.create(
+            name=collection.name,
+            owner_id=collection.owner_id,
+            deleted_at=timezone.now(),
+            deleted_from=collection,
+        )
+        Document.objects.filter(pk__in=[document.pk for document in found]).update(
+            collection=removal
+        )
+        events.documents_changed(collection)
     return removal
 
 
@@ -77,21 +77,30 @@ def _could_manage(collection: Collection, user: User) -> bool:
     return user.has_perm("agents.change_collection")
 
 
-@transaction.atomic
 def restore(removal: Collection) -> Collection:
     """Undo a deletion; return the collection that has the documents now."""
     if (source := removal.deleted_from) is None:
-        name = _free_name(removal)
-        Collection.objects.filter(pk=removal.pk).update(deleted_at=None, name=name)
+        with transaction.atomic():
+            name = _free_name(removal)
+            Collection.objects.filter(pk=removal.pk).update(deleted_at=None, name=name)
         removal.refresh_from_db()
         return removal
-    for document in removal.documents.all():
-        document.collection, document.source = source, _free_source(source, document.source)
-        document.save(update_fields=["collection", "source"])
+    with transaction.atomic():
+        documents = list(removal.documents.all())
+        taken = set(source.documents.values_list("source", flat=True))
+        for document in documents:
+            name = _free_source(document.source, taken)
+            taken.add(name)
+            if name != document.source:
+                document.collection = source
+                document.source = name
+                document.save(update_fields=["collection", "source"])
+        removal.documents.update(collection=source)
+        removal.delete()
+        events.documents_changed(source)
+    for document in documents:
         if document.status == Document.Status.CANCELLED:
             ingestion.retry(document)
-    removal.delete()
-    events.documents_changed(source)
     return source
 
 
@@ -103,12 +112,13 @@ def _free_name(collection: Collection) -> str:
     return collection.name if is_free else f"{collection.name[:60]} ({restored})"
 
 
-def _free_source(collection: Collection, source: str) -> str:
+def _free_source(source: str, taken: Container[str]) -> str:
     """Return the source, numbered if a newer document has it by now."""
-    taken, at = set(collection.documents.values_list("source", flat=True)), 2
     free = source
+    number = 2
     while free in taken:
-        free, at = f"{source[:480]} ({at})", at + 1
+        free = f"{source[:480]} ({number})"
+        number += 1
     return free
 
 

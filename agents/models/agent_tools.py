@@ -127,9 +127,17 @@ def replace_tools(agent: Agent, links: Iterable[AgentTool]) -> None:
     current = {link.tool.pk: link for link in links_of(agent)}
     if current.keys() - wanted.keys():
         agent.links.exclude(tool__in=wanted).delete()
-    for pk, link in wanted.items():
-        if pk not in current or current[pk].settings != link.settings:
-            agent.links.update_or_create(tool=link.tool, defaults=link.settings)
+    changed = [
+        AgentTool(agent=agent, tool=link.tool, **link.settings)
+        for pk, link in wanted.items()
+        if pk not in current or current[pk].settings != link.settings
+    ]
+    AgentTool.objects.bulk_create(
+        changed,
+        update_conflicts=True,
+        unique_fields=["agent", "tool"],
+        update_fields=TOOL_SETTINGS,
+    )
 
 
 def _is_set(value: Any) -> bool:

@@ -3,17 +3,26 @@
 from functools import partial
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from agents import caches
+from agents.caches import pruning
 from agents.catalog import agent_spec
+from agents.console import openapi_import
 from agents.experiments import service
 from agents.experiments.models import Experiment
 from agents.knowledge import ingestion
 from agents.knowledge.ingestion import documents
+from agents.library import deletion
+from agents.management.commands import rotate_keys
 from agents.models import (
     Agent,
+    AuditEntry,
+    CacheEntry,
     Chunk,
     Collection,
     Deletion,
@@ -25,6 +34,8 @@ from agents.models import (
 )
 from agents.review.models import Example, ExampleSet
 from chat.models import ChatSession, Message
+from tests.agents.forms import agent_form
+from tests.agents.test_openapi_import import imported
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -55,6 +66,23 @@ def longest_transaction(work):
     return max(counts)
 
 
+def most_rows(work):
+    """Return how many rows the largest write transaction changes."""
+    sizes = [0]
+
+    def count(execute, sql, params, many, context):
+        if sql.startswith("BEGIN IMMEDIATE") or not connection.in_atomic_block:
+            sizes.append(0)
+        before = connection.connection.total_changes
+        result = execute(sql, params, many, context)
+        sizes[-1] += connection.connection.total_changes - before
+        return result
+
+    with connection.execute_wrapper(count):
+        work()
+    return max(sizes)
+
+
 def post_action(client, model, action, rows):
     url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     selected = [row.pk for row in rows]
@@ -81,6 +109,24 @@ def test_an_action_on_a_list_releases_the_lock_after_each_row(root, model, value
 
     assert not model.objects.filter(name__startswith="row_", enabled=True).exists()
     assert 0 < many <= few
+
+
+def test_the_switches_of_a_list_are_saved_one_by_one(root):
+    about = {"source": "http", "endpoint": "https://x.test"}
+    url = reverse("admin:agents_toolregistration_changelist")
+    sizes = []
+    for count in (2, 12):
+        sent = {"_save": "Save", "form-TOTAL_FORMS": count, "form-INITIAL_FORMS": count}
+        for number in range(count):
+            tool = ToolRegistration.objects.create(name=f"tool_{count}_{number}", **about)
+            sent |= {f"form-{number}-id": tool.pk, f"initial-form-{number}-enabled": "True"}
+        sizes.append(longest_transaction(partial(root.post, url, sent)))
+
+    assert (
+        ToolRegistration.objects.filter(name__startswith="tool_", enabled=False).count() == 14
+    )
+    assert AuditEntry.objects.filter(subject__startswith="toolregistration:").count() == 14
+    assert 0 < sizes[1] <= sizes[0]
 
 
 def test_many_agents_are_deleted_in_batches(root):
@@ -145,6 +191,23 @@ def test_the_questions_of_an_experiment_are_loaded_before_it_locks(agent, admini
     assert 0 < sizes[1] <= sizes[0]
 
 
+def test_an_experiment_ends_in_as_many_statements_with_any_number_of_results(agent):
+    sizes = []
+    for count in (2, 12):
+        experiment = Experiment.objects.create(agent=agent, spec={}, target="published")
+        for number in range(count):
+            example = Example.objects.create(name=f"{count}/{number}", question="Why?")
+            score = number / 20
+            experiment.results.create(
+                number=number, example=example, state="passed", score=score
+            )
+        sizes.append(longest_transaction(partial(service._advance, experiment.pk)))
+
+    assert Example.objects.get(name="12/4").score == 0.2
+    assert Experiment.objects.filter(state="done", passed=12).exists()
+    assert 0 < sizes[1] <= sizes[0]
+
+
 def test_a_long_document_is_deleted_in_batches(monkeypatch):
     monkeypatch.setattr(documents, "PASSAGE_BATCH", 5)
     document = Document.objects.create(collection=Collection.objects.create(name="Tea"))
@@ -156,3 +219,97 @@ def test_a_long_document_is_deleted_in_batches(monkeypatch):
     assert longest_transaction(partial(ingestion.delete, document)) < 20
     assert not Chunk.objects.exists()
     assert not Document.objects.exists()
+
+
+def test_an_openapi_document_is_imported_in_batches(root, monkeypatch):
+    monkeypatch.setattr(openapi_import, "IMPORTED_AT_ONCE", 5)
+    sizes = []
+    for count in (5, 20):
+        paths = {
+            f"/{number}": {"get": {"operationId": f"{count}_{number}"}}
+            for number in range(count)
+        }
+        about = {"info": {"title": f"API {count}", "version": "1"}, "paths": paths}
+        servers = {"openapi": "3.0.0", "servers": [{"url": "https://x.test"}]}
+        sizes.append(longest_transaction(partial(imported, root, servers | about)))
+
+    assert ToolRegistration.objects.filter(endpoint__startswith="https://x.test").count() == 25
+    assert 0 < sizes[1] <= sizes[0]
+
+
+def test_an_agent_is_published_in_as_many_statements_with_any_number_of_tools(root, agent):
+    about = {"source": "http", "endpoint": "https://x.test"}
+    tools = [ToolRegistration.objects.create(name=f"t{n}", **about) for n in range(12)]
+    sizes = []
+    for given in (tools[:2], tools):
+        form = agent_form(name="helper", is_default="on", note=f"{len(given)} tools")
+        form |= {f"tool-{tool.pk}-is_given": "on" for tool in given}
+        url = reverse("admin:agents_agent_change", args=[agent.pk])
+        sizes.append(longest_transaction(partial(root.post, url, form)))
+        assert agent.links.count() == len(given)
+
+    assert 0 < sizes[1] <= sizes[0]
+
+
+def test_rules_are_reordered_in_as_many_statements_however_many_move(root):
+    sizes = []
+    for count in (2, 12):
+        GuardrailPattern.objects.all().delete()
+        rules = [
+            GuardrailPattern.objects.create(name=f"rule {number}", pattern="secret")
+            for number in range(count)
+        ]
+        order = [rules[-1].pk, *(rule.pk for rule in rules[:-1])]
+        sent = {"order": ",".join(map(str, order))}
+        url = reverse("admin:agents_guardrail_order")
+        sizes.append(longest_transaction(partial(root.post, url, sent)))
+        assert list(GuardrailPattern.objects.values_list("pk", flat=True)) == order
+
+    moved = AuditEntry.objects.filter(subject__startswith="guardrailpattern:")
+    assert moved.count() == LogEntry.objects.count() == 14
+    assert 0 < sizes[1] <= sizes[0]
+
+
+def test_keys_are_rotated_in_batches(monkeypatch):
+    monkeypatch.setattr(rotate_keys, "BATCH", 5)
+    for number in range(12):
+        McpServer.objects.create(name=f"s{number}", url="https://x.test", headers={"A": "b"})
+
+    work = partial(rotate_keys.reencrypt, McpServer, ["headers"])
+    statements = longest_transaction(work)
+
+    assert work() == (12, [])
+    assert 0 < statements <= 6
+
+
+def test_saved_results_are_deleted_in_batches(monkeypatch):
+    monkeypatch.setattr(pruning, "BATCH", 5)
+    now = timezone.now()
+    about = {"kind": "tool", "value": {}, "size": 2, "saved_at": now, "used_at": now}
+    for number in range(24):
+        CacheEntry.objects.create(
+            key=str(number), source=f"tool:{number % 2}", expires_at=now, **about
+        )
+
+    assert most_rows(partial(caches.clear, "tool:1")) == 5
+    assert CacheEntry.objects.count() == 12
+    assert most_rows(caches.clear) == 5
+    assert not CacheEntry.objects.exists()
+
+
+def test_many_documents_come_back_in_as_many_statements_as_a_few():
+    collection = Collection.objects.create(name="Tea")
+    sizes = []
+    for count in (2, 12):
+        documents = [
+            Document.objects.create(
+                collection=collection, source=f"{count}/{number}", url="https://x.test"
+            )
+            for number in range(count)
+        ]
+        removal = deletion.delete_documents(collection, documents)
+        sizes.append(longest_transaction(partial(deletion.restore, removal)))
+
+    queued = collection.documents.filter(status=Document.Status.QUEUED)
+    assert queued.count() == 14
+    assert 0 < sizes[1] <= sizes[0]

@@ -121,6 +121,19 @@ def record(actor: Actor | None, action: str, subject: Any, **detail: Any) -> Aud
     return entry
 
 
+def record_all(
+    actor: Actor | None, action: str, details: Iterable[tuple[Any, Mapping[str, Any]]]
+) -> None:
+    """Record that a user did the same to several subjects, in as many statements as for one."""
+    with errors.reraise_as(NotRecorded):
+        who = person(actor)
+        entries = [
+            _build_entry(who, action, _subject_name(subject), detail)
+            for subject, detail in details
+        ]
+        hash_chain.append(entries)
+
+
 def record_hourly(actor: Actor | None, action: str, subject: Any, **detail: Any) -> None:
     """Record an action at most once per hour for the same user and subject."""
     same = AuditEntry.objects.by(_authenticated_user(actor)).filter(

@@ -39,6 +39,6 @@ def _save_positions(rows: Sequence[GuardrailPattern]) -> list[GuardrailPattern]:
     for position, row in enumerate(rows, 1):
         if row.position != position:
             row.position = position
-            row.save(update_fields=["position"])
             moved.append(row)
+    GuardrailPattern.objects.bulk_update(moved, ["position"])
     return moved

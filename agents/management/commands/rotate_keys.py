@@ -8,6 +8,7 @@ from django.db import models, transaction
 from agents.db.fast_writes import concrete_field
 from agents.models.secret import EncryptedTextField, EncryptedValue, UnreadableSecret
 
+BATCH = 100
 UNREADABLE_MESSAGE = """\
 These secrets can't be decrypted with any key in ASHIATO_ENCRYPTION_KEYS and weren't changed:
 {names}
@@ -40,22 +41,35 @@ def encrypted_fields() -> Iterator[tuple[type[models.Model], list[str]]]:
 
 
 def reencrypt(model: type[models.Model], columns: list[str]) -> tuple[int, list[str]]:
-    """Return how many secrets have the newest key now, and which are unreadable."""
+    """Return how many secrets have the newest key now, and which are unreadable.
+
+    In batches, because other writers wait for the end of each. If it is interrupted, older keys
+    still read the rest.
+    """
     count = 0
     unread: list[str] = []
-    with transaction.atomic():
-        for row in model._default_manager.select_for_update().order_by("pk"):
-            secrets = {name: getattr(row, name) for name in columns}
-            readable = [name for name, secret in secrets.items() if secret and can_read(secret)]
-            unread += [
-                f"{model._meta.verbose_name} {row}: {concrete_field(model, name).verbose_name}"
-                for name, secret in secrets.items()
-                if secret and name not in readable
-            ]
-            if readable:
-                row.save(update_fields=readable)  # saving encrypts with the newest key
-            count += len(readable)
-    return count, unread
+    last: Any = None
+    rows = model._default_manager.select_for_update().order_by("pk")
+    while True:
+        with transaction.atomic():
+            batch = list((rows if last is None else rows.filter(pk__gt=last))[:BATCH])
+            for row in batch:
+                secrets = {name: getattr(row, name) for name in columns}
+                readable = [
+                    name for name, secret in secrets.items() if secret and can_read(secret)
+                ]
+                unread += [
+                    f"{model._meta.verbose_name} {row}: "
+                    f"{concrete_field(model, name).verbose_name}"
+                    for name, secret in secrets.items()
+                    if secret and name not in readable
+                ]
+                if readable:
+                    row.save(update_fields=readable)  # saving encrypts with the newest key
+                count += len(readable)
+        if len(batch) < BATCH:
+            return count, unread
+        last = batch[-1].pk
 
 
 def can_read(secret: EncryptedValue) -> bool:
