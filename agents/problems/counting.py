@@ -116,15 +116,15 @@ def _count(problem: Problem, findings: Sequence[Finding]) -> None:
         tags[ProblemTag.Kind.MODEL, finding.run.model] += finding.times
         if finding.run.agent_version is not None:
             tags[ProblemTag.Kind.VERSION, str(finding.run.agent_version)] += finding.times
-    add_counts(ProblemHour, problem, {(("hour", hour),): n for hour, n in hours.items()})
-    add_counts(
+    _add_counts(ProblemHour, problem, {(("hour", hour),): n for hour, n in hours.items()})
+    _add_counts(
         ProblemTag,
         problem,
         {(("kind", kind), ("value", value)): n for (kind, value), n in tags.items()},
     )
 
 
-def add_counts(
+def _add_counts(
     model: type[ProblemHour] | type[ProblemTag],
     problem: Problem,
     counts: Mapping[tuple[tuple[str, Any], ...], int],

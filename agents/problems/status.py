@@ -4,14 +4,13 @@ Each is one statement on the problem's row that has the expected state as its co
 neither a new occurrence nor another person is overwritten.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Subquery
 from django.db.models.functions import Greatest, Least
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -19,7 +18,6 @@ from django.utils.translation import gettext as _
 from agents.access import audit
 from agents.models import Agent
 
-from . import counting
 from .models import (
     CHANGE_PERMISSION,
     Problem,
@@ -94,7 +92,8 @@ def merge(user: User, problem: Problem, into: Problem) -> None:
     there = ProblemRun.objects.filter(problem=target).values("run")
     twice = ProblemRun.objects.filter(problem=source, run__in=there).delete()[0]
     ProblemRun.objects.filter(problem=source).update(problem=target)
-    _move_counts(source, target)
+    _move_counts(ProblemHour, ["hour"], source, target)
+    _move_counts(ProblemTag, ["kind", "value"], source, target)
     Problem.objects.filter(pk=target.pk).update(
         count=F("count") + source.count,
         run_count=F("run_count") + source.run_count - twice,
@@ -111,17 +110,21 @@ def _locked(pks: list[int]) -> list[Problem]:
     return list(Problem.objects.select_for_update().filter(pk__in=pks).order_by("pk"))
 
 
-def _move_counts(source: Problem, target: Problem) -> None:
-    hours: Counter[Any] = Counter()
-    for hour, count in source.hours.values_list("hour", "count"):
-        hours[(("hour", hour),)] += count
-    counting.add_counts(ProblemHour, target, hours)
-    tags: Counter[Any] = Counter()
-    for kind, value, count in source.tags.values_list("kind", "value", "count"):
-        tags[("kind", kind), ("value", value)] += count
-    counting.add_counts(ProblemTag, target, tags)
-    source.hours.all().delete()
-    source.tags.all().delete()
+def _move_counts(
+    counts: type[ProblemHour] | type[ProblemTag],
+    columns: Iterable[str],
+    source: Problem,
+    target: Problem,
+) -> None:
+    """Add a problem's counts to another's, in as many statements for any number of rows."""
+    rows: Any = counts._default_manager
+    same = {column: OuterRef(column) for column in columns}
+    added = rows.filter(problem=source, **same).values("count")[:1]
+    known = rows.filter(problem=target)
+    known.filter(Exists(added)).update(count=F("count") + Subquery(added))
+    moved = rows.filter(problem=source)
+    moved.exclude(Exists(known.filter(**same))).update(problem=target)
+    moved.delete()
 
 
 @transaction.atomic

@@ -1,5 +1,6 @@
 """No action of the console locks SQLite's only writer for longer the more rows it changes."""
 
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -32,6 +33,8 @@ from agents.models import (
     Run,
     ToolRegistration,
 )
+from agents.problems import status
+from agents.problems.models import Problem
 from agents.review.models import Example, ExampleSet
 from chat.models import ChatSession, Message
 from tests.agents.forms import agent_form
@@ -312,4 +315,23 @@ def test_many_documents_come_back_in_as_many_statements_as_a_few():
 
     queued = collection.documents.filter(status=Document.Status.QUEUED)
     assert queued.count() == 14
+    assert 0 < sizes[1] <= sizes[0]
+
+
+def test_problems_are_merged_in_as_many_statements_with_any_number_of_hours(administrator):
+    now = timezone.now()
+    about = {"algorithm": 1, "kind": "error", "first_seen": now, "last_seen": now}
+    sizes = []
+    for count in (3, 12):
+        source, target = (
+            Problem.objects.create(fingerprint=f"{name}{count}", **about) for name in "ab"
+        )
+        for number in range(count):
+            source.hours.create(hour=now + timedelta(hours=number), count=2)
+            target.hours.create(hour=now + timedelta(hours=number + 1), count=1)
+        sizes.append(longest_transaction(partial(status.merge, administrator, source, target)))
+        moved = target.hours.order_by("hour").values_list("count", flat=True)
+        assert list(moved) == [2, *[3] * (count - 1), 1]
+        assert not source.hours.exists()
+
     assert 0 < sizes[1] <= sizes[0]
