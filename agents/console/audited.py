@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 from django.contrib import admin
@@ -52,7 +52,7 @@ class AuditedMixin(_ModelAdmin):
         """Record that several rows changed together, in as many statements as for one."""
         details = [(row, self._details(row)) for row in rows]
         audit.record_all(request.user, audit.CHANGED, details)
-        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, message)
+        LogEntry.objects.log_actions(cast(int, request.user.pk), rows, CHANGE, message)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
         """Record deletions first: what can't be recorded isn't done."""
