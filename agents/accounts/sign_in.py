@@ -38,8 +38,8 @@ def check_throttled(
     throttle.count_attempt(name, place)
     try:
         found = check()
-    except PasswordsBusy:  # nothing was checked
-        throttle.refund_attempt(name, place)
+    except PasswordsBusy:
+        throttle.withdraw_attempt(name, place)
         raise
     if found:
         throttle.refund_attempt(name, place)

@@ -5,7 +5,7 @@ password can make that user wait a minute at most, and not at all from where the
 before.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -53,18 +53,25 @@ def count_attempt(name: str, address: str) -> None:
     Raises TooManyAttempts.
     """
     now = timezone.now()
+    keys = _keys(name, address)
+    saved = Attempts.objects.in_bulk(keys)
+    # First without a lock, so that refused attempts write nothing, however many there are.
+    _check_waits(*(saved.get(key) or Attempts(key=key, last_at=now) for key in keys), now=now)
     with transaction.atomic():
-        both, there, under = _lock_rows(_keys(name, address), now)
-        is_known = both.succeeded_at is not None and now - both.succeeded_at < TRUSTED_FOR
-        # A user known at this address only waits for attempts with their name there.
-        judging = [both] if is_known else [both, there, under]
-        late = max(row.wait_until or now for row in judging)
-        if late <= now:
-            _increment(both, NAME_AND_ADDRESS_LIMIT, now)
-            # A known user adds to the count, but never makes others there wait longer.
-            _increment(there, ADDRESS_LIMIT, now, waits=not is_known)
-            if not is_known:
-                _increment(under, NAME_LIMIT, now)
+        both, there, under = _lock_rows(keys, now)
+        _check_waits(both, there, under, now=now)
+        is_known = _is_known(both, now)
+        _increment(both, NAME_AND_ADDRESS_LIMIT, now)
+        # A known user adds to the count, but never makes others there wait longer.
+        _increment(there, ADDRESS_LIMIT, now, waits=not is_known)
+        if not is_known:
+            _increment(under, NAME_LIMIT, now)
+
+
+def _check_waits(both: Attempts, there: Attempts, under: Attempts, *, now: datetime) -> None:
+    # A user known at this address only waits for attempts with their name there.
+    judging = [both] if _is_known(both, now) else [both, there, under]
+    late = max(row.wait_until or now for row in judging)
     if late > now:
         raise TooManyAttempts(int((late - now).total_seconds()) + 1)
 
@@ -77,11 +84,18 @@ def refund_attempt(name: str, address: str) -> None:
     """
     _both, there, _under = _keys(name, address)
     with transaction.atomic():
-        row = Attempts.objects.select_for_update().filter(key=there, count__gt=0).first()
-        if row is not None:
-            row.count -= 1
-            row.wait_until = row.wait_until if ADDRESS_LIMIT.wait(row.count) else None
-            row.save()
+        _decrement({there: ADDRESS_LIMIT})
+
+
+def withdraw_attempt(name: str, address: str) -> None:
+    """Take back all of an attempt, because nothing was checked."""
+    both, there, under = _keys(name, address)
+    with transaction.atomic():
+        row = Attempts.objects.filter(key=both).first()
+        counted = {both: NAME_AND_ADDRESS_LIMIT, there: ADDRESS_LIMIT}
+        if row is not None and not _is_known(row, timezone.now()):
+            counted[under] = NAME_LIMIT
+        _decrement(counted)
 
 
 def record_success(name: str, address: str) -> None:
@@ -122,6 +136,19 @@ def _increment(row: Attempts, limit: Limit, now: datetime, *, waits: bool = True
         wait = limit.wait(row.count)
         row.wait_until = now + wait if wait else None
     row.save()
+
+
+def _decrement(limits: Mapping[str, Limit]) -> None:
+    rows = Attempts.objects.select_for_update().order_by("key")
+    for row in rows.filter(key__in=limits, count__gt=0):
+        row.count -= 1
+        row.wait_until = row.wait_until if limits[row.key].wait(row.count) else None
+        row.save()
+
+
+def _is_known(both: Attempts, now: datetime) -> bool:
+    """Whether the user has signed in at this address before."""
+    return both.succeeded_at is not None and now - both.succeeded_at < TRUSTED_FOR
 
 
 def _delete_expired(now: datetime) -> None:

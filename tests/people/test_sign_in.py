@@ -312,6 +312,16 @@ def test_many_names_from_one_address_are_throttled(client, ada, sign_in):
 
 
 @pytest.mark.usefixtures("few_attempts")
+def test_refused_attempts_write_nothing(client, ada, sign_in):
+    for number in range(throttle.ADDRESS_LIMIT.free):
+        sign_in(f"name{number}", "wrong")
+    before = Attempts.objects.count()
+
+    assert sign_in("another", "wrong").status_code == 429
+    assert Attempts.objects.count() == before
+
+
+@pytest.mark.usefixtures("few_attempts")
 @pytest.mark.parametrize("way", one_in(2, ["passkey", "password"]))
 def test_signing_in_to_an_own_account_does_not_reset_the_throttle(
     rf, ada, stranger, sign_in, client, way
