@@ -251,10 +251,10 @@ def _decisions(collections: Iterable[Collection], user: User) -> dict[int, str]:
     searched = Collection.objects.searched_for(user.pk, is_manager=is_manager)
     pks = set(searched.filter(pk__in=offered).values_list("pk", flat=True))
     answers = CollectionAcceptance.objects.filter(user=user, collection__in=offered)
-    own = dict(answers.values_list("collection", "is_accepted"))
-    # What an administrator shares is searched without an answer.
+    own = set(answers.values_list("collection", flat=True))
     open_or_dismissed = {pk: "dismissed" if pk in own else "pending" for pk in offered - pks}
-    return open_or_dismissed | dict.fromkeys(pks & own.keys(), "accepted")
+    # What an administrator shares is searched without an answer, until there is one.
+    return open_or_dismissed | dict.fromkeys(pks, "accepted")
 
 
 def _counts(collections: Iterable[Collection]) -> dict[int, dict[str, Any]]:

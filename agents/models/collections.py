@@ -34,12 +34,14 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         What another user shares with them is added when they, or an administrator, accept it:
         nobody else decides what a user's agents read.
         """
-        has_consent = models.Q(owner=None) | models.Exists(
-            CollectionAcceptance.objects.filter(
-                models.Q(user=user) | models.Q(group__in=_groups_of(user)),
-                collection=models.OuterRef("pk"),
-                is_accepted=True,
-            )
+        answers = CollectionAcceptance.objects.filter(collection=models.OuterRef("pk"))
+        own = answers.filter(user=user)
+        of_groups = answers.filter(group__in=_groups_of(user))
+        # An administrator decides for a group until a member decides for themselves.
+        has_consent = (
+            models.Q(owner=None)
+            | models.Exists(own.filter(is_accepted=True))
+            | (models.Exists(of_groups) & ~models.Exists(own))
         )
         may = _without_consent(user, is_manager=is_manager) | (_shared_with(user) & has_consent)
         return self.filter(may, deleted_at=None).distinct()

@@ -260,6 +260,23 @@ def test_members_of_a_group_accept_for_themselves_unless_an_administrator_shares
     assert searched_by(stranger) == {collection.pk}
 
 
+def test_a_member_removes_from_their_search_what_an_administrator_shares_with_a_group(
+    administrator, eve, stranger
+):
+    team = Group.objects.create(name="team")
+    team.user_set.add(administrator, stranger)
+    row = Collection.objects.create(name="Handbook", owner=administrator)
+    sharing.set_readers(row, administrator, [team.pk], is_open=False)
+    assert searched_by(stranger) == {row.pk}
+
+    eve.post(f"/library/{row.pk}/accept/", {"is_accepted": "no"})
+    assert not searched_by(stranger)
+    assert [each.decision for each in eve.get("/library/").context["rows"]["dismissed"]]
+
+    eve.post(f"/library/{row.pk}/accept/", {"is_accepted": "yes"})
+    assert searched_by(stranger) == {row.pk}
+
+
 def test_a_member_decides_again_when_a_group_loses_access_and_gets_it_back(
     ada, eve, person, collection, stranger
 ):
