@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
@@ -17,7 +17,7 @@ from agents.access import audit
 from agents.access.requests import signed_in_user
 from agents.console import deleted_rows
 from agents.console.model_admin import ConsoleAdmin
-from agents.models import Deletion
+from agents.models import Collection, Deletion, Document
 from agents.models.rights import Role, exclusive_to, group_label
 from agents.models.types import LazyText
 
@@ -81,6 +81,20 @@ class GroupAdmin(ConsoleAdmin):
         rights = Permission.objects.filter(pk__in=[row.permission_id for row in rows])
         mine = granted_permissions(signed_in_user(request))
         return all(f"{app}.{name}" in mine for app, name in rights.values_list(*RIGHT_COLUMNS))
+
+    def rows_to_restore(self, deletion: Deletion, rows: list[Model]) -> list[Model]:
+        """Leave out users' collections that were changed since: only they could read them."""
+        shared = Collection.groups.through
+        links = [row for row in rows if isinstance(row, shared)]
+        since = Q(added_at__gt=deletion.created_at) | Q(indexed_at__gt=deletion.created_at)
+        changed = Document.objects.filter(
+            since,
+            collection__in=[link.collection_id for link in links],
+            collection__owner__isnull=False,
+        )
+        private = set(changed.values_list("collection", flat=True))
+        withheld = [link for link in links if link.collection_id in private]
+        return [row for row in rows if row not in withheld]
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Protect rows that would become available to everyone without this group."""

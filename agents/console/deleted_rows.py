@@ -124,6 +124,8 @@ def restore(deletion: Deletion, name: str = "") -> Restored:
         _rename(row, name)
     elif is_name_taken(deletion):
         raise CannotRestore(_("Something else has this name now. Enter another one."))
+    owner: Any = admin.site.get_model_admin(type(row))
+    copies = owner.rows_to_restore(deletion, copies)
     rows = _without_missing(copies)
     if row not in rows:
         raise CannotRestore(_("It belongs to something that no longer exists."))

@@ -162,6 +162,12 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
         """Whether this user can restore a deleted row, or delete it for good."""
         return self.has_delete_permission(request)
 
+    def rows_to_restore(
+        self, deletion: Deletion, rows: list[models.Model]
+    ) -> list[models.Model]:
+        """Return what is restored of a deleted row and of what was deleted with it."""
+        return rows
+
     def erase_deleted(self, deletion: Deletion) -> None:
         """Delete what a deleted row still has outside the database."""
 

@@ -12,6 +12,7 @@ from agents.management.commands.rotate_keys import reencrypt
 from agents.models import (
     Agent,
     AuditEntry,
+    Collection,
     Deletion,
     Experience,
     GuardrailPattern,
@@ -218,6 +219,23 @@ def test_a_group_that_grants_more_than_the_user_has_is_not_restored(root, client
 
     assert items(client) == []
     assert client.post(restore_url()).status_code == 404
+
+
+def test_a_restored_group_does_not_read_what_a_user_added_to_their_collection_since(
+    root, person
+):
+    group = Group.objects.create(name="Operators")
+    rows = [Collection.objects.create(name=name, owner=person) for name in ("Plans", "Diary")]
+    for row in rows:
+        row.groups.add(group)
+        row.documents.create(source="old.md")
+    delete(root, group)
+    rows[1].documents.create(source="new.md")
+
+    root.post(restore_url())
+
+    [restored] = Group.objects.filter(name="Operators")
+    assert [list(row.groups.all()) for row in rows] == [[restored], []]
 
 
 def test_after_thirty_days_it_is_gone_for_good_with_the_files_of_a_server(
