@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from agents.engine import call_context
 from agents.llm import model_info, tokens
 from agents.llm.litellm_model import EmbeddingClient, RerankClient
+from agents.llm.litellm_model.rerank import QUERY_COST
 
 from . import gate, pricing
 from .holds import Estimate
 from .limits import MILLISECONDS
-
-QUERY_COST = "input_cost_per_query"
 
 
 def embed(client: EmbeddingClient, texts: Sequence[str], deadline: float) -> list[list[float]]:

@@ -57,7 +57,7 @@ async def generate_image(service: MediaModel, prompt: str, *, size: str) -> Gene
 
     def expected() -> Estimate:
         usage = {"input_tokens": tokens.count(prompt), "output_tokens": IMAGE_OUTPUT_TOKENS}
-        return _estimate(service, media_prices.image_usage(service.model, usage))
+        return _estimate(service, media_prices.image_usage(service.model, usage, prompt))
 
     async with _call(service, expected) as meter:
         made = await media_api.generate_image(service, prompt, size=size)

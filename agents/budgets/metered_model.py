@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from agents.engine.errors import AgentError, ModelTimeout
 from agents.engine.planner import LLM, for_short_reply
-from agents.engine.turn import Chunk, reported_usage
+from agents.engine.turn import Chunk, has_counts, reported_usage
 from agents.llm import tokens
 from agents.llm.model_info import Price
 
@@ -95,7 +95,7 @@ class _Reading:
         self.has_begun = True
         given = chunk.get("usage")
         usage = reported_usage(given) if isinstance(given, Mapping) else {}
-        if None not in (usage.get("prompt_tokens"), usage.get("completion_tokens")):
+        if has_counts(usage):
             self._set(usage)
         elif not self.meter.is_reported:
             self._estimate(chunk)

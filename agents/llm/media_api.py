@@ -27,6 +27,7 @@ from .media_models import Description, GeneratedImage, MediaModel, MediaUsage, U
 from .provider_errors import NO_RESPONSE, RETRY_ADVICE, StreamGarbled, explain
 from .providers import find_provider
 from .routing import Endpoint, resolve_endpoint
+from .usage_limits import UsageLimits
 
 CONNECT_SECONDS = 10.0
 MAX_JSON_BYTES = 40 * 1024 * 1024
@@ -138,7 +139,8 @@ async def generate_image(service: MediaModel, prompt: str, *, size: str) -> Gene
     except (KeyError, IndexError, TypeError, ValueError, binascii.Error):
         raise ModelError(NO_IMAGE.format(model=service.model), advice=IMAGE_ADVICE) from None
     usage = reply.get("usage")
-    used = media_prices.image_usage(service.model, usage if isinstance(usage, dict) else {})
+    usage = usage if isinstance(usage, dict) else {}
+    used = media_prices.image_usage(service.model, usage, prompt)
     return GeneratedImage(
         data=data,
         prompt=str(found.get("revised_prompt") or ""),
@@ -181,7 +183,9 @@ async def describe_image(
     if not isinstance(text, str) or not text.strip():
         raise ModelError(f"{service.model!r} returned no description.", advice=RETRY_ADVICE)
     usage = reply.get("usage")
-    used = media_prices.chat_usage(service.model, usage if isinstance(usage, dict) else {})
+    limits = UsageLimits(service.model, messages, None, {"max_tokens": max_tokens})
+    plausible = limits.clamp_cost(limits.clamp(usage if isinstance(usage, dict) else {}))
+    used = media_prices.chat_usage(service.model, plausible)
     return Description(text=text.strip(), usage=with_reported_cost(used, reply))
 
 
@@ -243,6 +247,7 @@ async def _read_json(
     value = decode(bytes(reply))
     if not isinstance(value, dict):
         raise StreamGarbled("a reply that is not an object")
+    value.pop("response_cost", None)  # our name for what LiteLLM computes
     return value
 
 

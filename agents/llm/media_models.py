@@ -26,11 +26,14 @@ class MediaUsage:
     cost: float | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    reported: Mapping[str, Any] = field(default_factory=dict)  # what was too high
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data of a usage event."""
+        data = {name: value for name, value in asdict(self).items() if name != "reported"}
         total = self.prompt_tokens + self.completion_tokens
-        return {**asdict(self), "total_tokens": total, "estimated": False}
+        noted = {"reported": dict(self.reported)} if self.reported else {}
+        return {**data, "total_tokens": total, "estimated": False, **noted}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

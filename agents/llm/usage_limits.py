@@ -6,6 +6,7 @@ A server's numbers decide what users have spent, and a wrong one would use up th
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agents.engine.turn import reported_usage
@@ -21,6 +22,8 @@ TOKENS_PER_PART, CHARS_PER_FILE_TOKEN = 20_000, 10
 MAX_COMPLETION_TOKENS = 131_072  # of models that aren't listed, if no maximum was asked for
 OUTPUT_PARAMETERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 MAX_NOTED = 10**15
+# Names are the provider's, and are saved and displayed with the step.
+MAX_NOTED_NAMES, MAX_NAME_CHARS = 10, 60
 # Added by us; a provider's values of these names mean something else.
 OWN_NAMES = ("reported", "cache_savings")
 
@@ -59,6 +62,15 @@ def requested_tokens(parameters: Mapping[str, Any]) -> int | None:
     return next((count for count in asked if isinstance(count, int) and count > 0), None)
 
 
+def clamp_count(excess: dict[str, Any], limit: int, name: str, count: Any) -> Any:
+    """Return the count, or the limit if it is higher, which is noted under its name."""
+    if not isinstance(count, int) or count <= limit:
+        return count
+    if len(excess) < MAX_NOTED_NAMES:
+        excess[name[:MAX_NAME_CHARS]] = min(count, MAX_NOTED)
+    return limit
+
+
 @dataclass(frozen=True, slots=True)
 class UsageLimits:
     """The request whose usage is reported."""
@@ -70,14 +82,8 @@ class UsageLimits:
 
     def clamp(self, usage: Mapping[str, Any]) -> dict[str, Any]:
         """Return plausible numbers only; `reported` has those that were too high."""
-        excess: dict[str, int] = {}
-
-        def at_most(limit: int, name: str, count: Any) -> Any:
-            if not isinstance(count, int) or count <= limit:
-                return count
-            excess[name] = min(count, MAX_NOTED)
-            return limit
-
+        excess: dict[str, Any] = {}
+        at_most = partial(clamp_count, excess)
         clamped = {name: value for name, value in usage.items() if name not in OWN_NAMES}
         prompt = clamped.get("prompt_tokens")
         most_sent = max_prompt_tokens(self.messages, self.tools)

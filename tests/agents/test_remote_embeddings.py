@@ -150,3 +150,20 @@ def test_a_reranking_model_is_called_in_its_own_format():
     assert found == [1, 0]
     assert (usage.model, usage.cost) == ("cohere/rerank-v3.5", pytest.approx(0.002))
     assert server.requests[0].body["documents"] == ["herons", "storks"]
+
+
+def test_a_reranking_model_cannot_bill_more_than_it_was_sent():
+    results = [{"index": 0, "relevance_score": 0.1}]
+    lie = {"billed_units": {"search_units": 10**9}, "tokens": {"input_tokens": 10**12}}
+    page = {"id": "1", "results": results, "meta": lie}
+    pages = dict.fromkeys(["/v1/rerank", "/v1/v2/rerank", "/v2/rerank"], page)
+    with serve_in_thread(pages=pages) as server:
+        client = RerankClient(
+            model="cohere/rerank-v3.5", base_url=f"{server.url}/rerank", api_key="sk-test"
+        )
+
+        _found, usage = client.order_now("birds", ["herons", "storks"])
+
+    assert usage.cost <= 0.004
+    assert usage.prompt_tokens < 2_000
+    assert usage.to_dict()["reported"]["cost"] > 10**5

@@ -382,6 +382,13 @@ def test_the_last_usage_counts_in_any_position(chunks: list[Any]) -> None:
     assert assemble(chunks).usage == {"total_tokens": 9}
 
 
+@pytest.mark.parametrize("later", [{"prompt_tokens": 7}, {"completion_tokens": -1}])
+def test_a_whole_report_of_usage_is_not_replaced_by_a_part_of_one(later: Any) -> None:
+    whole = {"prompt_tokens": 5, "completion_tokens": 2}
+
+    assert assemble([end("stop", usage=whole), {"usage": later}]).usage == whole
+
+
 def test_the_finish_reason_is_kept_when_more_chunks_follow() -> None:
     assert (
         assemble([say(content="Hi"), end("length"), say(content="!")]).finish_reason == "length"

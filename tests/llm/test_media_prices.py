@@ -9,7 +9,7 @@ from agents.llm import media_prices
     ("usage", "cost"),
     [
         (media_prices.transcription_usage("openai/whisper-1", {}, 60), 0.006),
-        (media_prices.transcription_usage("openai/whisper-1", {"duration": 120.0}, 1), 0.012),
+        (media_prices.transcription_usage("openai/whisper-1", {"duration": 120.0}, 99), 0.012),
         (
             media_prices.transcription_usage(
                 "openai/gpt-4o-transcribe",
@@ -43,3 +43,17 @@ def test_a_usage_event_has_tokens_and_an_unknown_cost():
         "total_tokens": 5,
         "estimated": False,
     }
+
+
+@pytest.mark.parametrize("count", [10**9, 10**400, float("inf")])
+def test_what_cannot_be_true_is_limited_and_noted(count):
+    lie = {"usage": {"input_tokens": count, "output_tokens": count}, "duration": count}
+
+    found = media_prices.transcription_usage("openai/whisper-1", lie, 60)
+    assert found.cost <= 0.02
+    assert found.prompt_tokens + found.completion_tokens <= 2 * 120 * 100
+    assert found.to_dict()["reported"]["seconds"] >= 10**9
+
+    image = media_prices.image_usage("openai/gpt-image-1", lie["usage"], "A crane")
+    assert (image.cost or 0) < 1
+    assert image.prompt_tokens + image.completion_tokens < 25_000

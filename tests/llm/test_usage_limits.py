@@ -48,6 +48,20 @@ def test_what_is_no_count_is_left_out(count):
     assert "prompt_tokens" not in clamp({"prompt_tokens": count, "completion_tokens": 1})
 
 
+def test_details_are_nested_and_named_within_limits():
+    nested = {"x_tokens": 1}
+    for _ in range(800):
+        nested = {"details": nested}
+    names = {f"cache_{number}": 10**9 for number in range(1_000)}
+    counts = {"prompt_tokens": 10, "completion_tokens": 5}
+
+    found = clamp(counts | {"prompt_tokens_details": nested} | names)
+
+    assert counts.items() <= found.items()
+    assert "prompt_tokens_details" not in found
+    assert len(found["reported"]) == 10
+
+
 @pytest.mark.parametrize("text", ["0123456789, " * 500, "お茶をください。" * 2_000])
 def test_an_honest_report_stays_as_it_is(text):
     usage = {"prompt_tokens": len(text), "completion_tokens": 7, "total_tokens": 9}

@@ -143,6 +143,23 @@ async def test_an_image_is_described_by_its_text_and_by_a_model_that_sees(run, c
 
 
 @pytest.mark.django_db(transaction=True)
+async def test_a_vision_model_cannot_use_more_than_it_was_sent_and_asked_for(run, configure):
+    usage = {"prompt_tokens": 10**12, "completion_tokens": 10**12}
+    reply = {"choices": [{"message": {"content": "A chart."}}], "usage": usage}
+    context = InChat("chat.1")
+    async with WireServer(pages={"/v1/chat/completions": reply | {"response_cost": 9e5}}) as s:
+        configure(vision_model="openai/my-own", vision_url=s.url)
+        with use_context(context):
+            result = await call("describe_image", name="chart.png")
+
+    assert "A chart." in result.output
+    [used] = context.used
+    assert used["total_tokens"] < 30_000
+    assert used["cost"] is None
+    assert used["reported"].keys() == usage.keys()
+
+
+@pytest.mark.django_db(transaction=True)
 async def test_without_a_vision_model_the_text_is_returned(run):
     result = await describe("chat.1", name="chart.png")
     assert "Sales 2026" in result.output

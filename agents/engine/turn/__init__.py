@@ -12,7 +12,7 @@ from .assembly import (
     has_content,
 )
 from .reasoning import portable_message
-from .usage_report import reported_usage
+from .usage_report import has_counts, reported_usage
 
 __all__ = [
     "KEEP_ALIVE",
@@ -24,6 +24,7 @@ __all__ = [
     "Turn",
     "assemble",
     "has_content",
+    "has_counts",
     "portable_message",
     "reported_usage",
 ]

@@ -10,7 +10,7 @@ from .json_shapes import LIST_TYPES, MAPPING_TYPES, as_list, mappings, text_or_e
 from .prompt_echo import PromptEchoFilter
 from .reasoning import ReasoningCollector, TextKind, ThinkTagParser
 from .tool_calls import ToolCall, ToolCallAssembler
-from .usage_report import reported_usage
+from .usage_report import has_counts, reported_usage
 
 __all__ = [
     "KEEP_ALIVE",
@@ -189,7 +189,10 @@ class Assembler:
     def _record_metadata(self, chunk: Chunk, choice: Mapping[str, Any]) -> None:
         usage = chunk.get("usage") or choice.get("usage")
         if usage and isinstance(usage, Mapping):
-            self._usage = reported_usage(usage)
+            reported = reported_usage(usage)
+            # Limits count by the last whole report, and so does the trace.
+            if has_counts(reported) or not has_counts(self._usage or {}):
+                self._usage = reported
         if (model := chunk.get("model")) and isinstance(model, str):
             self._model = model
         reason = choice.get("finish_reason")

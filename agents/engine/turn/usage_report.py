@@ -10,6 +10,7 @@ from typing import Any
 MAX_TOKENS = 1_000_000_000
 MAX_DOLLARS = 1_000_000
 MAX_AMOUNT = 10**15  # of whatever else is reported
+MAX_DEPTH = 4  # of details of details
 
 
 def reported_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
@@ -17,9 +18,16 @@ def reported_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in usage.items() if _is_plausible(name, value)}
 
 
-def _is_plausible(name: str, value: Any) -> bool:
+def has_counts(usage: Mapping[str, Any]) -> bool:
+    """Whether the tokens of the prompt and of the reply are known."""
+    return None not in (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+
+
+def _is_plausible(name: str, value: Any, depth: int = MAX_DEPTH) -> bool:
     if isinstance(value, Mapping):
-        return all(_is_plausible(part, one) for part, one in value.items())
+        return depth > 0 and all(
+            _is_plausible(part, one, depth - 1) for part, one in value.items()
+        )
     if name.endswith("tokens") and value is not None:
         return isinstance(value, int) and 0 <= value <= MAX_TOKENS
     if isinstance(value, int | float):

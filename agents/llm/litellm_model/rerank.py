@@ -9,12 +9,14 @@ from typing import Any
 from agents.engine import call_context
 from agents.llm import parameters as model_parameters
 
+from .. import model_info, usage_limits
 from ..media_models import MediaUsage
 from ..provider_errors import explain
 from .loading import PROVIDER_MODULES, import_modules, warm_up
 
 LOAD_SECONDS = 60
 REQUEST_SECONDS = 60.0
+QUERY_COST = "input_cost_per_query"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,19 +56,37 @@ class RerankClient:
                 timeout=REQUEST_SECONDS,
             )
             results = sorted(response.results, key=lambda one: -one["relevance_score"])
-            return [int(one["index"]) for one in results], self._usage(response)
+            return [int(one["index"]) for one in results], self._usage(response, query, texts)
         except Exception as error:
             # Not `from error`: a provider's message may contain the key.
             raise explain(error, model=self.model, secrets=(self.api_key,)) from None
 
-    def _usage(self, response: Any) -> MediaUsage:
-        """Return what the provider bills: tokens, or searches with a price of their own."""
+    def _usage(self, response: Any, query: str, texts: Sequence[str]) -> MediaUsage:
+        """Return what the provider bills: tokens, or searches with a price of their own.
+
+        At most as much as was sent: every text once, together with the query.
+        """
         meta = response.meta or {}
         billed, counted = meta.get("billed_units") or {}, meta.get("tokens") or {}
-        cost = response.hidden_params.get("response_cost")
+        limits = usage_limits.UsageLimits(
+            self.model, [{"content": f"{query}\n{text}"} for text in texts], None, {}
+        )
+        used = limits.clamp(
+            {
+                "prompt_tokens": counted.get("input_tokens") or billed.get("total_tokens"),
+                "completion_tokens": counted.get("output_tokens"),
+            }
+        )
+        excess = dict(used.get("reported", {}))
+        cost = response.hidden_params.get("response_cost") or None  # 0 for unknown prices
+        each = model_info.provider_entry(self.model).get(QUERY_COST)
+        if cost and isinstance(each, int | float) and cost > each * len(texts) > 0:
+            excess["cost"] = cost
+            cost = each * len(texts)
         return MediaUsage(
             model=self.model,
-            cost=cost or None,  # LiteLLM returns 0 for unknown prices
-            prompt_tokens=counted.get("input_tokens") or billed.get("total_tokens") or 0,
-            completion_tokens=counted.get("output_tokens") or 0,
+            cost=cost,
+            prompt_tokens=used.get("prompt_tokens") or 0,
+            completion_tokens=used.get("completion_tokens") or 0,
+            reported=excess,
         )
