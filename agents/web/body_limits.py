@@ -4,6 +4,7 @@ The only place that decides this: proxies pass on what arrives, as `deploy/nginx
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.http import parse_cookie
@@ -17,6 +18,9 @@ from agents.installation import configured
 ANONYMOUS_BYTES = 64 * 1024
 # The other fields of a form with a file, and the lines between its parts.
 FORM_BYTES = settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 64 * 1024
+# Of larger bodies, a user sends these at once; others wait. Each is on the disk, perhaps twice,
+# until it is answered, and only then counts towards what the user has stored.
+MAX_CONCURRENT_FILES = 2
 MEGABYTE = 1_000_000
 CONSOLE_FILE_MB = 5
 
@@ -31,12 +35,21 @@ FILE_ROUTES: dict[str, Callable[[], int]] = {
 }
 
 
-def allowed_bytes(path: str, cookies: str) -> int:
-    """Return the largest body this sender may send there; reads the session."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who sends a request, and how large its body may be."""
+
+    user: int | None
+    max_bytes: int
+
+
+def find_sender(path: str, cookies: str) -> Sender:
+    """Return who sends something to this path; reads the session."""
     key = parse_cookie(cookies).get(settings.SESSION_COOKIE_NAME)
-    if not key or not authentication.session_user(SessionStore(key)).is_authenticated:
-        return ANONYMOUS_BYTES
-    return FORM_BYTES + file_bytes(path)
+    user = authentication.session_user(SessionStore(key)) if key else None
+    if user is None or not user.is_authenticated:
+        return Sender(user=None, max_bytes=ANONYMOUS_BYTES)
+    return Sender(user=user.pk, max_bytes=FORM_BYTES + file_bytes(path))
 
 
 def file_bytes(path: str) -> int:

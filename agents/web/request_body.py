@@ -115,6 +115,7 @@ class BodyRequest(Request):  # type: ignore[misc]
     body_file: IO[bytes] | None = None
     refusal: Callable[..., Any] | None = None
     checking: asyncio.Task[None] | None = None  # whether the sender may send that much
+    turn: asyncio.Semaphore | None = None  # of its sender's large bodies
     content: Any  # a Body until it is complete
     _finishing: asyncio.Task[None] | None = None
 
@@ -151,6 +152,12 @@ class BodyRequest(Request):  # type: ignore[misc]
             self._set_length(body.size)
         self.content = BytesIO()
         super().requestReceived(command, path, version)
+
+    def end_turn(self) -> None:
+        """Let the next large body of its sender arrive."""
+        if self.turn is not None:
+            self.turn.release()
+            self.turn = None
 
     def _set_length(self, size: int) -> None:
         """Say how long a chunked body was: Django reads nothing of one without a length."""

@@ -6,7 +6,7 @@ doesn't. Once a request is complete, no limit applies: streamed responses and so
 
 A body that is larger than anyone may send stops arriving until it is known who sends it, and
 where (`body_limits`). If that is too much, the rest isn't read: the client gets the page that
-says so, and the connection is closed.
+says so, and the connection is closed. A user's files arrive a few at a time.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import logging
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
+from weakref import WeakValueDictionary
 
 from daphne import http_protocol
 from daphne.http_protocol import HTTPFactory
@@ -35,6 +36,10 @@ GRACE_SECONDS = 0.25  # seconds
 TIMEOUT_RESPONSE = (
     b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 )
+
+
+# By user, as long as a request holds one.
+_turns: WeakValueDictionary[int | None, asyncio.Semaphore] = WeakValueDictionary()
 
 
 class TimedChannel(HTTPChannel):
@@ -104,9 +109,12 @@ class TimedChannel(HTTPChannel):
         """Let the body arrive if its sender may send that much, and refuse it otherwise."""
         refusal: Any = None
         try:
-            self.allowed = await database.run(body_limits.allowed_bytes, path, cookies)
+            sender = await database.run(body_limits.find_sender, path, cookies)
+            self.allowed = sender.max_bytes
             if (self.length or self.body) > self.allowed:
                 refusal = partial(error_pages.too_large, limit=self.allowed)
+            elif (self.length or self.allowed) > body_limits.FORM_BYTES:
+                await self._wait_for_turn(request, sender.user)
         except Exception:
             logger.exception("Can't check who sends a large request.")
             refusal = error_pages.unavailable
@@ -117,6 +125,14 @@ class TimedChannel(HTTPChannel):
         elif self.expects_continue:
             self._send100Continue()
         self.release("check")
+
+    async def _wait_for_turn(self, request: BodyRequest, user: int | None) -> None:
+        """Wait until few other large bodies of this user are here."""
+        turn = _turns.setdefault(user, asyncio.Semaphore(body_limits.MAX_CONCURRENT_FILES))
+        await turn.acquire()
+        request.turn = turn
+        if request._disconnected:
+            request.end_turn()
 
     def _refuse(self, request: BodyRequest, refusal: Any) -> None:
         """Answer without the body, and read no more of the connection."""
@@ -136,6 +152,7 @@ class TimedChannel(HTTPChannel):
 
     def requestDone(self, request: Any) -> None:
         self.is_answering = False
+        request.end_turn()
         super().requestDone(request)
 
     def loseConnection(self) -> None:
@@ -150,6 +167,8 @@ class TimedChannel(HTTPChannel):
 
     def connectionLost(self, reason: Any = None) -> None:
         self._cancel_deadline()
+        for request in self.requests:
+            request.end_turn()
         super().connectionLost(reason)
 
     def hold(self, reason: str) -> None:

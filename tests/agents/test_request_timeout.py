@@ -50,7 +50,10 @@ async def application(scope, receive, send):
 
 request_timeout.HEADERS_SECONDS = request_timeout.IDLE_SECONDS = {LIMIT}
 request_timeout.MIN_BODY_BYTES = 100
-body_limits.allowed_bytes = lambda path, cookies: 1_000_000 if "good" in cookies else 70_000
+body_limits.FORM_BYTES = 100_000
+body_limits.find_sender = lambda path, cookies: body_limits.Sender(
+    user=1, max_bytes=1_000_000 if "good" in cookies else 70_000
+)
 sockets.install_socket_class()
 request_timeout.install_request_timeouts()
 class Ours(request_body.BodyFileMixin, Server):
@@ -176,6 +179,29 @@ def test_only_a_sender_who_may_send_it_is_asked_for_the_body(server, cookie, sta
         line.sendall(b"\r\n".join([*head, b"Expect: 100-continue", b"", b""]))
 
         assert line.recv(12) == b"HTTP/1.1 " + status
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "is answered"])
+def test_a_third_large_body_of_a_user_waits_until_another_one_ends(server, leaves):
+    size = b"Content-Length: 900000"
+    head = b"\r\n".join([b"POST / HTTP/1.1", b"Host: x", size, GOOD, b""])
+    with open_connection(server) as first, open_connection(server) as second:
+        for line in (first, second):
+            line.sendall(head + b"Expect: 100-continue\r\n\r\n")
+            assert line.recv(12) == b"HTTP/1.1 100"
+        with open_connection(server) as third:
+            third.sendall(head + b"Expect: 100-continue\r\n\r\n")
+            third.settimeout(LIMIT / 2)
+            with pytest.raises(TimeoutError):
+                third.recv(12)
+
+            third.settimeout(TIMEOUT_SECONDS)
+            if leaves:
+                first.close()
+            else:
+                first.sendall(CHUNK * 9)
+
+            assert third.recv(12) == b"HTTP/1.1 100"
 
 
 def test_a_body_whose_client_leaves_is_deleted(server):
