@@ -1,7 +1,10 @@
 """Documents are queued, read in the background, and survive whatever happens meanwhile."""
 
+import socket
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -515,6 +518,24 @@ def test_a_private_address_is_refused_when_it_is_fetched(collection: Collection)
     document.refresh_from_db()
     assert document.status == FAILED
     assert "ASHIATO_PAGES_ALLOW" in document.problem
+
+
+def test_pages_whose_names_hang_do_not_wait_for_each_other(monkeypatch):
+    began, is_over = threading.Semaphore(0), threading.Event()
+
+    def hang(*_arguments: Any, **_more: Any) -> None:
+        began.release()
+        is_over.wait(30)
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    with ThreadPoolExecutor(12) as users:
+        fetches = [users.submit(web_pages.get, "http://hang.example/") for _ in range(12)]
+        have_begun = [began.acquire(timeout=10) for _ in fetches]
+        is_over.set()
+
+    assert all(have_begun)
+    assert {type(each.exception()) for each in fetches} == {web_pages.PageNotPublic}
 
 
 def sitemap(*places: str, tag: str = "urlset") -> Response:

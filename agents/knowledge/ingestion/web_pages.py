@@ -11,7 +11,14 @@ from django.db import transaction
 from agents.files import release, save
 from agents.models import Document
 from agents.tools.addresses import AllowList
-from agents.tools.egress import AddressBlocked, Egress, EgressFailed, HostNotFound, Response
+from agents.tools.egress import (
+    AddressBlocked,
+    Egress,
+    EgressFailed,
+    HostNotFound,
+    Response,
+    resolve_in_own_loop,
+)
 from agents.tools.egress import fetch as egress_fetch
 
 MAX_BYTES = 25_000_000
@@ -79,7 +86,13 @@ def get(
 
 @lru_cache(maxsize=4)
 def _policy(allowed: tuple[str, ...], most_bytes: int) -> Egress:
-    return Egress(allow=AllowList.read(allowed), timeout=TIMEOUT_SECONDS, most_bytes=most_bytes)
+    return Egress(
+        allow=AllowList.read(allowed),
+        timeout=TIMEOUT_SECONDS,
+        most_bytes=most_bytes,
+        # Users can add any name: one that hangs must not delay the lookups of tools.
+        resolve=resolve_in_own_loop,
+    )
 
 
 def _save(document: Document, response: Response, save_fields: Callable[..., None]) -> bool:

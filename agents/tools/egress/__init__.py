@@ -13,7 +13,7 @@ from .errors import (
     HostNotFound,
     ResponseTooLarge,
 )
-from .policy import Egress, validate_url
+from .policy import Egress, resolve_in_own_loop, validate_url
 from .requests import fetch
 from .transport import create_client, warm_up
 
@@ -27,6 +27,7 @@ __all__ = [
     "ResponseTooLarge",
     "create_client",
     "fetch",
+    "resolve_in_own_loop",
     "validate_url",
     "warm_up",
 ]

@@ -29,8 +29,17 @@ AddressResolver = Callable[[str, int], Awaitable[Iterable[str]]]
 
 async def resolve_host(host: str, port: int) -> list[str]:
     """Return a host's addresses from the system, in the order to try them."""
+    return await _look_up(_resolver_threads(), host, port)
+
+
+async def resolve_in_own_loop(host: str, port: int) -> list[str]:
+    """Do the same in a thread of this event loop, which nobody else waits for."""
+    return await _look_up(None, host, port)
+
+
+async def _look_up(threads: ThreadPoolExecutor | None, host: str, port: int) -> list[str]:
     found = await asyncio.get_running_loop().run_in_executor(
-        _resolver_threads(), lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     )
     return [str(address[0]) for *_, address in found]
 
