@@ -116,9 +116,15 @@ class ToolTable(forms.Widget):
     """The inputs of all tools; the editor displays them."""
 
     use_fieldset = True
+    _data: Any = None
+    _rows: list[ToolRow]
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[ToolRow]:
-        return rows(data=data)
+        """Return the rows of these inputs, built once: there may be hundreds of tools."""
+        if data is not self._data:
+            self._rows = rows(data=data)
+            self._data = data
+        return self._rows
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return False

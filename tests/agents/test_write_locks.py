@@ -13,7 +13,7 @@ from django.utils import timezone
 from agents import caches
 from agents.caches import pruning
 from agents.catalog import agent_spec
-from agents.console import openapi_import
+from agents.console import agent_tools, openapi_import
 from agents.experiments import service
 from agents.experiments.models import Experiment
 from agents.knowledge import ingestion
@@ -252,6 +252,23 @@ def test_an_agent_is_published_in_as_many_statements_with_any_number_of_tools(ro
         assert agent.links.count() == len(given)
 
     assert 0 < sizes[1] <= sizes[0]
+
+
+def test_the_tools_of_an_agent_are_read_before_it_locks(root, agent, monkeypatch):
+    locked = []
+
+    def read(*values, **more):
+        locked.append(connection.in_atomic_block)
+        return rows(*values, **more)
+
+    rows = agent_tools.rows
+    monkeypatch.setattr(agent_tools, "rows", read)
+    form = agent_form(name="helper", is_default="on", instructions="Be brief.")
+    root.post(reverse("admin:agents_agent_change", args=[agent.pk]), form)
+
+    assert agent.versions.get(number=2).snapshot["instructions"] == "Be brief."
+    assert locked
+    assert not any(locked)
 
 
 def test_rules_are_reordered_in_as_many_statements_however_many_move(root):

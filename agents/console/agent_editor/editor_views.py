@@ -97,8 +97,10 @@ class EditorAdmin(DraftAdmin):
         absent: Any = dict.fromkeys(edited.published, [])  # the page leaves out empty settings
         values = absent | form_values.of_request(request.POST)
         note = {"note": request.POST.getlist("note")}
+        form = form_values.bind(agent, values | note, form_class)
+        # Builds the rows of all tools before the transaction: other writers wait for its end.
+        form["given"].value()
         with transaction.atomic():
-            form = form_values.bind(agent, values | note, form_class)
             if form.is_valid():
                 saved = self._save(request, form, is_new=agent is None)
                 drafts.finish(saved, edited.draft)
