@@ -12,6 +12,7 @@ from tests.sampling import one_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MANY = "ashiato: 1\nagents:\n" + "".join(f"  a{n}: {{}}\n" for n in range(1_001))
+SCHEDULES = "ashiato: 1\nworkflows:\n  w:\n    schedules:\n" + "    - {}\n" * 1_000
 BOMB = "ashiato: 1\nagents: &a\n  b: {}\nmodels: *a\n"
 
 
@@ -41,6 +42,7 @@ def only_problem(text, user=None):
         ("ashiato: 1\nagents: {a: {}, b: {\n", 3, "Syntax error"),
         ("#" * 900_000, 0, "larger than 800,000 bytes"),
         (MANY, 0, "up to 1,000 entries"),
+        (SCHEDULES, 0, "up to 1,000 entries"),
     ],
 )
 def test_an_invalid_file_is_rejected_with_a_message(db, text, line, words):

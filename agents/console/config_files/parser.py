@@ -28,6 +28,13 @@ class FileEntry:
     def values(self) -> ResourceValues:
         return dict(self.written.plain) if isinstance(self.written.value, dict) else {}
 
+    @property
+    def schedule_count(self) -> int:
+        """How many schedules it has, each of which takes as long as an item."""
+        fields = self.written.value if isinstance(self.written.value, dict) else {}
+        schedules = fields["schedules"].value if "schedules" in fields else None
+        return len(schedules) if isinstance(schedules, list) else 0
+
     def find_line(self, path: ValuePath) -> int:
         """Return the line of this part, or of the item."""
         line, here = self.line, self.written
@@ -76,7 +83,8 @@ def _parse_sections(root: LocatedValue, problems: list[PlanProblem]) -> ConfigFi
             problems.append(_problem(lines[key], _("Must map names to their settings.")))
         else:
             things[key] = {name: _parse_entry(section, name) for name in section.value or ()}
-    if sum(map(len, things.values())) > MAX_ENTRIES:
+    entries = [entry for section in things.values() for entry in section.values()]
+    if sum(1 + entry.schedule_count for entry in entries) > MAX_ENTRIES:
         most = {"limit": f"{MAX_ENTRIES:,}"}
         return _reject_file(_("A file can contain up to %(limit)s entries.") % most)
     return ConfigFile(things=things, lines=lines, problems=tuple(problems))
