@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, cast
 
 from django.apps import apps
@@ -19,7 +19,8 @@ from django.contrib.admin.utils import NestedObjects
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import IntegrityError, models, router, transaction
+from django.db import IntegrityError, connections, models, router, transaction
+from django.db.models.signals import post_save
 from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -429,8 +430,8 @@ def _insert(rows: list[models.Model]) -> int:
     """Insert the rows; return how many. Those whose place is taken are left out."""
     # Most often none is, and a savepoint takes longer than a row.
     with suppress(IntegrityError), transaction.atomic():
-        for row in rows:
-            row.save_base(raw=True, force_insert=True)
+        for model, group in groupby(rows, type):
+            _insert_many(model, list(group))
         return len(rows)
     lost: set[RowKey] = set()
     for position, row in enumerate(rows):
@@ -450,3 +451,18 @@ def _insert(rows: list[models.Model]) -> int:
         lost |= {_key(row) for row in dependents}
         saved = [row for row in saved if _key(row) not in lost]
     return len(saved)
+
+
+def _insert_many(model: type[models.Model], rows: list[models.Model]) -> None:
+    """Insert rows of one kind as they were; `bulk_create` would set their times again."""
+    using = router.db_for_write(model)
+    columns = [column for column in model._meta.concrete_fields if not column.generated]
+    size = connections[using].ops.bulk_batch_size(columns, rows)
+    manager: Any = model._base_manager
+    for start in range(0, len(rows), size):
+        batch = rows[start : start + size]
+        manager._insert(batch, fields=columns, using=using, raw=True)
+    for row in rows:
+        row._state.adding = False
+        row._state.db = using
+        post_save.send(model, instance=row, created=True, raw=True, using=using)

@@ -162,7 +162,7 @@ def test_a_long_chat_is_deleted_in_batches(root, agent, person):
     assert 0 < sizes[1] <= sizes[0]
 
 
-def test_a_restored_server_takes_one_statement_per_tool(root):
+def test_a_server_is_restored_in_as_many_statements_with_any_number_of_tools(root):
     sizes = []
     for count in (2, 12):
         server = McpServer.objects.create(name=f"files{count}", url="https://x.test/mcp")
@@ -174,7 +174,7 @@ def test_a_restored_server_takes_one_statement_per_tool(root):
         sizes.append(longest_transaction(partial(root.post, url)))
 
     assert ToolRegistration.objects.filter(name__startswith="files").count() == 14
-    assert sizes[1] - sizes[0] == 10
+    assert 0 < sizes[1] <= sizes[0]
 
 
 def test_the_questions_of_an_experiment_are_loaded_before_it_locks(agent, administrator):
