@@ -45,6 +45,24 @@ def test_a_link_opens_the_run_without_an_account(link):
     assert not answer.cookies
 
 
+def test_a_link_does_not_tell_which_guardrail_rule_matched(personal_run, person):
+    reason = "Project Falcon is secret."
+    judged = {"kind": "judged", "model": "m", "verdict": "violation", "confidence": 90}
+    AgentStep.objects.filter(run=personal_run, number=1).update(
+        kind="guardrail",
+        observation=reason,
+        thought="",
+        action_input={"rule": "Project Falcon"},
+        notes=[{**judged, "reason": reason}],
+    )
+    Run.objects.update(status="blocked", stopped_reason="blocked", detail=reason, answer="")
+
+    page = Client().get(link_url(share(client_of(person), personal_run, "reviewer")))
+
+    assert "90% sure" in page.content.decode()
+    assert "Falcon" not in page.content.decode()
+
+
 def test_each_level_shows_what_it_promises(personal_run, person):
     client, shows = client_of(person), {}
     AgentStep.objects.update(observation=f"{'x' * 5000} Observed {MAIL}")
