@@ -93,8 +93,8 @@ def _owner_id(row: ChatSession | Message) -> int:
 
 def _mask_row(row: ChatSession | Message, user: AnyUser) -> ChatSession | Message:
     """Mask a row and the rows displayed with it."""
-    hidden = masking.mask_row(row)
-    if isinstance(hidden, Message):
-        hidden.session = masking.mask_row(hidden.session)
-        hidden.run = hidden.run and visible_run(hidden.run, user)
-    return hidden
+    masked = masking.mask_row(row)
+    if isinstance(masked, Message):
+        masked.session = masking.mask_row(masked.session)
+        masked.run = masked.run and visible_run(masked.run, user)
+    return masked

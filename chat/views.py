@@ -56,8 +56,12 @@ def session(request: UserRequest, pk: int) -> HttpResponse:
     before = request.GET.get("before", "")
     after = request.GET.get("after", "")
     linked = _linked_message(request, chat)
-    shown = _conversation_context(request, chat, before, after, linked)
-    context = {"session": chat, "linked": linked, "is_archived": vars(chat)["archived"]} | shown
+    conversation = _conversation_context(request, chat, before, after, linked)
+    context = {
+        "session": chat,
+        "linked": linked,
+        "is_archived": vars(chat)["archived"],
+    } | conversation
     if request.htmx and before:
         return render(request, "chat/session.html#earlier", context)
     return render(request, "chat/session.html", _page_context(request, chat) | context)
@@ -85,8 +89,8 @@ async def start_workflow(request: UserRequest, pk: int) -> HttpResponse:
     """Start a chat with the workflow's command, as if it had been typed."""
     user = await request.auser()
     try:
-        query = await database.run(_workflow_command, request, user, pk)
-        message = await messages.submit(None, user, query, uuid4().hex)
+        command = await database.run(_workflow_command, request, user, pk)
+        message = await messages.submit(None, user, command, uuid4().hex)
     except (workflow_start.WorkflowNotStarted, MessageRejected) as reason:
         return await database.run(_render_rejected, request, reason, None)
     return redirect("chat:session", message.session_id)
@@ -192,9 +196,9 @@ def _render_rejected(
         "level": "problem",
         "percent": getattr(reason, "percent", 0),
     }
-    page = _render_page(request, chat, **context)
-    page.status_code = 422
-    return page
+    response = _render_page(request, chat, **context)
+    response.status_code = 422
+    return response
 
 
 def _render_page(request: UserRequest, chat: ChatSession | None, **more: Any) -> HttpResponse:
@@ -256,7 +260,8 @@ def _conversation_context(
     the page's connection makes it the one that the user sees, because reading saves nothing.
     """
     is_discussed = rights.has_members(chat)
-    user, may_write = request.user, rights.may_write(chat, request.user)
+    user = request.user
+    may_write = rights.may_write(chat, request.user)
     tree = branches.read(chat.pk)
     path = tree.path(branches.linked_leaf(tree, chat.pk, user.pk, linked))
     forks = branches.forks(tree, path)
@@ -264,26 +269,26 @@ def _conversation_context(
         path = [pk for pk in path if pk < first]
     if (last := _parse_pk(after)) is not None:
         path = [pk for pk in path if pk > last]
-    messages = _load_messages(chat, is_discussed).filter(pk__in=path[-MAX_MESSAGES - 1 :])
-    found = list(messages.order_by("-pk"))
+    rows = _load_messages(chat, is_discussed).filter(pk__in=path[-MAX_MESSAGES - 1 :])
+    newest = list(rows.order_by("-pk"))
     views: list[MessageView] = []
-    room = MAX_HTML_BYTES
-    for message in found[:MAX_MESSAGES]:
+    bytes_left = MAX_HTML_BYTES
+    for message in newest[:MAX_MESSAGES]:
         message.session = chat
-        about = {"may_write": may_write, "is_discussed": is_discussed}
+        options = {"may_write": may_write, "is_discussed": is_discussed}
         view = MessageView.of(
-            _fill_deferred(message), user, **about, fork=forks.get(message.pk)
+            _fill_deferred(message), user, **options, fork=forks.get(message.pk)
         )
         html = fragments.render_message(view, user)
-        room -= len(html.encode())
-        if room < 0 and views:
+        bytes_left -= len(html.encode())
+        if bytes_left < 0 and views:
             break
         views.append(replace(view, html=html))
     return {
         "standing": session_status.get_status(chat, session_state.live_run(chat)),
         "may_write": may_write,
         "messages": views[::-1],
-        "earlier": views[-1].pk if len(found) > len(views) else None,
+        "earlier": views[-1].pk if len(newest) > len(views) else None,
         "missed_after": last,  # where earlier messages end
     }
 
@@ -293,7 +298,7 @@ def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
     steps = AgentStep.objects.defer("observation").annotate(
         found=Left("observation", MAX_SHOWN_CHARS), found_size=Length("observation")
     )
-    messages = (
+    rows = (
         chat.messages.posted()
         .select_related("author__profile", "run", "run__user", "run__review__corrected_by")
         .defer("run__history", "run__answer")
@@ -302,15 +307,16 @@ def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
             Prefetch("run__steps", steps), "run__approvals__decided_by", "run__ratings"
         )
     )
-    return messages.prefetch_related("run__comments__author") if is_discussed else messages
+    return rows.prefetch_related("run__comments__author") if is_discussed else rows
 
 
 def _fill_deferred(message: Message) -> Message:
     """Fill deferred fields with the shortened values."""
     run = message.run
     if run is not None:
-        read = vars(message)
-        run.answer, vars(run)["answer_size"] = read["answer"], read["size"]
+        columns = vars(message)
+        run.answer = columns["answer"]
+        vars(run)["answer_size"] = columns["size"]
         for step in run.steps.all():
             step.observation = vars(step)["found"]
     return message

@@ -30,12 +30,12 @@ def claim(user: User, ids: Sequence[int], session: ChatSession | None) -> list[A
     if len(ids) > (most := configured.MESSAGE_FILES.value):
         raise MessageRejected(_("A message can have at most %(most)d files.") % {"most": most})
     rows = Attachment.objects.unsent_by(user).select_for_update(of=("self",))
-    found = rows.select_related("file").in_bulk(ids)
-    if len(found) < len(set(ids)):
+    unsent = rows.select_related("file").in_bulk(ids)
+    if len(unsent) < len(set(ids)):
         raise MessageRejected(
             _("A file is no longer available. Remove it, attach it again and send.")
         )
-    files = [found[pk] for pk in dict.fromkeys(ids)]
+    files = [unsent[pk] for pk in dict.fromkeys(ids)]
     _tell_apart(files, session)
     return files
 
@@ -46,13 +46,12 @@ def _tell_apart(files: Iterable[Attachment], session: ChatSession | None) -> Non
         sent = Attachment.objects.filter(message__session=session)
         taken = {fold_name(name): file for name, file in sent.values_list("name", "file_id")}
     for row in files:
-        given, number = PurePath(row.name), 2
+        original = PurePath(row.name)
+        number = 2
         while taken.setdefault(fold_name(row.name), row.file_id) != row.file_id:
-            ending = f" ({number}){given.suffix}"
-            row.name, number = (
-                f"{given.stem[: MAX_NAME_CHARS - len(ending)]}{ending}",
-                number + 1,
-            )
+            ending = f" ({number}){original.suffix}"
+            row.name = f"{original.stem[: MAX_NAME_CHARS - len(ending)]}{ending}"
+            number += 1
         if number > 2 and row.document_id is not None:
             source = f"{row.pk}/{row.name}"
             Document.objects.filter(pk=row.document_id).update(source=source)
@@ -84,15 +83,15 @@ def detach(message: Message) -> list[int]:
     if not message.has_files:
         return []
     rows = Attachment.objects.filter(message=message.pk)
-    files = list(rows.values_list("pk", flat=True))
+    attachment_ids = list(rows.values_list("pk", flat=True))
     rows.update(message=None)
-    return files
+    return attachment_ids
 
 
-def rebind(files: Sequence[int], message: Message) -> None:
+def rebind(attachment_ids: Sequence[int], message: Message) -> None:
     """Give detached files to the row that replaces a queued message."""
-    if files:
-        Attachment.objects.filter(pk__in=files).update(message=message)
+    if attachment_ids:
+        Attachment.objects.filter(pk__in=attachment_ids).update(message=message)
 
 
 def ids_of(user: User, message: int | None) -> list[int]:
@@ -129,14 +128,14 @@ def names_of(files: Iterable[Attachment]) -> str:
     return ", ".join(row.name for row in files)
 
 
-def hide(place: ChatSession, messages: Collection[int]) -> None:
+def hide(removal: ChatSession, messages: Collection[int]) -> None:
     """Move the documents of deleted messages, so that no search finds them any more."""
     doomed = Attachment.objects.filter(message__in=messages)
     documents = set(doomed.exclude(document=None).values_list("document_id", flat=True))
     if documents:
         others = Attachment.objects.exclude(message__in=messages)
         used = set(others.filter(document__in=documents).values_list("document_id", flat=True))
-        reading.move_documents(place, documents - used)
+        reading.move_documents(removal, documents - used)
 
 
 def show(session: ChatSession, messages: Collection[int]) -> None:

@@ -114,8 +114,8 @@ def _kind(mime_type: str, name: str) -> str:
         )
     if mime_type in TABLE_TYPES:
         return Kind.TABLE
-    start = mime_type.partition("/")[0]
-    return start if start in {Kind.AUDIO, Kind.VIDEO} else Kind.DOCUMENT
+    main_type = mime_type.partition("/")[0]
+    return main_type if main_type in {Kind.AUDIO, Kind.VIDEO} else Kind.DOCUMENT
 
 
 def _scaled(

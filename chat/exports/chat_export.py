@@ -54,8 +54,8 @@ def as_json(
     pks = list(branches.read(chat.pk).parents)
     for at, message in enumerate(conversation.messages_by_pk(pks)):
         is_masked = masks_others and message.author_id != user.pk
-        see = partial(masking.visible_row, is_masked=is_masked, hides_rules=hides_rules)
-        entry = _message_dict(message, see, has_steps=has_steps, is_masked=is_masked)
+        transform = partial(masking.visible_row, is_masked=is_masked, hides_rules=hides_rules)
+        entry = _message_dict(message, transform, has_steps=has_steps, is_masked=is_masked)
         yield f"{',' if at else ''}\n{json.dumps(entry, ensure_ascii=False)}"
     yield "]}\n"
 
@@ -92,17 +92,17 @@ def _chat_dict(chat: ChatSession, user: User) -> dict[str, Any]:
 
 
 def _message_dict(
-    message: Message, see: Callable[[Any], Any], *, has_steps: bool, is_masked: bool
+    message: Message, transform: Callable[[Any], Any], *, has_steps: bool, is_masked: bool
 ) -> dict[str, Any]:
     run = message.run
     return {
         "id": message.pk,
         "parent": message.parent_id,
         "author": message.author.get_username(),
-        "text": see(message).text,
+        "text": transform(message).text,
         **({"files": _files(message, is_masked)} if message.has_files else {}),
         "created_at": message.created_at.isoformat(),
-        "run": None if run is None else _run_dict(run, see, has_steps=has_steps),
+        "run": None if run is None else _run_dict(run, transform, has_steps=has_steps),
     }
 
 
@@ -119,9 +119,9 @@ def _files(message: Message, is_masked: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _run_dict(run: Run, see: Callable[[Any], Any], *, has_steps: bool) -> dict[str, Any]:
-    steps = map(see, run.steps.order_by("number") if has_steps else ())
-    run = see(run)
+def _run_dict(run: Run, transform: Callable[[Any], Any], *, has_steps: bool) -> dict[str, Any]:
+    steps = map(transform, run.steps.order_by("number") if has_steps else ())
+    run = transform(run)
     return {
         "id": run.pk,
         "agent": run.agent_name,
@@ -156,8 +156,8 @@ def _step_dict(step: AgentStep) -> dict[str, Any]:
 def _answer_markdown(run: Run, *, has_steps: bool, is_masked: bool) -> Iterator[str]:
     run = masking.mask_row(run) if is_masked else run
     view = RunView(run, place="trace", masker=masking.Masker() if is_masked else None)
-    names = " · ".join(filter(None, [run.agent_name, view.model_label, view.route_label]))
-    yield f"\n**{_escape_line(names)}**\n\n"
+    byline = " · ".join(filter(None, [run.agent_name, view.model_label, view.route_label]))
+    yield f"\n**{_escape_line(byline)}**\n\n"
     if has_steps and view.steps:
         heading = ngettext("%(n)d step", "%(n)d steps", len(view.steps))
         yield f"<details>\n<summary>{heading % {'n': len(view.steps)}}</summary>\n\n"

@@ -42,7 +42,7 @@ def export(request: UserRequest, pk: int, ending: str) -> HttpResponseBase:
 @require_POST
 def export_several(request: UserRequest) -> HttpResponseBase:
     """Download chats as a ZIP of JSON or Markdown files."""
-    ending, _dash, steps = request.POST.get("format", "md").partition("-")
+    ending, _dash, suffix = request.POST.get("format", "md").partition("-")
     ids = request.POST.getlist("ids")[:MAX_CHATS]
     wanted = [int(pk) for pk in ids if pk.isascii() and pk.isdecimal() and len(pk) < 19]
     chats = list(_find_chats(request).filter(pk__in=wanted).order_by("pk"))
@@ -50,7 +50,7 @@ def export_several(request: UserRequest) -> HttpResponseBase:
         raise Http404
     for chat in chats:
         _record(request, chat, ending)
-    files = _files(chats, request.user, ending, has_steps=steps == "steps")
+    files = _files(chats, request.user, ending, has_steps=suffix == "steps")
     name = f"ashiato-chats-{timezone.localdate():%Y-%m-%d}.zip"
     return download(zip_stream.archive(files), name, "application/zip")
 

@@ -11,15 +11,15 @@ File = tuple[str, Iterator[str] | Iterator[bytes]]
 
 def archive(files: Iterable[File]) -> Iterator[bytes]:
     """Yield a ZIP of these files in pieces."""
-    outbox = _ChunkBuffer()
-    stream = cast(IO[bytes], outbox)  # ZipFile only writes to it
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archived:
+    buffer = _ChunkBuffer()
+    stream = cast(IO[bytes], buffer)  # ZipFile only writes to it
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as zip_file:
         for name, pieces in files:
-            with archived.open(_zip_entry(name), "w", force_zip64=True) as entry:
+            with zip_file.open(_zip_entry(name), "w", force_zip64=True) as entry:
                 for piece in pieces:
                     entry.write(_to_bytes(piece))
-                    yield from outbox.drain()
-    yield from outbox.drain()
+                    yield from buffer.drain()
+    yield from buffer.drain()
 
 
 def _to_bytes(piece: str | bytes) -> bytes:

@@ -110,9 +110,9 @@ class SessionChrome:
 
     def __init__(self, user: User) -> None:
         self.user = user
-        self._standing: session_status.SessionStatus | None = None
+        self._status: session_status.SessionStatus | None = None
         self._list = session_list.SessionList()
-        self._places: list[object] | None = None
+        self._layout: list[object] | None = None
         self._live: session_list.Runs = {}
         self._statuses: dict[str, str] = {}
 
@@ -139,15 +139,19 @@ class SessionChrome:
 
         The status of other chats is updated when this run ends.
         """
-        here = self._status_frames(session, session_status.SessionStatus(live_run=run.pk))
-        is_known = self._places is not None
+        status_frames = self._status_frames(
+            session, session_status.SessionStatus(live_run=run.pk)
+        )
+        is_known = self._layout is not None
         is_filed = any(row.pk == session.pk for row in self._list.filed)
         listed = (
             session_list.read_recent(self.user, self._list)
             if is_known and not is_filed
             else session_list.read(self.user)
         )
-        return here + self._list_frames(session, {**self._live, session.topic: run}, listed)
+        return status_frames + self._list_frames(
+            session, {**self._live, session.topic: run}, listed
+        )
 
     def run_status_frames(self, session: ChatSession) -> SafeString:
         """Return frames for a changed run status, without reordering the list."""
@@ -158,55 +162,61 @@ class SessionChrome:
 
     def is_behind(self, session: ChatSession) -> bool:
         return (
-            session_status.get_status(session, session_state.live_run(session))
-            != self._standing
+            session_status.get_status(session, session_state.live_run(session)) != self._status
         )
 
     def _session_frames(self, session: ChatSession, run: Run | None) -> SafeString:
         return self._status_frames(session, session_status.get_status(session, run))
 
     def _status_frames(
-        self, session: ChatSession, standing: session_status.SessionStatus
+        self, session: ChatSession, status: session_status.SessionStatus
     ) -> SafeString:
         """Return the composer, and the queue if it has changed."""
-        before, self._standing = self._standing, standing
-        is_same = before is not None and before.waits == standing.waits
-        queue = SafeString() if is_same else self._queue_frame(session)
-        return queue + _render_composer(standing)
+        previous = self._status
+        self._status = status
+        is_same = previous is not None and previous.queue_state == status.queue_state
+        queue_frame = SafeString() if is_same else self._queue_frame(session)
+        return queue_frame + _render_composer(status)
 
     def _queue_frame(self, session: ChatSession) -> SafeString:
-        about = {"standing": self._standing, "session": session, "user": self.user}
-        return _render("messages/_queue.html", about)
+        context = {"standing": self._status, "session": session, "user": self.user}
+        return _render("messages/_queue.html", context)
 
     def _list_frames(
         self, session: ChatSession, live: session_list.Runs, listed: session_list.SessionList
     ) -> SafeString:
         """Return the whole list only if the order has changed."""
-        places = listed.places()
-        named, is_moved = {row[1:] for row in self._list.every}, places != self._places
-        self._list, self._places = listed, places
+        layout = listed.layout()
+        previous_rows = {row[1:] for row in self._list.every}
+        is_moved = layout != self._layout
+        self._list = listed
+        self._layout = layout
         if is_moved:
-            self._live, self._statuses = live, _run_statuses(live)
-            about = {"sections": session_list.sections(listed, live), "cursor": listed.cursor}
-            return _render("listing/_sessions.html#sessions", {**about, "session": session})
-        renamed = {row.pk for row in listed.every if row[1:] not in named}
+            self._live = live
+            self._statuses = _run_statuses(live)
+            context = {"sections": session_list.sections(listed, live), "cursor": listed.cursor}
+            return _render("listing/_sessions.html#sessions", {**context, "session": session})
+        renamed = {row.pk for row in listed.every if row[1:] not in previous_rows}
         return self._row_frames(session, live, renamed)
 
     def _row_frames(
         self, session: ChatSession, live: session_list.Runs, renamed: Set[int] = frozenset()
     ) -> SafeString:
         """Return rows of chats with a new title or status."""
-        before = self._statuses
-        self._live, self._statuses = live, _run_statuses(live)
-        turned = {topic for topic, _ in before.items() ^ self._statuses.items()}
+        previous_statuses = self._statuses
+        self._live = live
+        self._statuses = _run_statuses(live)
+        changed_topics = {
+            topic for topic, _ in previous_statuses.items() ^ self._statuses.items()
+        }
         rows = [
             session_list.session_row(row, live)
             for row in self._list.every
-            if row.pk in renamed or f"chat.{row.pk}" in turned
+            if row.pk in renamed or f"chat.{row.pk}" in changed_topics
         ]
-        about = {"rows": rows, "session": session}
+        context = {"rows": rows, "session": session}
         return (
-            _render("listing/_sessions.html#session_changes", about) if rows else SafeString()
+            _render("listing/_sessions.html#session_changes", context) if rows else SafeString()
         )
 
 
@@ -266,16 +276,16 @@ def render_composer(session: ChatSession, **about: Any) -> SafeString:
 
 
 def _render_composer(
-    standing: session_status.SessionStatus,
+    status: session_status.SessionStatus,
     acknowledged: str = "",
     returned: str = "",
     refused: str = "",
     returned_files: Collection[int] = (),
 ) -> SafeString:
     if not (acknowledged or returned or refused or returned_files):
-        return format_html(_state_format(standing.is_waiting), standing.live_run or "")
-    about = {
-        "standing": standing,
+        return format_html(_state_format(status.is_waiting), status.live_run or "")
+    context = {
+        "standing": status,
         "acknowledged": acknowledged,
         # Long text as base64, because a quotation mark in an attribute takes six characters.
         "returned": returned if len(returned) <= MAX_QUESTION_CHARS else "",
@@ -285,14 +295,14 @@ def _render_composer(
         "refused": refused,
         "returned_files": ",".join(map(str, returned_files)),
     }
-    return _render("messages/_composer.html#state", about)
+    return _render("messages/_composer.html#state", context)
 
 
 @cache
 def _state_format(is_waiting: bool) -> str:
     """Return the usual state, which differs only in the run's number."""
-    standing = session_status.SessionStatus(live_run=RUN_PLACEHOLDER, is_waiting=is_waiting)
-    html = _render("messages/_composer.html#state", {"standing": standing, "acknowledged": ""})
+    status = session_status.SessionStatus(live_run=RUN_PLACEHOLDER, is_waiting=is_waiting)
+    html = _render("messages/_composer.html#state", {"standing": status, "acknowledged": ""})
     return html.replace(str(RUN_PLACEHOLDER), "{}")
 
 
@@ -307,9 +317,9 @@ def render_notice(text: str, level: str = "problem", *, percent: int = 0) -> Saf
     return _render("messages/_composer.html#notice", context)
 
 
-def render_deleted(count: int, place: int) -> SafeString:
+def render_deleted(count: int, removal: int) -> SafeString:
     """Render what a page says after messages were deleted, with what undoes it."""
-    context = {"count": count, "place": place, "seconds": deletion.UNDO_SECONDS}
+    context = {"count": count, "place": removal, "seconds": deletion.UNDO_SECONDS}
     return _render("messages/_message_dialogs.html#deleted", context)
 
 

@@ -30,18 +30,19 @@ TIME_PLACEHOLDER = datetime(1999, 8, 7, 6, 5, 4, tzinfo=UTC)
 
 def render(message: Message, view: RunView) -> SafeString:
     """Render the user's own message above a run without events."""
-    run, is_long = view.run, is_scrollable(message.text, MAX_UNSCROLLED_CHARS)
-    question = _cached_template(
+    run = view.run
+    is_long = is_scrollable(message.text, MAX_UNSCROLLED_CHARS)
+    template = _cached_template(
         get_language(), is_long, run.agent_name, run.model, run.max_steps, run.tuning
     )
-    about = {
+    values = {
         "message": message.pk,
         "session": message.session_id,
         "run": view.pk,
         "client_id": escape(message.client_id),
         "text": escape(message.text),
     }
-    return mark_safe(question % (about | _time_fields(message.created_at)))
+    return mark_safe(template % (values | _time_fields(message.created_at)))
 
 
 @lru_cache(MAX_CACHED_TEMPLATES)
@@ -55,18 +56,18 @@ def _cached_template(
     )
     message.session = ChatSession(pk=SESSION_PLACEHOLDER, user=person)
     message.created_at = TIME_PLACEHOLDER
-    about = {"agent_name": agent, "model": model, "max_steps": max_steps}
-    run = Run(pk=RUN_PLACEHOLDER, overrides=tuning_overrides(tuning), **about)
+    options = {"agent_name": agent, "model": model, "max_steps": max_steps}
+    run = Run(pk=RUN_PLACEHOLDER, overrides=tuning_overrides(tuning), **options)
     message.run = run
     vars(message).update(view=RunView(run, until=0), may_write=True)
     html = render_to_string("chat/messages/_message.html", {"message": message, "user": person})
-    places = {
+    placeholders = {
         "message": str(MESSAGE_PLACEHOLDER),
         "session": str(SESSION_PLACEHOLDER),
         "client_id": ID_PLACEHOLDER,
         "text": text,
     }
-    return to_format_string(html, **places, **_time_fields(TIME_PLACEHOLDER))
+    return to_format_string(html, **placeholders, **_time_fields(TIME_PLACEHOLDER))
 
 
 def _time_fields(moment: datetime) -> dict[str, str]:

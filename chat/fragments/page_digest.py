@@ -26,9 +26,9 @@ def edit_mark(edited: datetime | None) -> str:
     return "" if edited is None else str(int(edited.timestamp() * 1000))
 
 
-def first_message(digest: str) -> int:
+def first_message(digest_text: str) -> int:
     """Return the id of the first message on a page."""
-    first = digest.partition(".")[0]
+    first = digest_text.partition(".")[0]
     return int(first) if first.isascii() and first.isdigit() and len(first) < 19 else 0
 
 

@@ -11,9 +11,9 @@ def export_id(pk: int) -> str:
     return f"{pk}.{salted_hmac(ID_SALT, str(pk), algorithm='sha256').hexdigest()[:ID_CHARS]}"
 
 
-def parse_export_id(name: str) -> int | None:
+def parse_export_id(text: str) -> int | None:
     """Return the chat's id if it was exported by this installation."""
-    pk = name.partition(".")[0]
+    pk = text.partition(".")[0]
     if not (pk.isascii() and pk.isdecimal() and len(pk) < 19):
         return None
-    return int(pk) if constant_time_compare(name, export_id(int(pk))) else None
+    return int(pk) if constant_time_compare(text, export_id(int(pk))) else None

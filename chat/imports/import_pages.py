@@ -69,12 +69,12 @@ def upload(request: UserRequest) -> HttpResponse:
 def show(request: UserRequest, pk: int) -> HttpResponse:
     """Display an import: its progress, and what became of each chat."""
     job = _get_job(request, pk)
-    page = (
+    template = (
         "chat/imports/import_job.html#progress"
         if request.htmx
         else "chat/imports/import_job.html"
     )
-    response = render(request, page, _job_context(request, job))
+    response = render(request, template, _job_context(request, job))
     response["Cache-Control"] = "no-store"
     return response
 

@@ -110,8 +110,8 @@ def confirm(job: ChatImport) -> bool:
         return False
     ready = ChatImport.objects.filter(pk=job.pk, status=Status.READY, found__gt=0)
     now = timezone.now()
-    fresh = {"owner": "", "attempts": 0, "done": 0, "heartbeat_at": now, "problem": ""}
-    return ready.update(status=Status.RUNNING, **fresh) == 1
+    reset_columns = {"owner": "", "attempts": 0, "done": 0, "heartbeat_at": now, "problem": ""}
+    return ready.update(status=Status.RUNNING, **reset_columns) == 1
 
 
 def cancel(job: ChatImport) -> None:
@@ -255,7 +255,8 @@ def _progress(job: ChatImport) -> int:
 def _count(job: ChatImport) -> None:
     """Read everything and save nothing but what would be imported."""
     sources: Counter[str] = Counter()
-    fresh, results = 0, []
+    new_count = 0
+    results = []
     for number, found in enumerate(_chats(job), start=1):
         try:
             chat, _conversation = _read(found)
@@ -263,14 +264,14 @@ def _count(job: ChatImport) -> None:
             results.append(_problem_result(job, number, found, problem.problem))
             continue
         sources[chat.agent] += 1
-        fresh += rows.find_known(job.user, chat) is None
+        new_count += rows.find_known(job.user, chat) is None
     with transaction.atomic():
         done = _own(job).update(
             status=Status.READY if sources else Status.FAILED,
             problem="" if sources else _why_nothing(results),
             sources=dict(sources.most_common()),
             found=sum(sources.values()),
-            is_new=fresh,
+            is_new=new_count,
             owner="",
             ended_at=None if sources else timezone.now(),
         )

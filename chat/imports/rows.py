@@ -35,17 +35,17 @@ class AlreadyImported(Exception):
 
 def original_id(chat: SourceChat) -> str:
     """Return the id that identifies the chat in its source, or one made from its messages."""
-    name = sanitize_text(chat.original_id)
-    if name and len(name) <= MAX_ID_CHARS:
-        return name
-    texts = name or "\n".join(f"{node.id}\n{node.text}" for node in chat.nodes)
-    return sha256(texts.encode(errors="replace")).hexdigest()
+    source_id = sanitize_text(chat.original_id)
+    if source_id and len(source_id) <= MAX_ID_CHARS:
+        return source_id
+    content = source_id or "\n".join(f"{node.id}\n{node.text}" for node in chat.nodes)
+    return sha256(content.encode(errors="replace")).hexdigest()
 
 
 def find_known(user: User, chat: SourceChat) -> int | None:
     """Return the user's chat that was imported from, or exported as, this one."""
-    name = original_id(chat)
-    if chat.source == "ashiato" and (pk := export_ids.parse_export_id(name)) is not None:
+    source_id = original_id(chat)
+    if chat.source == "ashiato" and (pk := export_ids.parse_export_id(source_id)) is not None:
         own = ChatSession.objects.owned_by(user).filter(pk=pk)
         if own.exists():
             return pk
@@ -54,8 +54,8 @@ def find_known(user: User, chat: SourceChat) -> int | None:
 
 
 def _imports(user: User, chat: SourceChat) -> QuerySet[ImportedChat]:
-    name = original_id(chat)
-    return ImportedChat.objects.filter(user=user, source=chat.source, original_id=name)
+    source_id = original_id(chat)
+    return ImportedChat.objects.filter(user=user, source=chat.source, original_id=source_id)
 
 
 def title_of(chat: SourceChat, conversation: Conversation | None = None) -> str:

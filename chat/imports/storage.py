@@ -16,10 +16,10 @@ def folder(pk: int) -> Path:
 
 def save(pk: int, files: Iterable[UploadedFile]) -> None:
     """Save uploads under numbers, so that their names can't lead anywhere."""
-    place = folder(pk)
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory = folder(pk)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for number, file in enumerate(files):
-        with (place / str(number)).open("wb") as saved:
+        with (directory / str(number)).open("wb") as saved:
             for chunk in file.chunks():
                 saved.write(chunk)
 
@@ -40,11 +40,11 @@ def delete(pk: int) -> None:
 
 def delete_unowned() -> None:
     """Delete files of imports that have ended or no longer exist."""
-    place = settings.DATA_DIR / "imports"
-    if not place.is_dir():
+    directory = settings.DATA_DIR / "imports"
+    if not directory.is_dir():
         return
     waiting = (ChatImport.Status.READY, *ChatImport.ACTIVE)
     kept = set(ChatImport.objects.filter(status__in=waiting).values_list("pk", flat=True))
-    for path in place.iterdir():
+    for path in directory.iterdir():
         if not path.name.isdecimal() or int(path.name) not in kept:
             shutil.rmtree(path, ignore_errors=True)

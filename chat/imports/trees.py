@@ -57,7 +57,7 @@ def build(chat: SourceChat, now: datetime) -> Conversation:
     builder.run()
     if not any(turn.answer or turn.text != NO_QUESTION for turn in builder.turns):
         raise NotImportable(Problem.EMPTY)
-    leaf = builder.places.get(_visible_node(chat, nodes) or "")
+    leaf = builder.turn_indexes.get(_visible_node(chat, nodes) or "")
     if leaf is None:
         leaf = max(range(len(builder.turns)), key=lambda at: (builder.turns[at].at, at))
     return Conversation(builder.turns, leaf)
@@ -71,24 +71,27 @@ class _Builder:
         since: datetime,
         now: datetime,
     ) -> None:
-        self._nodes, self._children = nodes, children
-        self._since, self._now = since, now
-        self._chars, self._notes = MAX_CHAT_CHARS, MAX_CHAT_NOTES
+        self._nodes = nodes
+        self._children = children
+        self._since = since
+        self._now = now
+        self._chars = MAX_CHAT_CHARS
+        self._notes = MAX_CHAT_NOTES
         self.turns: list[Turn] = []
-        self.places: dict[str, int] = {}  # the turn of each node
+        self.turn_indexes: dict[str, int] = {}  # the turn of each node
 
     def run(self) -> None:
         """Visit the nodes without recursion, because a chat can have thousands in a row."""
-        left = [self._open(node, None) for node in reversed(self._children.get(None, []))]
-        while left:
-            node, turn = left.pop()
+        stack = [self._open(node, None) for node in reversed(self._children.get(None, []))]
+        while stack:
+            node, turn = stack.pop()
             following = self._children.get(node.id, [])
             questions = [child for child in following if child.role == "user"]
             answers = [child for child in following if child.role != "user"]
             if questions or not answers:
-                place = self._close(turn)
-                left += [self._open(child, place) for child in reversed(questions)]
-            left += [
+                turn_index = self._close(turn)
+                stack += [self._open(child, turn_index) for child in reversed(questions)]
+            stack += [
                 (child, replace(turn, answers=(*turn.answers, child)))
                 for child in reversed(answers)
             ]
@@ -105,7 +108,7 @@ class _Builder:
         at = self._time(first.at, before)
         text = cut(turn.question.text.strip(), MAX_TEXT_CHARS) if turn.question else ""
         answer = self._answer(turn.answers, at) if turn.answers else None
-        place = len(self.turns)
+        turn_index = len(self.turns)
         self.turns.append(
             Turn(parent=turn.parent, text=text or NO_QUESTION, at=at, answer=answer)
         )
@@ -113,8 +116,10 @@ class _Builder:
             if node is not None:
                 # The last one counts: only there it is known which answer is meant.
                 is_end = node is (turn.answers[-1] if turn.answers else turn.question)
-                self.places[node.id] = place if is_end else self.places.get(node.id, place)
-        return place
+                self.turn_indexes[node.id] = (
+                    turn_index if is_end else self.turn_indexes.get(node.id, turn_index)
+                )
+        return turn_index
 
     def _spend(self, answers: tuple[Node, ...]) -> None:
         """Count what this turn repeats of the answers above it; raise NotImportable."""
@@ -146,18 +151,18 @@ class _Builder:
         return min(max(at or before, before), max(self._now, before))
 
 
-def _connect(found: Iterable[Node]) -> dict[str, Node]:
+def _connect(source_nodes: Iterable[Node]) -> dict[str, Node]:
     """Return the nodes with a role by id, each attached to the nearest one above it.
 
     A missing parent makes a node a first one, and so does a cycle.
     """
     every: dict[str, Node] = {}
-    for node in found:
+    for node in source_nodes:
         every.setdefault(node.id, node)
     nearest: dict[str, str | None] = {}
     for node in every.values():
         _attach(node, every, nearest)
-    kept = {pk: node for pk, node in every.items() if node.role}
+    kept = {node_id: node for node_id, node in every.items() if node.role}
     for node in kept.values():
         node.parent = nearest[node.id]
     return kept
@@ -166,18 +171,18 @@ def _connect(found: Iterable[Node]) -> dict[str, Node]:
 def _attach(node: Node, every: dict[str, Node], nearest: dict[str, str | None]) -> None:
     """Find the nearest node with a role above this one, and above all on the way."""
     path: list[str] = []
-    at: str | None = node.id
+    current: str | None = node.id
     on_the_way: set[str] = set()
-    while at is not None and at not in nearest:
-        on_the_way.add(at)
-        path.append(at)
-        parent = every[at].parent
-        at = parent if parent in every and parent not in on_the_way else None
-    for pk in reversed(path):
+    while current is not None and current not in nearest:
+        on_the_way.add(current)
+        path.append(current)
+        parent = every[current].parent
+        current = parent if parent in every and parent not in on_the_way else None
+    for node_id in reversed(path):
         # What was found for the parent holds, unless the parent itself is kept.
-        above = at if at is None or every[at].role else nearest[at]
-        nearest[pk] = above
-        at = pk
+        above = current if current is None or every[current].role else nearest[current]
+        nearest[node_id] = above
+        current = node_id
 
 
 def _children(nodes: dict[str, Node]) -> dict[str | None, list[Node]]:
@@ -197,9 +202,9 @@ def _first_time(nodes: Iterable[Node]) -> datetime | None:
 def _visible_node(chat: SourceChat, nodes: dict[str, Node]) -> str | None:
     """Return the nearest node with a role at or above the current one."""
     parents = {node.id: node.parent for node in chat.nodes}
-    seen: set[str] = set()
-    at = chat.current
-    while at is not None and at not in nodes and at not in seen:
-        seen.add(at)
-        at = parents.get(at)
-    return at if at in nodes else None
+    visited: set[str] = set()
+    current = chat.current
+    while current is not None and current not in nodes and current not in visited:
+        visited.add(current)
+        current = parents.get(current)
+    return current if current in nodes else None

@@ -49,13 +49,13 @@ def bring_back(session: ChatSession, user: User) -> None:
 
 def _file(user: User, chats: Collection[int], **change: Any) -> list[int]:
     """Change where these chats are in the user's list; return those they can see."""
-    seen = ChatSession.objects.for_user(user).saved().filter(pk__in=chats)
+    visible = ChatSession.objects.for_user(user).saved().filter(pk__in=chats)
     with transaction.atomic():
-        found = list(seen.order_by().values_list("pk", flat=True))
-        rows = [Filing(session_id=pk, user=user) for pk in found]
+        pks = list(visible.order_by().values_list("pk", flat=True))
+        rows = [Filing(session_id=pk, user=user) for pk in pks]
         Filing.objects.bulk_create(rows, ignore_conflicts=True)
-        Filing.objects.filter(user=user, session__in=found).update(**change)
-    return found
+        Filing.objects.filter(user=user, session__in=pks).update(**change)
+    return pks
 
 
 def folders(user: User) -> QuerySet[Folder]:
@@ -87,12 +87,12 @@ def rename_folder(folder: Folder, name: str) -> None:
 def shift_folder(folder: Folder, steps: int) -> None:
     """Move a folder up (-1) or down (1) in the list."""
     with transaction.atomic():
-        order = list(folders(folder.user).select_for_update())
-        at = order.index(folder)
-        order.insert(max(0, at + steps), order.pop(at))
-        for place, each in enumerate(order, 1):
-            each.order = place
-        Folder.objects.bulk_update(order, ["order"])
+        ordered = list(folders(folder.user).select_for_update())
+        at = ordered.index(folder)
+        ordered.insert(max(0, at + steps), ordered.pop(at))
+        for position, row in enumerate(ordered, 1):
+            row.order = position
+        Folder.objects.bulk_update(ordered, ["order"])
 
 
 def _clean_name(name: str) -> str:

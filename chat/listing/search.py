@@ -86,12 +86,13 @@ def search(user: User, query: str) -> list[FoundSession]:
     if not words:
         return []
     titles = dict(ChatSession.objects.for_user(user).saved().values_list("pk", "title"))
-    chats, found = list(titles), dict[int, list[Match]]()
-    for at in range(0, len(chats), PART_SIZE):
-        part = chats[at : at + PART_SIZE]
-        named = [pk for pk in part if all(_contains(titles[pk], word) for word in words)]
-        found |= {pk: [] for pk in named}
-        for row in _matching_messages(part, words).iterator(CHUNK_ROWS):
+    chats = list(titles)
+    found = dict[int, list[Match]]()
+    for start in range(0, len(chats), PART_SIZE):
+        batch = chats[start : start + PART_SIZE]
+        titled_pks = [pk for pk in batch if all(_contains(titles[pk], word) for word in words)]
+        found |= {pk: [] for pk in titled_pks}
+        for row in _matching_messages(batch, words).iterator(CHUNK_ROWS):
             matches = found.setdefault(row["session"], [])
             matches.append(_match(row, words) if len(matches) < MAX_HITS else Match())
         if len(found) >= MAX_FOUND:

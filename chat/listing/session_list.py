@@ -90,7 +90,7 @@ class SessionList:
     def every(self) -> list[Outline]:
         return [*self.filed, *self.recent]
 
-    def places(self) -> list[object]:
+    def layout(self) -> list[object]:
         """Return what decides the list's structure and order."""
         starts = day_starts()
         days = [(row.pk, _period(row.used, starts), row.project_name) for row in self.recent]
@@ -123,13 +123,14 @@ def read(user: User) -> SessionList:
 
 def read_recent(user: User, known: SessionList) -> SessionList:
     """Read the recent chats only, if nothing else in the list can have changed."""
-    both = [*map(_own_outline, _own(user.pk)), *map(_short, _shared(user.pk))]
+    both = [*map(_own_outline, _own(user.pk)), *map(_shared_outline, _shared(user.pk))]
     both.sort(reverse=True)
-    recent, has_more = both[:MAX_SESSIONS], len(both) > MAX_SESSIONS
+    recent = both[:MAX_SESSIONS]
+    has_more = len(both) > MAX_SESSIONS
     return SessionList(known.folders, known.filed, recent, has_more)
 
 
-def _short(row: Iterable[Any]) -> Outline:
+def _shared_outline(row: Iterable[Any]) -> Outline:
     return Outline(*row)
 
 
@@ -202,7 +203,7 @@ def older(user: User, cursor: str) -> SessionList:
     after = Q(updated_at__lt=moment) | Q(updated_at=moment, pk__lt=int(pk))
     own = _own_outlines(user.pk).filter(after)[: MAX_SESSIONS + 1]
     shared = _shared_outlines(user.pk).filter(after)[: MAX_SESSIONS + 1]
-    both = sorted([*map(_own_outline, own), *map(_short, shared)], reverse=True)
+    both = sorted([*map(_own_outline, own), *map(_shared_outline, shared)], reverse=True)
     return SessionList([], [], both[:MAX_SESSIONS], len(both) > MAX_SESSIONS)
 
 
@@ -251,15 +252,15 @@ def sections(listed: SessionList, live: Runs) -> list[Section]:
 def _project_sections(listed: SessionList, live: Runs) -> list[Section]:
     """Return the projects of recent chats by name; a project's own page lists all its chats."""
     rows = [row for row in listed.recent if row.project is not None]
-    names = sorted({(row.project_name, row.project) for row in rows if row.project})
+    projects = sorted({(row.project_name, row.project) for row in rows if row.project})
     return [
         Section(
             heading=name,
             rows=[session_row(row, live) for row in rows if row.project == pk],
             project=pk,
-            is_first_project=not at,
+            is_first_project=not index,
         )
-        for at, (name, pk) in enumerate(names)
+        for index, (name, pk) in enumerate(projects)
     ]
 
 
@@ -288,16 +289,16 @@ def _period(used: datetime, starts: Sequence[datetime]) -> int:
     return sum(used < start for start in starts)
 
 
-def session_row(about: Outline, live: Runs) -> ListedSession:
+def session_row(outline: Outline, live: Runs) -> ListedSession:
     return ListedSession(
-        pk=about.pk,
-        title=about.title,
-        updated_at=about.used,
-        is_shared=about.is_shared,
-        is_public=_is_public(about.public_until),
-        is_pinned=about.pinned_at is not None,
-        whose=about.whose,
-        live=live.get(f"chat.{about.pk}"),
+        pk=outline.pk,
+        title=outline.title,
+        updated_at=outline.used,
+        is_shared=outline.is_shared,
+        is_public=_is_public(outline.public_until),
+        is_pinned=outline.pinned_at is not None,
+        whose=outline.whose,
+        live=live.get(f"chat.{outline.pk}"),
     )
 
 

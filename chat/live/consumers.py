@@ -62,12 +62,14 @@ class ChatConsumer(PresenceConsumer):
         return None
 
     def begin(self) -> None:
-        self.topic, self.tab = self.session.topic, secrets.token_hex(8)
+        self.topic = self.session.topic
+        self.tab = secrets.token_hex(8)
         self.page = _parse_page_name(self.query_params.get("page", [""])[0])
         last = _parse_pk(self.query_params.get("after", [""])[0]) or 0
-        user, self.was_writing = self.scope["user"], self.may_write
-        shown = self.query_params.get("shown", [""])[0][:40]
-        self._opened = Conversation(self.session, user, self.may_write, last, shown)
+        user = self.scope["user"]
+        self.was_writing = self.may_write
+        shown_digest = self.query_params.get("shown", [""])[0][:40]
+        self._opened = Conversation(self.session, user, self.may_write, last, shown_digest)
 
     @property
     def conversation(self) -> Conversation:
@@ -82,7 +84,7 @@ class ChatConsumer(PresenceConsumer):
                 await message_actions.show_branch(self.session, self.scope["user"], linked)
         about = (
             self.conversation.last,
-            self.conversation.shown,
+            self.conversation.shown_digest,
             "away" in self.query_params,
             self.may_write,
             self.preferences,
@@ -106,31 +108,36 @@ class ChatConsumer(PresenceConsumer):
         await self._update_presence()
 
     async def _catch_up_page(self) -> tuple[Conversation, list[str]]:
-        opened, user = self.conversation, self.scope["user"]
-        page = Conversation(self.session, user, self.may_write, opened.last, opened.shown)
-        return page, await page.catch_up("away" in self.query_params, self.preferences)
+        opened = self.conversation
+        user = self.scope["user"]
+        conversation = Conversation(
+            self.session, user, self.may_write, opened.last, opened.shown_digest
+        )
+        return conversation, await conversation.catch_up(
+            "away" in self.query_params, self.preferences
+        )
 
     def _record_arrival(self, away: int | None) -> None:
         if away is not None:
             seconds = min(away / 1000, disconnections.MAX_AWAY.total_seconds())
-            mine = self._own_runs(self.live_views)
-            disconnections.record_reconnect(mine, self.page, timedelta(seconds=seconds))
-        elif pubsub := self._own_runs(self._live_runs()):
-            disconnections.record_reopen(pubsub)
+            run_ids = self._own_runs(self.live_views)
+            disconnections.record_reconnect(run_ids, self.page, timedelta(seconds=seconds))
+        elif run_ids := self._own_runs(self._live_runs()):
+            disconnections.record_reopen(run_ids)
 
     async def on_disconnect(self) -> None:
         """Record the departure only while a run is live."""
-        if pubsub := self._live_runs():
-            await self._try_record(self._record_departure, pubsub)
+        if run_ids := self._live_runs():
+            await self._try_record(self._record_departure, run_ids)
 
-    def _record_departure(self, live: list[int]) -> None:
-        disconnections.record_disconnect(self._own_runs(live), self.page, self.code)
+    def _record_departure(self, run_ids: list[int]) -> None:
+        disconnections.record_disconnect(self._own_runs(run_ids), self.page, self.code)
 
-    def _own_runs(self, runs: Iterable[int]) -> list[int]:
+    def _own_runs(self, run_ids: Iterable[int]) -> list[int]:
         """Return runs whose absences are recorded: in a shared chat, only the user's own."""
-        mine = Run.objects.filter(pk__in=runs, user=self.scope["user"].pk)
+        own_runs = Run.objects.filter(pk__in=run_ids, user=self.scope["user"].pk)
         is_discussed = self.conversation.is_discussed
-        return list(mine.values_list("pk", flat=True)) if is_discussed else list(runs)
+        return list(own_runs.values_list("pk", flat=True)) if is_discussed else list(run_ids)
 
     def _live_runs(self) -> list[int]:
         return [run for run, live_view in self.live_views.items() if live_view.is_live]
@@ -147,10 +154,10 @@ class ChatConsumer(PresenceConsumer):
             logger.warning("Can't save a disconnection: %s", error)
 
     def missed_frames(self) -> str:
-        page = self.conversation
-        is_behind = page.around.is_behind(self.session)
-        around = page.around.changes(self.session) if is_behind else ""
-        return super().missed_frames() + page.new_message_frames() + around
+        conversation = self.conversation
+        is_behind = conversation.chrome.is_behind(self.session)
+        chrome_frames = conversation.chrome.changes(self.session) if is_behind else ""
+        return super().missed_frames() + conversation.new_message_frames() + chrome_frames
 
     def handle(self, frame: dict[str, Any]) -> Awaitable[None]:
         match frame:
@@ -194,7 +201,8 @@ class ChatConsumer(PresenceConsumer):
                 raise BadFrame(_("The page sent an invalid request. Reload it and try again."))
 
     async def say(self, text: str, client_id: str, agent: str, options: dict[str, Any]) -> None:
-        session, user = self.session, self.scope["user"]
+        session = self.session
+        user = self.scope["user"]
         try:
             # A message is displayed once it is saved, before any events of its run.
             async with self.turn:
@@ -206,19 +214,20 @@ class ChatConsumer(PresenceConsumer):
                         page=self,
                     )
                 finally:
-                    frames, self.new_run_frames = self.new_run_frames, ""
+                    frames = self.new_run_frames
+                    self.new_run_frames = ""
                     await self.send(frames)
         except MessageRejected as reason:
             percent = getattr(reason, "percent", 0)
             await self.show(partial(fragments.render_notice, percent=percent), reason.args[0])
             if isinstance(reason, ClientIdConflict):
-                state = partial(fragments.render_composer, refused=client_id)
-                await self.show(state, self.session)
+                render_state = partial(fragments.render_composer, refused=client_id)
+                await self.show(render_state, self.session)
             return
         # A new message, once displayed, is its own acknowledgement.
         if not message.is_new or not self.is_greeted:
-            state = partial(fragments.render_composer, acknowledged=client_id)
-            await self.show(state, self.session, ask=database.run_urgent)
+            render_state = partial(fragments.render_composer, acknowledged=client_id)
+            await self.show(render_state, self.session, ask=database.run_urgent)
 
     async def edit(self, pk: int | None, text: str, client_id: str, agent: str) -> None:
         """Send an edited message as a new branch; if that fails, the editor stays open."""
@@ -275,7 +284,7 @@ class ChatConsumer(PresenceConsumer):
         except MessageRejected as reason:
             await self.send_error(reason.args[0])
         else:
-            await self.show(fragments.render_deleted, deleted.count, deleted.place)
+            await self.show(fragments.render_deleted, deleted.count, deleted.removal)
 
     async def message_corrected(self, notification: dict[str, Any]) -> None:
         await self.show(self.conversation.corrected_frames, notification["message"])
@@ -327,13 +336,15 @@ class ChatConsumer(PresenceConsumer):
     async def withdraw(self, pk: int | None) -> None:
         """Withdraw a queued message and return its text to the composer."""
         await database.run_urgent(self._check_access)
-        files = await database.run(attachments.ids_of, self.scope["user"], pk)
+        file_ids = await database.run(attachments.ids_of, self.scope["user"], pk)
         text = await queue_actions.withdraw(self.session, self.scope["user"], pk)
         if text is None:
             self.on_notification("queue.changed", {})
         else:
-            state = partial(fragments.render_composer, returned=text, returned_files=files)
-            await self.show(state, self.session)
+            render_state = partial(
+                fragments.render_composer, returned=text, returned_files=file_ids
+            )
+            await self.show(render_state, self.session)
 
     def on_page(self, run: int) -> LiveRunView:
         return self.conversation.on_page(run)
@@ -356,32 +367,32 @@ class ChatConsumer(PresenceConsumer):
 
     async def chats_changed(self, notification: dict[str, Any]) -> None:
         """Update the list, which the user has changed on this page or another one."""
-        await self.show(self.conversation.around.list_changes, self.session)
+        await self.show(self.conversation.chrome.list_changes, self.session)
 
     async def chat_named(self, notification: dict[str, Any]) -> None:
-        about = notification["chat"], notification["title"]
+        arguments = notification["chat"], notification["title"]
         # It reads no rows, so it needn't wait for the database thread.
-        frames = self.conversation.around.renamed_frames
-        await self.show(frames, self.session, *about, ask=_render_here)
+        render_row = self.conversation.chrome.renamed_frames
+        await self.show(render_row, self.session, *arguments, ask=_render_here)
 
     async def run_news(self, notification: dict[str, Any]) -> None:
         """Tell the page that a run of its user has ended or waits, here or in another chat."""
         await self.send(run_news.render(notification))
         if notification["chat"] != self.session.pk:  # its own row changes with the run's events
-            await self.show(self.conversation.around.list_changes, self.session)
+            await self.show(self.conversation.chrome.list_changes, self.session)
 
     async def queue_changed(self, notification: dict[str, Any]) -> None:
-        await self.show(self.conversation.around.changes, self.session)
+        await self.show(self.conversation.chrome.changes, self.session)
 
     def event_frames(self, run: int, events: EventDicts) -> str:
-        page = self.conversation
-        is_known = run in self.live_views or run in page.hidden_runs
-        frames = [] if is_known else [page.new_message_frames()]
+        conversation = self.conversation
+        is_known = run in self.live_views or run in conversation.hidden_runs
+        frames = [] if is_known else [conversation.new_message_frames()]
         if run not in self.live_views:
-            page.hidden_runs.add(run)  # on another branch, or above the page
+            conversation.hidden_runs.add(run)  # on another branch, or above the page
         frames.append(super().event_frames(run, events))
         if {event["type"] for event in events} & CHROME_EVENTS:
-            frames.append(self.conversation.around.run_status_frames(self.session))
+            frames.append(self.conversation.chrome.run_status_frames(self.session))
         return "".join(frames)
 
     async def storage_late(self, notification: dict[str, Any]) -> None:

@@ -42,14 +42,19 @@ CLEARED = '<div id="messages" hx-swap-oob="innerHTML"></div>'
 
 class Conversation:
     def __init__(
-        self, session: ChatSession, user: User, may_write: bool, last: int = 0, shown: str = ""
+        self,
+        session: ChatSession,
+        user: User,
+        may_write: bool,
+        last: int = 0,
+        shown_digest: str = "",
     ) -> None:
         self.session = session
         self.user = user
         self.may_write = may_write
         self.last = last  # the last message on the page
-        self.shown = shown  # a digest of the page's messages
-        self.first = page_digest.first_message(shown)  # the first without a gap after it
+        self.shown_digest = shown_digest  # a digest of the page's messages
+        self.first = page_digest.first_message(shown_digest)  # the first without a gap after it
         self.path: list[int] = []  # to the last message on the page
         self.forks: dict[int, Fork] = {}
         self._visible_path: list[int] = []
@@ -57,14 +62,18 @@ class Conversation:
         self.hidden_runs: set[int] = set()  # on other branches, or above the page
         self.is_discussed = False
         self.live_views: dict[int, LiveRunView] = {}
-        self.around = fragments.SessionChrome(user)
+        self.chrome = fragments.SessionChrome(user)
 
     def take(self, other: "Conversation") -> None:
         """Copy another page's state, and continue from there."""
-        self.last, self.is_discussed = other.last, other.is_discussed
-        self.first, self.path, self.forks = other.first, [*other.path], other.forks
+        self.last = other.last
+        self.is_discussed = other.is_discussed
+        self.first = other.first
+        self.path = [*other.path]
+        self.forks = other.forks
         self.messages_of = {**other.messages_of}
-        self.live_views, self.around = deepcopy(other.live_views), copy(other.around)
+        self.live_views = deepcopy(other.live_views)
+        self.chrome = copy(other.chrome)
 
     async def catch_up(self, was_away: bool, preferences: Preferences) -> list[str]:
         """Return frames that update the page.
@@ -72,31 +81,32 @@ class Conversation:
         These are missing messages, oldest first, and its last run.
         """
 
-        async def later(part: Callable[..., Any], *subject: Any) -> Any:
-            return await database.run_deferred(_apply, preferences, part, *subject)
+        async def later(method: Callable[..., Any], *subject: Any) -> Any:
+            return await database.run_deferred(_apply, preferences, method, *subject)
 
         frames = [await later(self._open)]
         frames.append(await later(self._last_run_frame))
-        for runs in _batches(await later(self._corrected_runs)):
-            frames.append(await later(self._correction_frames, runs))
+        for run_ids in _batches(await later(self._corrected_runs)):
+            frames.append(await later(self._correction_frames, run_ids))
         if was_away and self.is_discussed:
             comments = dict.fromkeys(await later(self._recent_comments))
-            for steps in _batches(comments):
-                frames.append(await later(self._comment_frames, steps))
+            for batch in _batches(comments):
+                frames.append(await later(self._comment_frames, batch))
         missed = await later(MissedMessages, self, self._visible_path)
         while await later(missed.read_batch):
             pass
         frames += await later(missed.frames)
-        frames.append(await later(self.around.changes, self.session))
+        frames.append(await later(self.chrome.changes, self.session))
         return [frame for frame in frames if frame]
 
     def _open(self) -> str:
         """Find the page's place on the visible path; clear a page that is on another one."""
         tree, path = self._read_tree()
-        self._visible_path, self.forks = path, branches.forks(tree, path)
+        self._visible_path = path
+        self.forks = branches.forks(tree, path)
         self.path = [pk for pk in path if pk <= self.last]
         is_there = not self.last or self.path[-1:] == [self.last]
-        if is_there and self.shown in {"", self._digest()}:
+        if is_there and self.shown_digest in {"", self._digest()}:
             return ""
         return self._clear()
 
@@ -120,12 +130,12 @@ class Conversation:
         self.is_discussed = rights.has_members(self.session)
         return "".join(self.watch(run).snapshot() for run in self._newest_runs(1))
 
-    def _newest_runs(self, most: int) -> list[int]:
+    def _newest_runs(self, max_runs: int) -> list[int]:
         """Return the last runs on the page."""
-        answered = Message.objects.filter(run__isnull=False, pk__in=self.path[-most:])
-        found = dict(answered.order_by("-pk").values_list("run_id", "pk"))
-        self.messages_of |= found
-        return list(found)
+        answered = Message.objects.filter(run__isnull=False, pk__in=self.path[-max_runs:])
+        message_by_run = dict(answered.order_by("-pk").values_list("run_id", "pk"))
+        self.messages_of |= message_by_run
+        return list(message_by_run)
 
     def _corrected_runs(self) -> list[int]:
         on_path = set(self.path)
@@ -135,9 +145,9 @@ class Conversation:
         on_path, found = set(self.path), _recent_comments(self.session.pk)
         return [(run, step) for run, step, message in found if message in on_path]
 
-    def _correction_frames(self, runs: Iterable[int]) -> str:
+    def _correction_frames(self, run_ids: Iterable[int]) -> str:
         """Return frames for corrections made while the page was away, regardless of age."""
-        return "".join(self.on_page(run).feedback_frames() for run in runs)
+        return "".join(self.on_page(run).feedback_frames() for run in run_ids)
 
     def _comment_frames(self, comments: Iterable[tuple[int, int]]) -> str:
         """Return frames for recent comments made while the page was away."""
@@ -146,17 +156,17 @@ class Conversation:
     def new_message_frames(self, new_run: int | None = None) -> str:
         """Return frames for missing messages; a run that just started, from its start."""
         frames = self.path_frames(new_run)
-        return frames + self.around.changes(self.session) if frames else ""
+        return frames + self.chrome.changes(self.session) if frames else ""
 
     def path_frames(self, new_run: int | None = None, sent: Message | None = None) -> str:
         """Return frames that bring the page to the path its user sees now."""
         tree, path = self._read_tree()
-        left = "" if path[: len(self.path)] == self.path else self._leave(path)
-        counters = self._fork_frames(branches.forks(tree, path))
+        removal_frames = "" if path[: len(self.path)] == self.path else self._leave(path)
+        fork_frames = self._fork_frames(branches.forks(tree, path))
         missed = MissedMessages(self, path, new_run, sent)
         while missed.read_batch():
             pass
-        return "".join([left, counters, *missed.frames()])
+        return "".join([removal_frames, fork_frames, *missed.frames()])
 
     def _leave(self, path: list[int]) -> str:
         """Return frames that remove what isn't on this path; all of it if the fork is above."""
@@ -194,12 +204,12 @@ class Conversation:
             frames = self.path_frames(run.pk, message)
             if run.pk not in self.live_views:
                 return frames
-            frames += self.around.run_started_frames(self.session, run)
+            frames += self.chrome.run_started_frames(self.session, run)
         except Exception:  # it is saved, and this page is notified like others
             logger.exception("Can't render message %s right away.", message.pk)
             if message.run_id is not None:
                 self.live_views.pop(message.run_id, None)
-            self.around = fragments.SessionChrome(self.user)
+            self.chrome = fragments.SessionChrome(self.user)
             self.last, self.path, self.forks = before
             return ""
         return frames
@@ -210,8 +220,8 @@ class Conversation:
         self.messages_of[run.pk] = message.pk
         view = live_view.begin(run) if is_new else live_view.view()
         message.session = self.session
-        shown = MessageView(message, view, self.may_write, self.forks.get(message.pk))
-        return fragments.render_new_message(shown, self.user)
+        message_view = MessageView(message, view, self.may_write, self.forks.get(message.pk))
+        return fragments.render_new_message(message_view, self.user)
 
     def enable_comments(self) -> list[str]:
         """Return the messages on the page again, with comments enabled."""
@@ -239,17 +249,17 @@ class MissedMessages:
 
     def __init__(
         self,
-        page: Conversation,
+        conversation: Conversation,
         path: list[int],
         new_run: int | None = None,
         sent: Message | None = None,
     ) -> None:
-        self.page = page
+        self.conversation = conversation
         self.path = path
         self.new_run = new_run
         self.sent = sent  # read already
-        self.waiting = [pk for pk in path if pk > page.last]
-        self.room = MAX_HTML_BYTES
+        self.waiting = [pk for pk in path if pk > conversation.last]
+        self.bytes_left = MAX_HTML_BYTES
         self.rendered: list[tuple[int, str]] = []  # newest first
         self.is_all = True
 
@@ -260,11 +270,13 @@ class MissedMessages:
             with suppress(ObjectDoesNotExist):
                 run = _answering_run(message)
                 is_new = run.pk == self.new_run and run.is_live
-                html = self.page.new_message(message, is_new)
-                self.room -= len(html.encode())
-                if self.rendered and (self.room < 0 or len(self.rendered) == MAX_MESSAGES):
+                html = self.conversation.new_message(message, is_new)
+                self.bytes_left -= len(html.encode())
+                if self.rendered and (
+                    self.bytes_left < 0 or len(self.rendered) == MAX_MESSAGES
+                ):
                     self.is_all = False
-                    del self.page.live_views[run.pk]
+                    del self.conversation.live_views[run.pk]
                     return False
                 self.rendered.append((message.pk, html))
         return bool(self.waiting)
@@ -281,16 +293,20 @@ class MissedMessages:
         """Return one frame per message, and mark them as displayed."""
         if not self.rendered:
             return []
-        (newest, _), (oldest, _) = self.rendered[0], self.rendered[-1]
+        newest = self.rendered[0][0]
+        oldest = self.rendered[-1][0]
         frames = [html for _, html in reversed(self.rendered)]
-        if not self.is_all or not self.page.last:
-            self.page.first = oldest
+        if not self.is_all or not self.conversation.last:
+            self.conversation.first = oldest
         if not self.is_all:
             frames.insert(
-                0, fragments.render_earlier_link(self.page.session, oldest, self.page.last)
+                0,
+                fragments.render_earlier_link(
+                    self.conversation.session, oldest, self.conversation.last
+                ),
             )
-        self.page.last = newest
-        self.page.path = [pk for pk in self.path if pk <= newest]
+        self.conversation.last = newest
+        self.conversation.path = [pk for pk in self.path if pk <= newest]
         return frames
 
 
@@ -301,15 +317,15 @@ def _answering_run(message: Message) -> Run:
     return message.run
 
 
-def _apply(preferences: Preferences, part: Callable[..., Any], *subject: Any) -> Any:
+def _apply(preferences: Preferences, method: Callable[..., Any], *subject: Any) -> Any:
     with preferences.applied():
-        return part(*subject)
+        return method(*subject)
 
 
 def _batches(rows: Iterable[Any]) -> Iterable[list[Any]]:
     """Split rows into small batches."""
-    every = list(rows)
-    return [every[at : at + BATCH_SIZE] for at in range(0, len(every), BATCH_SIZE)]
+    items = list(rows)
+    return [items[start : start + BATCH_SIZE] for start in range(0, len(items), BATCH_SIZE)]
 
 
 @compiled_query

@@ -35,11 +35,11 @@ class PresenceConsumer(LiveConsumer):
 
     @asynccontextmanager
     async def _presence_task(self) -> AsyncIterator[asyncio.Task[None]]:
-        saying = self.tasks.create_task(self._announce_loop())
+        task = self.tasks.create_task(self._announce_loop())
         try:
-            yield saying
+            yield task
         finally:
-            saying.cancel()
+            task.cancel()
             await pubsub.publish(self.topic, "presence.gone", tab=self.tab)
 
     async def _announce_loop(self) -> None:

@@ -59,20 +59,21 @@ class _News:
     unnamed: titles.Unnamed | None
 
 
-def _news(ended: Run) -> _News | None:
+def _news(changed_run: Run) -> _News | None:
     """Return what to tell about a run.
 
     Everybody who can decide is told that a run waits; only its user, that it has ended.
     """
-    message = next(iter(_answered_by(ended.pk)), None)
+    message = next(iter(_answered_by(changed_run.pk)), None)
     if message is None or message.run is None:
         return None
-    chat, run = message.session, message.run
+    chat = message.session
+    run = message.run
     others = dict(chat.members.values_list("user", "may_write")) if chat.is_shared else {}
     members = {chat.user_id, *others}
     readers = {user for user, may_write in others.items() if not may_write}
     concerned = members - readers if run.is_waiting else members & {run.user_id}
-    unnamed = titles.find_unnamed(ended) if titles.is_unnamed(chat) else None
+    unnamed = titles.find_unnamed(changed_run) if titles.is_unnamed(chat) else None
     return _News(_entry(message, run), concerned, members - concerned, unnamed)
 
 
@@ -96,13 +97,13 @@ def _entry(message: Message, run: Run) -> dict[str, Any]:
     }
 
 
-def render(about: dict[str, Any]) -> SafeString:
+def render(entry: dict[str, Any]) -> SafeString:
     """Render the frame that tells a page."""
-    return format_html(FRAME, **about)
+    return format_html(FRAME, **entry)
 
 
 @require_GET
-def news(request: UserRequest) -> HttpResponse:
+def poll(request: UserRequest) -> HttpResponse:
     """Return the user's live runs, and how those that the page knows have ended."""
     known = [int(pk) for pk in request.GET.getlist("run")[:MAX_RUNS] if _is_pk(pk)]
     chats = ChatSession.objects.for_user(request.user)

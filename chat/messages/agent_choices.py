@@ -140,8 +140,8 @@ class _Relations:
 def _choice(
     agent: Agent, relations: _Relations, models: Sequence[LanguageModel], is_default: bool
 ) -> AgentChoice:
-    found = model_setups.default_model(models)
-    name = agent.model or found.model
+    default = model_setups.default_model(models)
+    name = agent.model or default.model
     tools = relations.tools(agent.pk)
     others = [name for _pk, name in relations.others[agent.pk]]
     examples = sample_questions.for_agent(agent, relations.all_tools(agent.pk))
@@ -155,7 +155,7 @@ def _choice(
         examples=tuple(examples),
         model=model_choices.describe(name, models),
         label=model_label(_label(name, models) if agent.model else name),
-        source=_("set for this agent") if agent.model else translate(found.source),
+        source=_("set for this agent") if agent.model else translate(default.source),
         is_demo=name == model_setups.DEMO,
         promise=PRIVACY_NOTES.get(agent.personal_data, ""),
         allows_model=agent.allows_model_choice,

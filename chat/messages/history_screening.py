@@ -20,15 +20,15 @@ def screen(messages: list[Message], guardrails: Guardrails | None) -> list[Messa
     """
     if guardrails is None:
         return messages
-    rules = guardrails.without_length_limits()
-    return [_screen(message, rules) for message in messages]
+    without_limits = guardrails.without_length_limits()
+    return [_screen(message, without_limits) for message in messages]
 
 
-def _screen(message: Message, rules: Guardrails) -> Message:
+def _screen(message: Message, guardrails: Guardrails) -> Message:
     if message["role"] not in {"user", "assistant"} or not message["content"]:
         return message
     is_question = message["role"] == "user"
-    inspected = rules.inspect(message["content"], "input" if is_question else "output")
+    inspected = guardrails.inspect(message["content"], "input" if is_question else "output")
     if inspected.is_blocked:
         left_out = QUESTION_LEFT_OUT if is_question else ANSWER_LEFT_OUT
         return {**message, "content": left_out}

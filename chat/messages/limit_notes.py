@@ -89,8 +89,8 @@ def find_note(user: User, agent: str) -> LimitNote | None:
 
     Limits per minute are over before they are read.
     """
-    found = Agent.objects.open_to(user.pk).filter(name=agent).values_list("pk", flat=True)
-    states = budgets.read(user.pk, agent=found.first() if agent else None)
+    agent_pks = Agent.objects.open_to(user.pk).filter(name=agent).values_list("pk", flat=True)
+    states = budgets.read(user.pk, agent=agent_pks.first() if agent else None)
     notes = [LimitNote(state) for state in states if state.limit.window != Window.MINUTE]
     near = [note for note in notes if note.percent >= WARNING]
     return max(near, key=lambda note: note.state.share, default=None)

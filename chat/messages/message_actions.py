@@ -41,7 +41,7 @@ class Deleted:
     """What was deleted, and where it can be restored from."""
 
     count: int
-    place: int
+    removal: int
 
 
 async def edit(
@@ -221,11 +221,11 @@ def _remove(
     with errors.reraise_as(MessageRejected), transaction.atomic():
         _lock(session, user)
         doomed = _doomed(session, user, pk, below)
-        live = Run.objects.live().filter(message__in=doomed).defer("history").first()
+        live_run = Run.objects.live().filter(message__in=doomed).defer("history").first()
         if below:  # what others have queued continues on the branch that they see
             session.messages.queued().filter(parent__in=doomed, author=user).delete()
-        place = message_deletion.discard(session, user, doomed)
-    return Deleted(len(doomed), place.pk), live
+        removal = message_deletion.discard(session, user, doomed)
+    return Deleted(len(doomed), removal.pk), live_run
 
 
 def _lock(session: ChatSession, user: User) -> None:

@@ -58,41 +58,43 @@ def build_message(draft: Draft, files: Sequence[Attachment]) -> Message:
 
 def _build_answered(draft: Draft, options: RunOptions, files: Sequence[Attachment]) -> Message:
     """Return the message with the run that answers it, in a new chat if there is none."""
-    user, path = draft.user, _path_before(draft.session, draft.user, draft.instead_of)
+    user = draft.user
+    path = _path_before(draft.session, draft.user, draft.instead_of)
     question = draft.text or attachments.names_of(files)
     session = draft.session or _create_session(draft, question, options)
     fault_injection.point("before_message_save")
-    answers = run_factory.select_agent(draft.agent, user)
+    agent = run_factory.select_agent(draft.agent, user)
     replaced = draft.instead_of
     is_repeated = (
         replaced is not None and Message.objects.filter(pk=replaced, text=draft.text).exists()
     )
     run = run_factory.prepare(
-        *(session, user, question, answers, path, options, files), is_repeated=is_repeated
+        *(session, user, question, agent, path, options, files), is_repeated=is_repeated
     )
-    about = {
-        "text": masking.mask_for_storage(answers, draft.text),
+    columns = {
+        "text": masking.mask_for_storage(agent, draft.text),
         "client_id": draft.client_id,
         "agent_name": "",
         "parent_id": path[-1] if path else None,
     }
-    return Message(session=session, author=user, run=run, **about)
+    return Message(session=session, author=user, run=run, **columns)
 
 
 def _build_queued(
     draft: Draft, session: ChatSession, options: RunOptions, files: Sequence[Attachment]
 ) -> Message:
     fault_injection.point("before_message_save")
-    user, agent = draft.user, draft.agent
-    name = agent and run_factory.select_agent(agent, user).name
+    user = draft.user
+    agent_name = draft.agent
+    name = agent_name and run_factory.select_agent(agent_name, user).name
     if files:
-        run_factory.check_files(run_factory.select_agent(agent, user))
-    answers = run_factory.select_agent(agent, user)
-    chosen = run_options.overrides(answers, options, user) if options != RunOptions() else {}
+        run_factory.check_files(run_factory.select_agent(agent_name, user))
+    agent = run_factory.select_agent(agent_name, user)
+    chosen = run_options.overrides(agent, options, user) if options != RunOptions() else {}
     if run_factory.requested_workflow(draft.text, user) is None:
-        run_factory.check_length(answers, chosen.get("model", ""), draft.text)
+        run_factory.check_length(agent, chosen.get("model", ""), draft.text)
     path = branches.visible_path(session, user)
-    about = {
+    columns = {
         "text": _masked_text(user, draft.text, name),
         "client_id": draft.client_id,
         "agent_name": name,
@@ -100,7 +102,7 @@ def _build_queued(
         "options": options.dump(),
         "parent_id": path[-1] if path else None,
     }
-    return Message(session=session, author=user, **about)
+    return Message(session=session, author=user, **columns)
 
 
 def _next_place(session: ChatSession) -> int:
@@ -135,12 +137,12 @@ def _create_session(draft: Draft, text: str, options: RunOptions) -> ChatSession
     """Create a chat named after its first message, or after the workflow it starts."""
     user = draft.user
     request = run_factory.requested_workflow(text, user)
-    answers = run_factory.select_agent(draft.agent, user)
+    agent = run_factory.select_agent(draft.agent, user)
     if draft.is_temporary:
         return temporary.create(user, options.dump())
-    title = request.version.workflow.name if request else titles.first_title(answers, text)
-    about = {"user": user, "title": title, "options": options.dump()}
-    return ChatSession.objects.create(**about, project=_find_project(user, draft.project))
+    title = request.version.workflow.name if request else titles.first_title(agent, text)
+    columns = {"user": user, "title": title, "options": options.dump()}
+    return ChatSession.objects.create(**columns, project=_find_project(user, draft.project))
 
 
 def _find_project(user: User, pk: int | None) -> Project | None:
@@ -153,8 +155,10 @@ def _find_project(user: User, pk: int | None) -> Project | None:
     return project
 
 
-def _masked_text(user: User, text: str, agent: str) -> str:
+def _masked_text(user: User, text: str, agent_name: str) -> str:
     """Mask the text as the agent that would answer it requires."""
-    first = agent_factory.default_candidates_for(user.pk)
-    answers = run_factory.find_agent(agent, user) if agent else next(iter(first), None)
-    return masking.mask_for_storage(answers, text) if answers else text
+    candidates = agent_factory.default_candidates_for(user.pk)
+    agent = (
+        run_factory.find_agent(agent_name, user) if agent_name else next(iter(candidates), None)
+    )
+    return masking.mask_for_storage(agent, text) if agent else text

@@ -83,12 +83,12 @@ def delete(request: UserRequest, pk: int, message: int) -> HttpResponse:
             return redirect("chat:session", pk)
     context = {"session": chat, "deletion": deletion, "problem": problem}
     context |= {"can_undo": bool(request.htmx)}
-    name = (
+    template = (
         "chat/messages/message_delete.html#panel"
         if request.htmx
         else "chat/messages/message_delete.html"
     )
-    return render(request, name, context, status=422 if problem else 200)
+    return render(request, template, context, status=422 if problem else 200)
 
 
 @async_to_sync
@@ -97,7 +97,7 @@ async def _delete(chat: ChatSession, user: User, message: int, *, below: bool) -
 
 
 @require_GET
-def text(request: UserRequest, pk: int, message: int) -> HttpResponse:
+def message_text(request: UserRequest, pk: int, message: int) -> HttpResponse:
     """Return a message's whole text."""
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     found = get_object_or_404(chat.messages, pk=message)

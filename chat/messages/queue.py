@@ -89,16 +89,21 @@ def attach_run(message: Message, run: Run) -> Message:
     It gets a new id, because ids give the order of the conversation. What was queued behind it
     on the same branch will follow it.
     """
-    typed, before = message.created_at, message.parent_id
-    files = attachments.detach(message)
+    created_at = message.created_at
+    parent_id = message.parent_id
+    attachment_ids = attachments.detach(message)
     message.delete()
-    message.pk, message.run, message.place = None, run, None
+    message.pk = None
+    message.run = run
+    message.place = None
     message.save(force_insert=True)
-    attachments.rebind(files, message)
-    Message.objects.filter(pk=message.pk).update(created_at=typed)
-    behind = Message.objects.queued().filter(session=message.session_id, parent=before)
-    behind.update(parent=message)
-    message.created_at = typed
+    attachments.rebind(attachment_ids, message)
+    Message.objects.filter(pk=message.pk).update(created_at=created_at)
+    queued_behind = Message.objects.queued().filter(
+        session=message.session_id, parent=parent_id
+    )
+    queued_behind.update(parent=message)
+    message.created_at = created_at
     return message
 
 
@@ -120,10 +125,12 @@ def _ready_after(run: int) -> QuerySet[ChatSession]:
 
 def _ready_messages() -> QuerySet[Message]:
     """Return queued messages of chats without a live run."""
-    lives = Message.objects.filter(session=OuterRef("session"), run__status__in=Run.LIVE)
-    return Message.objects.queued().exclude(Exists(lives))
+    live_messages = Message.objects.filter(
+        session=OuterRef("session"), run__status__in=Run.LIVE
+    )
+    return Message.objects.queued().exclude(Exists(live_messages))
 
 
 def _sessions_with(messages: QuerySet[Message]) -> QuerySet[ChatSession]:
-    there = ChatSession.objects.present()
-    return there.filter(pk__in=messages.order_by().values("session"))
+    present = ChatSession.objects.present()
+    return present.filter(pk__in=messages.order_by().values("session"))

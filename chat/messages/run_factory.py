@@ -60,19 +60,23 @@ def history(
     if path is None:
         tree = branches.read(session.pk)
         path = tree.path(tree.newest_leaf())
-    most, summarizes = _history_limits(agent)
+    max_runs, summarizes = _history_limits(agent)
     # With some more than the agent's limit, the run can summarize them.
-    runs = _runs_of(session.pk, path, most + most // 2 + 2 if summarizes else most)
-    summary, runs = _from_summary(runs, project) if summarizes else ([], runs)
-    unchecked = [run for run in runs if _is_unchecked(run)] if agent else []
-    rules = agent_factory.build_guardrails(agent) if agent and unchecked else None
-    checked, dropped = _within_budget(unchecked) if rules else (set(), set())
+    history_runs = _runs_of(
+        session.pk, path, max_runs + max_runs // 2 + 2 if summarizes else max_runs
+    )
+    summary, history_runs = (
+        _from_summary(history_runs, project) if summarizes else ([], history_runs)
+    )
+    unchecked = [run for run in history_runs if _is_unchecked(run)] if agent else []
+    guardrails = agent_factory.build_guardrails(agent) if agent and unchecked else None
+    checked, dropped = _within_budget(unchecked) if guardrails else (set(), set())
     return summary + [
         message
-        for run in runs
+        for run in history_runs
         if run.pk not in dropped
         for message in history_screening.screen(
-            _transcript(run, project), rules if run.pk in checked else None
+            _transcript(run, project), guardrails if run.pk in checked else None
         )
     ]
 
@@ -86,24 +90,24 @@ def _history_limits(agent: Agent | None) -> tuple[int, bool]:
 
 
 def _from_summary(
-    runs: list[Run], project: int | None
+    history_runs: list[Run], project: int | None
 ) -> tuple[list[HistoryMessage], list[Run]]:
     """Return the newest summary of these runs, and the runs that it doesn't include."""
-    for at, run in reversed(list(enumerate(runs))):
+    for at, run in reversed(list(enumerate(history_runs))):
         summary = getattr(run, "summary", None)
         if summary is not None and run.project_id == project:
-            return summary_messages(summary.text), runs[max(0, at - summary.kept) :]
-    return [], runs
+            return summary_messages(summary.text), history_runs[max(0, at - summary.kept) :]
+    return [], history_runs
 
 
-def _within_budget(runs: Sequence[Run]) -> tuple[set[int], set[int]]:
+def _within_budget(history_runs: Sequence[Run]) -> tuple[set[int], set[int]]:
     """Return the newest of these runs that can be checked in time, and the others."""
-    room = MAX_SCREENED_CHARS
+    chars_left = MAX_SCREENED_CHARS
     checked: set[int] = set()
     dropped: set[int] = set()
-    for run in reversed(runs):
-        room -= len(run.query) + len(run.answer)
-        (checked if room >= 0 else dropped).add(run.pk)
+    for run in reversed(history_runs):
+        chars_left -= len(run.query) + len(run.answer)
+        (checked if chars_left >= 0 else dropped).add(run.pk)
     return checked, dropped
 
 
@@ -127,31 +131,31 @@ def _transcript(run: Run, project: int | None) -> list[HistoryMessage]:
     return messages
 
 
-def _runs_of(session: int, path: Sequence[int], most: int) -> list[Run]:
+def _runs_of(session: int, path: Sequence[int], max_runs: int) -> list[Run]:
     """Return the last runs of a path, the oldest first."""
-    newest = _recent_runs(most)(session) if path and most else []
+    newest = _recent_runs(max_runs)(session) if path and max_runs else []
     if {vars(run)["message_pk"] for run in newest} <= set(path):
         return newest[::-1]  # as usual: nothing in the chat is newer than the path
     on_path = _history_runs().filter(message__in=path, message__session=session)
-    return list(on_path.order_by("-message__pk")[:most])[::-1]
+    return list(on_path.order_by("-message__pk")[:max_runs])[::-1]
 
 
 @cache
-def _recent_runs(most: int) -> Callable[[int], list[Run]]:
+def _recent_runs(max_runs: int) -> Callable[[int], list[Run]]:
     """Return a compiled query: its limit is a part of the SQL."""
 
     @compiled_query
     def recent(session: int) -> QuerySet[Run]:
-        runs = _history_runs().filter(message__session=session)
-        return runs.order_by("-message__pk")[:most]
+        history_runs = _history_runs().filter(message__session=session)
+        return history_runs.order_by("-message__pk")[:max_runs]
 
     return recent
 
 
 def _history_runs() -> QuerySet[Run]:
-    runs = Run.objects.select_related("review", "summary").only(*HISTORY_FIELDS)
+    rows = Run.objects.select_related("review", "summary").only(*HISTORY_FIELDS)
     corrected = When(message__edited_at__isnull=False, then="message__text")
-    return runs.annotate(message_pk=F("message__pk"), corrected=Case(corrected))
+    return rows.annotate(message_pk=F("message__pk"), corrected=Case(corrected))
 
 
 def select_agent(name: str, user: User) -> Agent:
@@ -269,8 +273,8 @@ def _stopped_plan(session: ChatSession, text: str, path: Sequence[int]) -> Run |
     """Return the path's last run, if it is a stopped plan that this text continues."""
     if text not in _continue_phrases():
         return None
-    runs = Run.objects.filter(message__session=session, message__in=path)
-    last = runs.order_by("-message__pk").first()
+    path_runs = Run.objects.filter(message__session=session, message__in=path)
+    last = path_runs.order_by("-message__pk").first()
     return last if last is not None and last.can_continue else None
 
 

@@ -19,7 +19,7 @@ class SessionStatus:
     blocked_reason: str = ""
 
     @property
-    def waits(self) -> tuple[Any, ...]:
+    def queue_state(self) -> tuple[Any, ...]:
         """The visible state of the queue."""
         return self.queued, self.blocked_reason, self.is_waiting
 

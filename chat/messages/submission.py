@@ -76,10 +76,10 @@ def submit(
     model, an effort and a temperature; without any of them, the chat's are used. `files` are
     the ids of uploads. Raises MessageRejected.
     """
-    sent = (session, user, text, client_id, agent)
-    saving: Callable[[], Message] = partial(
+    arguments = (session, user, text, client_id, agent)
+    save_message: Callable[[], Message] = partial(
         save,
-        *sent,
+        *arguments,
         options=options,
         files=files,
         page=page,
@@ -87,14 +87,14 @@ def submit(
         is_temporary=is_temporary,
         project=project,
     )
-    task = asyncio.create_task(_save_and_dispatch(saving))
+    task = asyncio.create_task(_save_and_dispatch(save_message))
     _submitting.add(task)
     task.add_done_callback(_submitting.discard)
     return asyncio.shield(task)
 
 
-async def _save_and_dispatch(saving: Callable[[], Message]) -> Message:
-    message = await database.run_urgent(saving)
+async def _save_and_dispatch(save_message: Callable[[], Message]) -> Message:
+    message = await database.run_urgent(save_message)
     if message.is_new:
         await dispatch(message.session, message)
     return message
@@ -198,11 +198,11 @@ def _claim_files(draft: Draft) -> list[Attachment]:
     return attachments.copies_of(replaced)
 
 
-def _touch(session: ChatSession, chosen: RunOptions | None) -> None:
+def _touch(session: ChatSession, options: RunOptions | None) -> None:
     """Record that the chat was used, and with which options."""
     changes: dict[str, Any] = {"updated_at": timezone.now()}
-    if chosen is not None:
-        changes["options"] = session.options = chosen.dump()
+    if options is not None:
+        changes["options"] = session.options = options.dump()
     update(ChatSession, changes, id=session.pk)
 
 

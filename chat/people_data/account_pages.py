@@ -70,9 +70,9 @@ def _erase_problem(request: UserRequest) -> str:
         erasure.check(request.user)
     except erasure.ErasureRejected as reason:
         return str(reason)
-    typed = request.POST.get("password", "")
+    password = request.POST.get("password", "")
     if request.user.has_usable_password() and not sign_in.verify_password(
-        request, request.user, typed, "erase"
+        request, request.user, password, "erase"
     ):
         return _("Wrong password. Try again.")
     return ""

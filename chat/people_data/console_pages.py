@@ -47,10 +47,10 @@ def erase(request: UserRequest, pk: int) -> HttpResponse:
         return redirect(sign_in.request_confirmation(request, request.path))
     if problem := _erase_problem(request, person):
         return _render_page(request, person, problem=problem, status=422)
-    token = audit.person(person)
+    audit_person = audit.person(person)
     report = async_to_sync(erasure.erase)(person, request.user)
-    token.refresh_from_db()
-    gone = _("All data of %(name)s has been erased.") % {"name": token}
+    audit_person.refresh_from_db()
+    gone = _("All data of %(name)s has been erased.") % {"name": audit_person}
     messages.success(request, " ".join([gone, *report.sentences]))
     return redirect("admin:auth_user_changelist")
 

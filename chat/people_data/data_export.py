@@ -122,9 +122,9 @@ def _attachments(run: Run) -> Iterator[File]:
         yield name, _pieces(row.open)
 
 
-def _pieces(opening: Callable[[], AbstractContextManager[IO[Any]]]) -> Iterator[bytes]:
+def _pieces(open_file: Callable[[], AbstractContextManager[IO[Any]]]) -> Iterator[bytes]:
     try:
-        with opening() as content:
+        with open_file() as content:
             while piece := content.read(PIECE_BYTES):
                 yield piece
     except OSError:
@@ -162,10 +162,10 @@ def _readme(user: User) -> str:
 
 
 def _account(user: User) -> dict[str, Any]:
-    named = ("username", "first_name", "last_name", "email", "is_active", "is_staff")
+    fields = ("username", "first_name", "last_name", "email", "is_active", "is_staff")
     return {
         "schema": SCHEMA,
-        **{name: getattr(user, name) for name in (*named, "is_superuser")},
+        **{name: getattr(user, name) for name in (*fields, "is_superuser")},
         "date_joined": _json_value(user.date_joined),
         "last_login": _json_value(user.last_login),
         "groups": sorted(user.groups.values_list("name", flat=True)),
@@ -184,92 +184,125 @@ def _tables(user: User) -> Iterable[ExportedTable]:
 
 def _review_tables(user: User) -> Iterable[ExportedTable]:
     """Return what the user said about runs."""
-    of_a_run = ("run_id", "step")
-    decided = (*of_a_run, "tool", "verdict", "reason", "decided_at")
-    links = ("run_id", "level", "made_at", "expires_at", "revoked_at", "opened")
-    rated = ("run_id", "is_good", "reason", "comment", "rated_at")
-    viewed = ("name", "query", "columns", "sort")
-    tested = ("kind", "state", "agent_id", "count", "score", "cost", "started_at", "ended_at")
-    changed = ("problem_id", "action", "at")
-    decided_suggestion = ("agent_id", "kind", "subject", "status", "decided_at")
+    step_columns = ("run_id", "step")
+    approval_columns = (*step_columns, "tool", "verdict", "reason", "decided_at")
+    link_columns = ("run_id", "level", "made_at", "expires_at", "revoked_at", "opened")
+    rating_columns = ("run_id", "is_good", "reason", "comment", "rated_at")
+    view_columns = ("name", "query", "columns", "sort")
+    experiment_columns = (
+        "kind",
+        "state",
+        "agent_id",
+        "count",
+        "score",
+        "cost",
+        "started_at",
+        "ended_at",
+    )
+    change_columns = ("problem_id", "action", "at")
+    suggestion_columns = ("agent_id", "kind", "subject", "status", "decided_at")
     return [
-        ("ratings", Rating.objects.filter(user=user), rated),
-        ("comments", _authored_by(Comment, user), (*of_a_run, "text", "written_at")),
-        ("experiments", Experiment.objects.filter(started_by=user), tested),
-        ("suggestions", Suggestion.objects.filter(decided_by=user), decided_suggestion),
-        ("problem-changes", ProblemChange.objects.filter(by=user), changed),
-        ("notes", _authored_by(Note, user), (*of_a_run, "text", "written_at", "edited_at")),
-        ("labels", _authored_by(Label, user), (*of_a_run, "name", "put_at")),
-        ("approvals", Approval.objects.filter(decided_by=user), decided),
-        ("share-links", ShareLink.objects.filter(made_by=user), links),
-        ("saved-views", SavedView.objects.filter(user=user), viewed),
+        ("ratings", Rating.objects.filter(user=user), rating_columns),
+        ("comments", _authored_by(Comment, user), (*step_columns, "text", "written_at")),
+        ("experiments", Experiment.objects.filter(started_by=user), experiment_columns),
+        ("suggestions", Suggestion.objects.filter(decided_by=user), suggestion_columns),
+        ("problem-changes", ProblemChange.objects.filter(by=user), change_columns),
+        ("notes", _authored_by(Note, user), (*step_columns, "text", "written_at", "edited_at")),
+        ("labels", _authored_by(Label, user), (*step_columns, "name", "put_at")),
+        ("approvals", Approval.objects.filter(decided_by=user), approval_columns),
+        ("share-links", ShareLink.objects.filter(made_by=user), link_columns),
+        ("saved-views", SavedView.objects.filter(user=user), view_columns),
     ]
 
 
 def _chat_tables(user: User) -> Iterable[ExportedTable]:
     """Return what belongs to chats and projects, besides the messages."""
-    published = ("session_id", "level", "made_at", "updated_at", "expires_at", "opened")
-    imported = ("files", "status", "sources", "found", "created_at", "ended_at")
-    grouped = ("name", "description", "instructions", "created_at")
-    filed = ("session_id", "pinned_at", "archived_at", "folder_id")
+    link_columns = ("session_id", "level", "made_at", "updated_at", "expires_at", "opened")
+    import_columns = ("files", "status", "sources", "found", "created_at", "ended_at")
+    project_columns = ("name", "description", "instructions", "created_at")
+    filing_columns = ("session_id", "pinned_at", "archived_at", "folder_id")
     return [
         ("memberships", Membership.objects.filter(user=user), ("topic", "may_write", "since")),
-        ("public-links", PublicLink.objects.filter(made_by=user), published),
+        ("public-links", PublicLink.objects.filter(made_by=user), link_columns),
         ("prompts", Prompt.objects.filter(user=user), ("name", "title", "text", "sharing")),
-        ("projects", Project.objects.filter(members__user=user), grouped),
-        ("imports", ChatImport.objects.filter(user=user), imported),
+        ("projects", Project.objects.filter(members__user=user), project_columns),
+        ("imports", ChatImport.objects.filter(user=user), import_columns),
         ("folders", Folder.objects.filter(user=user), ("name", "order", "created_at")),
-        ("filed-chats", Filing.objects.filter(user=user), filed),
+        ("filed-chats", Filing.objects.filter(user=user), filing_columns),
     ]
 
 
 def _knowledge_tables(user: User) -> Iterable[ExportedTable]:
     """Return memories, collections and documents."""
-    remembered: tuple[str, ...] = ("id", "project_id", "subject", "kind", "text", "status")
-    remembered += ("source", "run_id", "valid_from", "valid_to", "superseded_by_id")
-    collected = ("id", "name", "description", "is_open", "created_at", "deleted_at")
-    described: tuple[str, ...] = ("id", "collection_id", "title", "source", "url")
-    described += ("mime_type", "size", "added_at", "fetch_interval")
-    fetched = ("collection_id", "url", "max_pages", "fetch_interval", "fetched_at")
-    shared = CollectionShare.objects.filter(user=user)
+    memory_columns: tuple[str, ...] = ("id", "project_id", "subject", "kind", "text", "status")
+    memory_columns += ("source", "run_id", "valid_from", "valid_to", "superseded_by_id")
+    collection_columns = ("id", "name", "description", "is_open", "created_at", "deleted_at")
+    document_columns: tuple[str, ...] = ("id", "collection_id", "title", "source", "url")
+    document_columns += ("mime_type", "size", "added_at", "fetch_interval")
+    sitemap_columns = ("collection_id", "url", "max_pages", "fetch_interval", "fetched_at")
+    shares = CollectionShare.objects.filter(user=user)
     sitemaps = Sitemap.objects.filter(Q(collection__owner=user) | Q(scheduled_by=user))
     return [
-        ("memories", Memory.objects.present().filter(user=user), remembered),
-        ("collections", Collection.objects.filter(owner=user), collected),
-        ("shared-collections", shared, ("collection_id", "may_edit")),
+        ("memories", Memory.objects.present().filter(user=user), memory_columns),
+        ("collections", Collection.objects.filter(owner=user), collection_columns),
+        ("shared-collections", shares, ("collection_id", "may_edit")),
         (
             "accepted-collections",
             CollectionAcceptance.objects.filter(user=user),
             ("collection_id", "is_accepted"),
         ),
-        ("documents", personal_data.exported_documents(user), described),
-        ("sitemaps", sitemaps, fetched),
+        ("documents", personal_data.exported_documents(user), document_columns),
+        ("sitemaps", sitemaps, sitemap_columns),
     ]
 
 
 def _learning_tables(user: User) -> Iterable[ExportedTable]:
     """Return what was learned from the user."""
-    taught: tuple[str, ...] = ("id", "agent_id", "project_id", "scope", "kind", "source")
-    taught += ("status", "question", "text", "run_id", "helpful", "harmful", "created_at")
-    said = ("run_id", "trait", "value", "source", "is_lasting", "quote", "created_at")
-    liked = ("learns", "learns_style", "chosen", "learned")
+    experience_columns: tuple[str, ...] = (
+        "id",
+        "agent_id",
+        "project_id",
+        "scope",
+        "kind",
+        "source",
+    )
+    experience_columns += (
+        "status",
+        "question",
+        "text",
+        "run_id",
+        "helpful",
+        "harmful",
+        "created_at",
+    )
+    signal_columns = ("run_id", "trait", "value", "source", "is_lasting", "quote", "created_at")
+    personalization_columns = ("learns", "learns_style", "chosen", "learned")
     return [
-        ("experiences", Experience.objects.present().filter(user=user), taught),
-        ("style-signals", StyleSignal.objects.filter(user=user), said),
-        ("personalization", Personalization.objects.filter(user=user), liked),
+        ("experiences", Experience.objects.present().filter(user=user), experience_columns),
+        ("style-signals", StyleSignal.objects.filter(user=user), signal_columns),
+        ("personalization", Personalization.objects.filter(user=user), personalization_columns),
     ]
 
 
 def _account_tables(user: User) -> Iterable[ExportedTable]:
     """Return sign-ins, permissions, schedules and usage."""
-    allowed = ("agent_name", "tool_name", "topic", "created_at", "used_at")
-    counted = ("window", "start", "runs", "messages", "calls", "tokens", "cost", "seconds")
-    told = ("event", "problem_id", "text", "created_at", "read_at")
-    times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
+    grant_columns = ("agent_name", "tool_name", "topic", "created_at", "used_at")
+    counter_columns = (
+        "window",
+        "start",
+        "runs",
+        "messages",
+        "calls",
+        "tokens",
+        "cost",
+        "seconds",
+    )
+    notification_columns = ("event", "problem_id", "text", "created_at", "read_at")
+    schedule_columns = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
     return [
-        ("tool-permissions", ToolGrant.objects.filter(user=user), allowed),
-        ("notifications", Notification.objects.filter(user=user), told),
-        ("schedules", Schedule.objects.filter(user=user), times),
+        ("tool-permissions", ToolGrant.objects.filter(user=user), grant_columns),
+        ("notifications", Notification.objects.filter(user=user), notification_columns),
+        ("schedules", Schedule.objects.filter(user=user), schedule_columns),
         ("agent-drafts", AgentDraft.objects.filter(editor=user), ("agent_id", "values")),
         ("workflows", _authored_by(WorkflowVersion, user), ("workflow_id", "number", "text")),
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
@@ -277,7 +310,7 @@ def _account_tables(user: User) -> Iterable[ExportedTable]:
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
         ("deleted-usage", DeletedUsage.objects.filter(user=user), USAGE_COLUMNS),
         ("quotas", Quota.objects.filter(user=user), ("measure", "window", "limit")),
-        ("usage", BudgetCounter.objects.filter(scope=f"user:{user.pk}"), counted),
+        ("usage", BudgetCounter.objects.filter(scope=f"user:{user.pk}"), counter_columns),
         ("reading-usage", ReadingUsage.objects.filter(user=user), ("model", "cost")),
     ]
 
@@ -300,9 +333,9 @@ def _authored_by(model: type[Model], user: User) -> QuerySet[Any]:
 
 def _runs(user: User) -> QuerySet[Run]:
     """Return the user's runs and those in shared chats, not those they can review."""
-    here = Membership.objects.shared_topics(user)
-    seen = Run.objects.listed().filter(Q(user=user) | Q(topic__in=here))
-    return seen.select_related("user", "origin")
+    shared_topics = Membership.objects.shared_topics(user)
+    visible = Run.objects.listed().filter(Q(user=user) | Q(topic__in=shared_topics))
+    return visible.select_related("user", "origin")
 
 
 def _signins(user: User) -> Iterator[str]:

@@ -66,9 +66,9 @@ async def erase(user: User, by: User | None) -> Report:
     """
     await database.run(begin, user, by)
     topics = await database.run(erasure_scope.shared_topics, user)
-    near = Run.objects.running().filter(topic__in=topics)
+    shared_runs = Run.objects.running().filter(topic__in=topics)
     async for run in (
-        Run.objects.live().filter(erasure_scope.runs_filter(user)) | near
+        Run.objects.live().filter(erasure_scope.runs_filter(user)) | shared_runs
     ).distinct():
         await runs.stop(run)
     return await database.run(finish, user)
@@ -107,10 +107,10 @@ def finish(user: User) -> Report:
         *erasure_report.count_rows(user),
         *erasure_report.count_server_folders(user, topics),
     ]
-    since = quotations.latest_pks()
-    near = erasure_scope.related_runs(user)
+    latest_pks = quotations.latest_pks()
+    related_runs = erasure_scope.related_runs(user)
     # Not in the rows the text is known from: an interrupted erasure needs them again.
-    found = texts.redact(near, {}, but=person_texts.source_rows(user))
+    replaced = texts.redact(related_runs, {}, excluded=person_texts.source_rows(user))
     _anonymize_decisions(user, texts)
     _anonymize_feedback(user)
     for chat in ChatSession.objects.filter(user=user):
@@ -129,11 +129,13 @@ def finish(user: User) -> Report:
     while batched_delete.delete_run_batch(Run.objects.filter(erasure_scope.runs_filter(user))):
         pass
     # Runs started meanwhile were given the earlier history.
-    found += texts.redact(near | erasure_scope.related_runs(user, texts.topics), since, but={})
-    found += texts.redact_deleted(user)
+    replaced += texts.redact(
+        related_runs | erasure_scope.related_runs(user, texts.topics), latest_pks, excluded={}
+    )
+    replaced += texts.redact_deleted(user)
     personal_data.erase(user)
     caches.clear()  # anything in it may quote them, and can be made again
-    left = texts.left()
+    remaining = texts.left()
     _leave_sessions(user)
     membership.leave_all(user)
     pk = user.pk
@@ -141,15 +143,15 @@ def finish(user: User) -> Report:
         _delete_account(user)
         # Without an actor: the entry for the start names them.
         person = texts.person
-        lines = {
+        counts = {
             "removed": removed,
-            "replaced": erasure_report.to_counts(found),
-            "left": erasure_report.to_counts(left),
+            "replaced": erasure_report.to_counts(replaced),
+            "left": erasure_report.to_counts(remaining),
         }
-        audit.record(None, audit.PERSON_ERASED, person, **Report(**lines, storage="").facts)
+        audit.record(None, audit.PERSON_ERASED, person, **Report(**counts, storage="").facts)
     server_files.delete_for_person(pk, topics)
     tables = {*_table_names(), *full_text.drop_deleted_words()}
-    return Report(**lines, storage=free_space.wipe(tables))
+    return Report(**counts, storage=free_space.wipe(tables))
 
 
 def _table_names() -> set[str]:
@@ -210,8 +212,8 @@ def _anonymize_decisions(user: User, texts: PersonTexts) -> None:
                 data = event.data | {"by": None, "by_name": "", "reason": ""}
                 RunEvent.objects.filter(pk=event.pk).update(data=data)
             Approval.objects.filter(pk=approval.pk).update(
-                arguments=texts.near.without(approval.arguments),
-                new_arguments=texts.near.without(approval.new_arguments),
+                arguments=texts.matcher.without(approval.arguments),
+                new_arguments=texts.matcher.without(approval.new_arguments),
                 reason="",
                 decided_by=None,
             )
@@ -221,6 +223,6 @@ def _delete_account(user: User) -> None:
     """Delete the account; the audit log keeps an anonymous token."""
     person = audit.person(user)
     AuditPerson.objects.filter(pk=person.pk).update(name="", key="")
-    kind = ContentType.objects.get_for_model(user)
-    LogEntry.objects.filter(content_type=kind, object_id=str(user.pk)).delete()
+    content_type = ContentType.objects.get_for_model(user)
+    LogEntry.objects.filter(content_type=content_type, object_id=str(user.pk)).delete()
     user.delete()

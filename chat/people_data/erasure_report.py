@@ -107,19 +107,20 @@ def plan(user: User) -> ErasurePlan:
 
 
 def _what_goes(user: User) -> list[ErasureCount]:
-    own, messages = ChatSession.objects.filter(user=user), Message.objects.filter(author=user)
-    theirs = Run.objects.filter(erasure_scope.runs_filter(user))
-    attached = Attachment.objects.filter(Q(user=user) | Q(message__session__in=own))
+    own_chats = ChatSession.objects.filter(user=user)
+    messages = Message.objects.filter(author=user)
+    runs = Run.objects.filter(erasure_scope.runs_filter(user))
+    attached = Attachment.objects.filter(Q(user=user) | Q(message__session__in=own_chats))
     collections = Collection.objects.filter(owner=user, deleted_at=None)
     folders = server_files.count_for_person(user, erasure_scope.own_topics(user))
     return [
-        _count(_("Chats, including all messages"), own),
-        _count(_("of which shared with others"), own.filter(is_shared=True)),
+        _count(_("Chats, including all messages"), own_chats),
+        _count(_("of which shared with others"), own_chats.filter(is_shared=True)),
         _count(_("Messages in other users' chats"), messages.exclude(session__user=user)),
-        _count(_("Runs"), theirs),
-        _count(_("Steps"), AgentStep.objects.filter(run__in=theirs)),
-        _count(_("Events"), RunEvent.objects.filter(run__in=theirs)),
-        _count(_("Attachments"), RunAttachment.objects.filter(run__in=theirs)),
+        _count(_("Runs"), runs),
+        _count(_("Steps"), AgentStep.objects.filter(run__in=runs)),
+        _count(_("Events"), RunEvent.objects.filter(run__in=runs)),
+        _count(_("Attachments"), RunAttachment.objects.filter(run__in=runs)),
         _count(_("Files attached to messages"), attached),
         _count(_("Ratings"), Rating.objects.filter(user=user)),
         _count(_("Comments"), Comment.objects.filter(author=user)),
@@ -137,15 +138,15 @@ def _what_goes(user: User) -> list[ErasureCount]:
 
 
 def _what_stays(user: User) -> list[ErasureCount]:
-    theirs = Run.objects.filter(erasure_scope.runs_filter(user))
-    notes = Note.objects.filter(author=user).exclude(run__in=theirs)
-    added = personal_data.staying_documents(user)
-    logged = AuditEntry.objects.filter(erasure_scope.audit_filter(user))
+    runs = Run.objects.filter(erasure_scope.runs_filter(user))
+    notes = Note.objects.filter(author=user).exclude(run__in=runs)
+    documents = personal_data.staying_documents(user)
+    audit_entries = AuditEntry.objects.filter(erasure_scope.audit_filter(user))
     return [
         _count(_("Decisions on other users' tool calls"), erasure_scope.decisions(user)),
         _count(_("Notes on other users' runs"), notes),
-        _count(_("Documents added to the installation's collections"), added),
-        _count(_("Audit log entries"), logged),
+        _count(_("Documents added to the installation's collections"), documents),
+        _count(_("Audit log entries"), audit_entries),
     ]
 
 
@@ -165,21 +166,21 @@ def to_counts(found: Counter) -> list[ErasureCount]:
 
 def count_rows(user: User) -> list[ErasureCount]:
     """Count the rows that will be deleted."""
-    theirs = Run.objects.filter(erasure_scope.runs_filter(user))
-    own = ChatSession.objects.filter(user=user)
-    rows: list[QuerySet[Any]] = [
-        own,
-        Message.objects.filter(Q(author=user) | Q(session__in=own)),
-        theirs,
-        AgentStep.objects.filter(run__in=theirs),
-        RunEvent.objects.filter(run__in=theirs),
-        RunAttachment.objects.filter(run__in=theirs),
-        Attachment.objects.filter(Q(user=user) | Q(message__session__in=own)),
-        Approval.objects.filter(run__in=theirs),
-        Rating.objects.filter(Q(user=user) | Q(run__in=theirs)),
-        Comment.objects.filter(Q(author=user) | Q(run__in=theirs)),
-        Note.objects.filter(run__in=theirs),
-        Example.objects.filter(run__in=theirs),
+    runs = Run.objects.filter(erasure_scope.runs_filter(user))
+    own_chats = ChatSession.objects.filter(user=user)
+    querysets: list[QuerySet[Any]] = [
+        own_chats,
+        Message.objects.filter(Q(author=user) | Q(session__in=own_chats)),
+        runs,
+        AgentStep.objects.filter(run__in=runs),
+        RunEvent.objects.filter(run__in=runs),
+        RunAttachment.objects.filter(run__in=runs),
+        Attachment.objects.filter(Q(user=user) | Q(message__session__in=own_chats)),
+        Approval.objects.filter(run__in=runs),
+        Rating.objects.filter(Q(user=user) | Q(run__in=runs)),
+        Comment.objects.filter(Q(author=user) | Q(run__in=runs)),
+        Note.objects.filter(run__in=runs),
+        Example.objects.filter(run__in=runs),
         Schedule.objects.filter(user=user),
         SavedView.objects.filter(user=user),
         ToolGrant.objects.filter(user=user),
@@ -189,7 +190,9 @@ def count_rows(user: User) -> list[ErasureCount]:
         Memory.objects.filter(user=user),
         Experience.objects.filter(user=user),
     ]
-    return to_counts(Counter({row.model: row.distinct().count() for row in rows}))
+    return to_counts(
+        Counter({queryset.model: queryset.distinct().count() for queryset in querysets})
+    )
 
 
 def count_server_folders(user: User, topics: set[str]) -> list[ErasureCount]:

@@ -29,17 +29,17 @@ def shared_topics(user: User) -> set[str]:
 
 def related_runs(user: User, topics: Iterable[str] = ()) -> set[int]:
     """Return other users' runs that may repeat the texts: shared ones and their reruns."""
-    there = {*topics, *shared_topics(user)}
+    all_topics = {*topics, *shared_topics(user)}
     judged = Q(comments__author=user) | Q(review_notes__author=user) | Q(ratings__user=user)
     judged |= Q(review__flagged_by=user) | Q(review__corrected_by=user)
-    near = Run.objects.filter(Q(topic__in=there) | judged)
-    found = set(near.exclude(runs_filter(user)).values_list("pk", flat=True))
-    newly = found
-    while newly:
-        again = Run.objects.filter(origin__in=newly).exclude(runs_filter(user))
-        newly = set(again.values_list("pk", flat=True)) - found
-        found |= newly
-    return found
+    runs = Run.objects.filter(Q(topic__in=all_topics) | judged)
+    related = set(runs.exclude(runs_filter(user)).values_list("pk", flat=True))
+    new = related
+    while new:
+        reruns = Run.objects.filter(origin__in=new).exclude(runs_filter(user))
+        new = set(reruns.values_list("pk", flat=True)) - related
+        related |= new
+    return related
 
 
 def runs_filter(user: User) -> Q:

@@ -32,10 +32,10 @@ def wipe(tables: Iterable[str]) -> str:
 def _vacuum(tables: Iterable[str]) -> str:
     if connection.in_atomic_block:
         return LATER
-    named = ", ".join(map(connection.ops.quote_name, sorted(tables)))
+    table_list = ", ".join(map(connection.ops.quote_name, sorted(tables)))
     try:
         with connection.cursor() as cursor:
-            cursor.execute(f"VACUUM {named}")
+            cursor.execute(f"VACUUM {table_list}")
     except DatabaseError:  # no permission; autovacuum will do it
         return LATER
     return VACUUMED

@@ -39,7 +39,8 @@ class PersonTexts:
     """A user's texts, as far as known, and where to search for them."""
 
     def __init__(self, user: User) -> None:
-        self.person, self.topics = audit.person(user), erasure_scope.shared_topics(user)
+        self.person = audit.person(user)
+        self.topics = erasure_scope.shared_topics(user)
         own = set(_authored_texts(user))
         own -= quotations.texts_by_others(user, own)
         quoted = {text.rstrip(SENTENCE_ENDS) for text in own}
@@ -47,64 +48,69 @@ class PersonTexts:
         runs = Run.objects.filter(message__author=user).exclude(message__session__user=user)
         answers = set(runs.exclude(answer="").values_list("answer", flat=True))
         name = user.get_username()
-        self.near = QuotationMatcher(
+        self.matcher = QuotationMatcher(
             own | answers,
             phrases=[f"{name} {what}" for what in DECISION_WORDS],
             answers=dict(erasure_scope.decisions(user).values_list("call_id", "reason")),
             quotable=own,
         )
-        self._far = QuotationMatcher(filter(is_distinctive, own))
+        self._distinctive_matcher = QuotationMatcher(filter(is_distinctive, own))
         self._decided = list(
             erasure_scope.decisions(user).exclude(reason="").values("run", "step", "reason")
         )
 
     def redact(
-        self, near: set[int], since: dict[Any, int], but: dict[type[Model], Q]
+        self, run_pks: set[int], after_pks: dict[Any, int], excluded: dict[type[Model], Q]
     ) -> Counter:
         """Replace the texts: all of them in related rows, long ones everywhere."""
-        runs_, chats = (
-            quotations.run_rows(sorted(near)),
-            quotations.session_rows(self._session_pks),
-        )
-        found = quotations.redact_rows(self.near, chain(runs_, chats), but)
-        found[RunEvent] += quotations.redact_deltas(self.near, sorted(near))
-        found[AgentStep] += self._replace_answers()
-        if self._far:
-            hit: set[int] = set()
-            found += quotations.redact_rows(self._far, quotations.all_rows(since), but, hit)
-            found[RunEvent] += quotations.redact_deltas(self._far, sorted(hit - near))
-        return found
+        run_rows = quotations.run_rows(sorted(run_pks))
+        chat_rows = quotations.session_rows(self._session_pks)
+        counts = quotations.redact_rows(self.matcher, chain(run_rows, chat_rows), excluded)
+        counts[RunEvent] += quotations.redact_deltas(self.matcher, sorted(run_pks))
+        counts[AgentStep] += self._replace_answers()
+        if self._distinctive_matcher:
+            matching_runs: set[int] = set()
+            counts += quotations.redact_rows(
+                self._distinctive_matcher,
+                quotations.all_rows(after_pks),
+                excluded,
+                matching_runs,
+            )
+            counts[RunEvent] += quotations.redact_deltas(
+                self._distinctive_matcher, sorted(matching_runs - run_pks)
+            )
+        return counts
 
     def redact_deleted(self, user: User) -> Counter:
         """Erase the user from what was deleted in the console and can still be restored."""
-        redact = self._far.without
+        redact = self._distinctive_matcher.without
         return Counter({Deletion: deleted_rows.erase_person(user, TEXT_COLUMNS, redact)})
 
     def left(self) -> Counter:
-        if not self._far:
+        if not self._distinctive_matcher:
             return Counter()
-        found = quotations.count_in_config(self._far)
-        found[Deletion] += deleted_rows.count_matching(self._far.matches)
-        return +found
+        counts = quotations.count_in_config(self._distinctive_matcher)
+        counts[Deletion] += deleted_rows.count_matching(self._distinctive_matcher.matches)
+        return +counts
 
     @property
     def _session_pks(self) -> list[int]:
-        named = (topic.partition(".") for topic in sorted(self.topics))
-        return [int(pk) for kind, _dot, pk in named if kind == "chat" and pk.isdecimal()]
+        parts = (topic.partition(".") for topic in sorted(self.topics))
+        return [int(pk) for kind, _dot, pk in parts if kind == "chat" and pk.isdecimal()]
 
     def _replace_answers(self) -> int:
         """Replace answers to questions in their steps, even short ones."""
         count = 0
-        for about in self._decided:
-            steps = AgentStep.objects.filter(run=about["run"], number=about["step"])
-            for step in steps.filter(observation__contains=about["reason"]):
-                text = step.observation.replace(about["reason"], REDACTED)
+        for decision in self._decided:
+            steps = AgentStep.objects.filter(run=decision["run"], number=decision["step"])
+            for step in steps.filter(observation__contains=decision["reason"]):
+                text = step.observation.replace(decision["reason"], REDACTED)
                 count += AgentStep.objects.filter(pk=step.pk).update(observation=text)
-            events = RunEvent.objects.filter(run=about["run"], type=EventType.STEP)
-            for event in events.filter(data__step=about["step"]):
+            events = RunEvent.objects.filter(run=decision["run"], type=EventType.STEP)
+            for event in events.filter(data__step=decision["step"]):
                 observation = str(event.data.get("observation", ""))
-                without = observation.replace(about["reason"], REDACTED)
-                data = {**event.data, "observation": without}
+                redacted = observation.replace(decision["reason"], REDACTED)
+                data = {**event.data, "observation": redacted}
                 if observation and data != event.data:
                     RunEvent.objects.filter(pk=event.pk).update(data=data)
         return count
@@ -136,12 +142,12 @@ def source_rows(user: User) -> dict[type[Model], Q]:
 
 def _authored_texts(user: User) -> Iterator[str]:
     """Yield everything the user wrote that others may have seen."""
-    runs_ = Run.objects.filter(user=user)
-    masks = AgentStep.objects.filter(run__user=user, kind=AgentStep.Kind.GUARDRAIL)
+    runs = Run.objects.filter(user=user)
+    guardrail_steps = AgentStep.objects.filter(run__user=user, kind=AgentStep.Kind.GUARDRAIL)
     decided = Approval.objects.filter(decided_by=user)
     for rows, column in (
         (Message.objects.filter(author=user), "text"),
-        (runs_, "query"),
+        (runs, "query"),
         (decided, "reason"),
         (decided, "new_arguments"),
         (Comment.objects.filter(author=user), "text"),
@@ -156,11 +162,15 @@ def _authored_texts(user: User) -> Iterator[str]:
         (Review.objects.filter(corrected_by=user), "correction"),
     ):
         yield from rows.values_list(column, flat=True).iterator(PAGE_SIZE)
-    for about in masks.values_list("action_input", flat=True).iterator(PAGE_SIZE):
-        if isinstance(about, dict) and isinstance(about.get("text"), str):
-            yield about["text"]
-    for typed in decided.exclude(new_arguments="").values_list("new_arguments", flat=True):
-        yield from _string_values(json.loads(typed))
+    for action_input in guardrail_steps.values_list("action_input", flat=True).iterator(
+        PAGE_SIZE
+    ):
+        if isinstance(action_input, dict) and isinstance(action_input.get("text"), str):
+            yield action_input["text"]
+    for arguments_json in decided.exclude(new_arguments="").values_list(
+        "new_arguments", flat=True
+    ):
+        yield from _string_values(json.loads(arguments_json))
 
 
 def _string_values(value: Any) -> Iterator[str]:

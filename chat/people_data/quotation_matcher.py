@@ -57,7 +57,7 @@ class QuotationMatcher:
         self._quotable = self.short & {text.strip() for text in quotable}
         longest_first = sorted(self._quotable, key=len, reverse=True)
         self._short_patterns = [
-            _compile_pattern(some) for some in batches(longest_first, PATTERN_BATCH)
+            _compile_pattern(batch) for batch in batches(longest_first, PATTERN_BATCH)
         ]
         self._all = "\n".join(whole)
         pieces = {piece for text in whole for piece in _text_variants(text)} | {*phrases}
@@ -65,7 +65,7 @@ class QuotationMatcher:
         for form in {form for piece in pieces for form in _json_encodings(piece)}:
             self._forms.setdefault(form[:PREFIX_CHARS], []).append(form)
         keys = sorted(self._forms, key=len, reverse=True)
-        self._patterns = [_compile_pattern(some) for some in batches(keys, PATTERN_BATCH)]
+        self._patterns = [_compile_pattern(batch) for batch in batches(keys, PATTERN_BATCH)]
 
     def __bool__(self) -> bool:
         return bool(self._patterns or self.short or self._answers)
@@ -90,13 +90,13 @@ class QuotationMatcher:
             return {name: self._redact_field(value, name, item) for name, item in value.items()}
         return value
 
-    def _redact_field(self, about: dict[str, Any], name: str, item: Any) -> Any:
+    def _redact_field(self, container: dict[str, Any], name: str, item: Any) -> Any:
         if name in STRUCTURAL_KEYS and isinstance(item, str):
             return item
-        if isinstance(item, str) and item in self.short and _is_user_text(about, name):
+        if isinstance(item, str) and item in self.short and _is_user_text(container, name):
             return REDACTED
         if name in CONTENT_KEYS and isinstance(item, str):
-            answer = self._answers.get(str(about.get("tool_call_id", "")))
+            answer = self._answers.get(str(container.get("tool_call_id", "")))
             item = item.replace(answer, REDACTED) if answer else item
         if name == "replaced" and isinstance(item, dict):
             # Pseudonyms of a request: aliases and their values.
@@ -130,12 +130,12 @@ class QuotationMatcher:
     def _match_length(self, text: str, key: str) -> int:
         """Return how far the text continues like one of these."""
         forms = self._forms[key]
-        agreed = max((os.path.commonprefix([text, form]) for form in forms), key=len)
-        if agreed in forms:
-            return len(agreed)
+        common_prefix = max((os.path.commonprefix([text, form]) for form in forms), key=len)
+        if common_prefix in forms:
+            return len(common_prefix)
         # Half a JSON escape would break the JSON around it.
-        escape = agreed.rfind("\\", max(len(agreed) - 6, 0))
-        return len(agreed) if escape < 0 else max(escape, 1)
+        escape_index = common_prefix.rfind("\\", max(len(common_prefix) - 6, 0))
+        return len(common_prefix) if escape_index < 0 else max(escape_index, 1)
 
 
 def _is_quoted(text: str, start: int, end: int) -> bool:
@@ -162,10 +162,10 @@ def _json_container(text: str) -> Any:
     return value if isinstance(value, dict | list) else None
 
 
-def _is_user_text(about: dict[str, Any], name: str) -> bool:
+def _is_user_text(container: dict[str, Any], name: str) -> bool:
     """Whether text in this place was written by a user."""
-    is_asked = name == "observation" and about.get("tool") == AskPersonTool.name
-    return is_asked or (name == "content" and about.get("role") == "user")
+    is_asked = name == "observation" and container.get("tool") == AskPersonTool.name
+    return is_asked or (name == "content" and container.get("role") == "user")
 
 
 def _text_variants(text: str) -> Iterator[str]:
@@ -201,11 +201,11 @@ def is_distinctive(text: str) -> bool:
 
 def _weighted_length(text: str) -> int:
     """Return the length in letters; a Japanese character counts as two."""
-    return len(text) + sum(ord(sign) > 0x2E80 for sign in text)
+    return len(text) + sum(ord(char) > 0x2E80 for char in text)
 
 
 def batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
     """Yield the items in lists of up to this size."""
-    left = iter(items)
-    while some := list(islice(left, size)):
-        yield some
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch

@@ -30,24 +30,26 @@ Rows = Iterable[tuple[type[Model], QuerySet[Any]]]
 
 
 def redact_rows(
-    words: QuotationMatcher,
+    matcher: QuotationMatcher,
     rows: Rows,
-    but: Mapping[type[Model], Q],
+    excluded: Mapping[type[Model], Q],
     runs: set[int] | None = None,
 ) -> Counter:
-    """Replace the texts in these rows, except `but`; return the counts by kind.
+    """Replace the texts in these rows, except `excluded`; return the counts by kind.
 
     Runs that contained them are added to `runs`, because their answers were also streamed.
     """
     counts: Counter = Counter()
-    hit: set[int] = set() if runs is None else runs
+    matching_runs: set[int] = set() if runs is None else runs
     for model, queryset in rows:
-        for page in _pk_pages(queryset.exclude(but[model]) if model in but else queryset):
-            counts[model] += _redact_page(words, model, page, hit)
+        for page in _pk_pages(
+            queryset.exclude(excluded[model]) if model in excluded else queryset
+        ):
+            counts[model] += _redact_page(matcher, model, page, matching_runs)
     return counts
 
 
-def redact_deltas(words: QuotationMatcher, runs: Iterable[int]) -> int:
+def redact_deltas(matcher: QuotationMatcher, runs: Iterable[int]) -> int:
     """Replace texts that span several deltas.
 
     The first delta then has the whole text and the others none, so no event is missing.
@@ -55,43 +57,50 @@ def redact_deltas(words: QuotationMatcher, runs: Iterable[int]) -> int:
     count = 0
     for run in runs:
         with transaction.atomic():
-            bits = RunEvent.objects.filter(run=run, type__in=DELTA_TYPES).order_by("seq")
-            by_step = sorted(bits, key=lambda bit: (bit.type, bit.data.get("step", 0), bit.seq))
-            for _place, found in groupby(by_step, lambda b: (b.type, b.data.get("step", 0))):
-                count += _redact_delta_group(words, list(found))
+            deltas = RunEvent.objects.filter(run=run, type__in=DELTA_TYPES).order_by("seq")
+            by_step = sorted(
+                deltas, key=lambda delta: (delta.type, delta.data.get("step", 0), delta.seq)
+            )
+            for _key, group in groupby(
+                by_step, lambda delta: (delta.type, delta.data.get("step", 0))
+            ):
+                count += _redact_delta_group(matcher, list(group))
     return count
 
 
-def count_in_config(words: QuotationMatcher) -> Counter:
+def count_in_config(matcher: QuotationMatcher) -> Counter:
     """Count configuration that contains these texts, which stays."""
     counts: Counter = Counter()
     for model, columns in CONFIG_COLUMNS.items():
         for page in _pk_pages(model._default_manager.all()):
             counts[model] += sum(
-                words.matches(text) for _pk, text in _row_texts(model, page, columns)
+                matcher.matches(text) for _pk, text in _row_texts(model, page, columns)
             )
     return +counts
 
 
 def run_rows(runs: Sequence[int]) -> Rows:
     """Yield all rows of these runs and the feedback on them."""
-    for some in batches(runs, PAGE_SIZE):
+    for batch in batches(runs, PAGE_SIZE):
         for model in TEXT_COLUMNS:
             names = {field.name for field in model._meta.get_fields()}
             if model is Run:
-                yield model, Run.objects.filter(pk__in=some)
+                yield model, Run.objects.filter(pk__in=batch)
             elif model is RunEvent:
-                yield model, RunEvent.objects.filter(run__in=some).exclude(type__in=DELTA_TYPES)
+                yield (
+                    model,
+                    RunEvent.objects.filter(run__in=batch).exclude(type__in=DELTA_TYPES),
+                )
             elif "run" in names and model is not Message:
-                yield model, model._default_manager.filter(run__in=some)
+                yield model, model._default_manager.filter(run__in=batch)
 
 
 def session_rows(sessions: Sequence[int]) -> Rows:
     """Yield the messages, titles and public copies of these chats."""
-    for some in batches(sessions, PAGE_SIZE):
-        yield ChatSession, ChatSession.objects.filter(pk__in=some)
-        yield PublicLink, PublicLink.objects.filter(session__in=some)
-        yield Message, Message.objects.filter(session__in=some)
+    for batch in batches(sessions, PAGE_SIZE):
+        yield ChatSession, ChatSession.objects.filter(pk__in=batch)
+        yield PublicLink, PublicLink.objects.filter(session__in=batch)
+        yield Message, Message.objects.filter(session__in=batch)
 
 
 def all_rows(after: Mapping[type[Model], int]) -> Rows:
@@ -103,22 +112,26 @@ def all_rows(after: Mapping[type[Model], int]) -> Rows:
 
 def latest_pks() -> dict[type[Model], int]:
     """Return the highest id of each kind."""
-    rows = {model: model._default_manager.order_by("-pk") for model in TEXT_COLUMNS}
-    return {model: rows[model].values_list("pk", flat=True).first() or 0 for model in rows}
+    querysets = {model: model._default_manager.order_by("-pk") for model in TEXT_COLUMNS}
+    return {
+        model: querysets[model].values_list("pk", flat=True).first() or 0 for model in querysets
+    }
 
 
 def _redact_page(
-    words: QuotationMatcher, model: type[Model], page: list[int], runs: set[int]
+    matcher: QuotationMatcher, model: type[Model], page: list[int], runs: set[int]
 ) -> int:
     columns = TEXT_COLUMNS[model]
-    hit = [pk for pk, text in _row_texts(model, page, columns) if words.may_match(text)]
-    if not hit:
+    matching_pks = [
+        pk for pk, text in _row_texts(model, page, columns) if matcher.may_match(text)
+    ]
+    if not matching_pks:
         return 0
     count = 0
     with transaction.atomic():
-        for row in model._default_manager.filter(pk__in=hit).order_by("pk"):
+        for row in model._default_manager.filter(pk__in=matching_pks).order_by("pk"):
             old = {name: getattr(row, name) for name in columns}
-            new = {name: words.without(value) for name, value in old.items()}
+            new = {name: matcher.without(value) for name, value in old.items()}
             changed = {name: value for name, value in new.items() if value != old[name]}
             if changed:
                 _save_row(model, row.pk, changed)
@@ -164,23 +177,23 @@ def _pk_pages(rows: QuerySet[Any]) -> Iterator[list[int]]:
         last = page[-1]
 
 
-def _redact_delta_group(words: QuotationMatcher, bits: list[RunEvent]) -> int:
-    text = "".join(str(bit.data.get("content", "")) for bit in bits)
-    left = words.without(text)
-    if left == text:
+def _redact_delta_group(matcher: QuotationMatcher, deltas: list[RunEvent]) -> int:
+    text = "".join(str(delta.data.get("content", "")) for delta in deltas)
+    redacted = matcher.without(text)
+    if redacted == text:
         return 0
-    for at, bit in enumerate(bits):
-        data = bit.data | {"content": left if at == 0 else ""}
-        RunEvent.objects.filter(pk=bit.pk).update(data=data)
-    return len(bits)
+    for index, delta in enumerate(deltas):
+        data = delta.data | {"content": redacted if index == 0 else ""}
+        RunEvent.objects.filter(pk=delta.pk).update(data=data)
+    return len(deltas)
 
 
 def texts_by_others(user: User, texts: Iterable[str]) -> set[str]:
     """Return which of these texts someone else also wrote, exactly."""
     found: set[str] = set()
-    for some in batches(texts, PAGE_SIZE):
-        theirs = Message.objects.exclude(author=user).filter(text__in=some)
-        runs = Run.objects.exclude(Q(user=user) | Q(user=None)).filter(query__in=some)
+    for batch in batches(texts, PAGE_SIZE):
+        theirs = Message.objects.exclude(author=user).filter(text__in=batch)
+        runs = Run.objects.exclude(Q(user=user) | Q(user=None)).filter(query__in=batch)
         found |= {
             *theirs.values_list("text", flat=True),
             *runs.values_list("query", flat=True),

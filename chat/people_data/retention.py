@@ -75,9 +75,9 @@ class PruneResult:
 def prune(*, dry_run: bool = False) -> PruneResult:
     """Delete what is too old, in batches; with `dry_run` only count it."""
     now = timezone.now()
-    old = _cutoff(now, configured.KEEP_RUNS_DAYS.value)
-    sessions, runs, spared = _prune_runs(old, dry_run) if old else (0, 0, 0)
-    done = PruneResult(
+    cutoff = _cutoff(now, configured.KEEP_RUNS_DAYS.value)
+    sessions, runs, spared = _prune_runs(cutoff, dry_run) if cutoff else (0, 0, 0)
+    result = PruneResult(
         sessions=sessions,
         runs=runs,
         spared=spared,
@@ -99,18 +99,18 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         learning_store.purge_deleted()
         invitations.delete_old()
         jobs.delete_old(now)
-        if old:
-            experiments.delete_old(old)
-        _save_result(done, now)
-    return done
+        if cutoff:
+            experiments.delete_old(cutoff)
+        _save_result(result, now)
+    return result
 
 
 async def run_if_due(run: Run | None) -> None:
     """Prune once a day, in whichever process is first, in its own thread."""
     if run is not None or not _checks.is_due():
         return
-    is_due, left = await database.run(_claim_turn, timezone.now())
-    if is_due or left:
+    is_due, has_unfinished = await database.run(_claim_turn, timezone.now())
+    if is_due or has_unfinished:
         threading.Thread(target=_run_upkeep, args=[is_due], name="upkeep", daemon=True).start()
 
 
@@ -121,22 +121,24 @@ def protected_runs(before: datetime) -> set[int]:
     """
     open_reviews = Review.objects.open().values("run")
     examples = Example.objects.exclude(run=None).values("run")
-    again = Q(origin__isnull=False, started_at__gte=before)
-    stays = Q(status__in=Run.LIVE) | Q(pk__in=open_reviews) | Q(pk__in=examples) | again
-    found = set(Run.objects.filter(stays).values_list("pk", flat=True))
-    newly = found
-    while newly:
-        origins = Run.objects.filter(pk__in=newly).exclude(origin=None)
-        newly = {pk for pk in origins.values_list("origin", flat=True) if pk} - found
-        found |= newly
-    return found
+    is_recent_rerun = Q(origin__isnull=False, started_at__gte=before)
+    is_protected = (
+        Q(status__in=Run.LIVE) | Q(pk__in=open_reviews) | Q(pk__in=examples) | is_recent_rerun
+    )
+    protected = set(Run.objects.filter(is_protected).values_list("pk", flat=True))
+    new = protected
+    while new:
+        origins = Run.objects.filter(pk__in=new).exclude(origin=None)
+        new = {pk for pk in origins.values_list("origin", flat=True) if pk} - protected
+        protected |= new
+    return protected
 
 
 def _claim_turn(now: datetime) -> tuple[bool, bool]:
     """Return whether this process should prune, and whether an erasure was interrupted."""
     Upkeep.objects.get_or_create(name=JOB_NAME)
-    waits = Q(at=None) | Q(at__lt=now - PRUNE_INTERVAL)
-    is_due = Upkeep.objects.filter(waits, name=JOB_NAME).update(at=now) == 1
+    due_condition = Q(at=None) | Q(at__lt=now - PRUNE_INTERVAL)
+    is_due = Upkeep.objects.filter(due_condition, name=JOB_NAME).update(at=now) == 1
     return is_due, _unfinished_erasures(now).exists()
 
 
@@ -162,22 +164,23 @@ def _cutoff(now: datetime, days: int | None) -> datetime | None:
 
 
 def _prune_runs(before: datetime, dry_run: bool) -> tuple[int, int, int]:
-    stays = protected_runs(before)
-    old = ChatSession.objects.filter(updated_at__lt=before).order_by("pk")
-    kept_messages = Message.objects.filter(session=OuterRef("pk"), run__in=stays)
-    alone = Run.objects.filter(started_at__lt=before, message=None)
-    theirs = Run.objects.filter(message__session__in=old, pk__in=stays)
-    count = theirs.count() + alone.filter(pk__in=stays).count()
-    sessions, runs = old.exclude(Exists(kept_messages)), alone.exclude(pk__in=stays)
-    inside = Run.objects.filter(message__session__in=sessions)
-    gone = sessions.count(), inside.count() + runs.count(), count
+    protected = protected_runs(before)
+    old_sessions = ChatSession.objects.filter(updated_at__lt=before).order_by("pk")
+    kept_messages = Message.objects.filter(session=OuterRef("pk"), run__in=protected)
+    standalone_runs = Run.objects.filter(started_at__lt=before, message=None)
+    protected_in_chats = Run.objects.filter(message__session__in=old_sessions, pk__in=protected)
+    spared = protected_in_chats.count() + standalone_runs.filter(pk__in=protected).count()
+    sessions = old_sessions.exclude(Exists(kept_messages))
+    runs = standalone_runs.exclude(pk__in=protected)
+    chat_runs = Run.objects.filter(message__session__in=sessions)
+    counts = sessions.count(), chat_runs.count() + runs.count(), spared
     if not dry_run:
         for session in _paginate(sessions):
             while batched_delete.delete_session_batch(session, before):
                 time.sleep(PAUSE_SECONDS)
         while batched_delete.delete_run_batch(runs):
             time.sleep(PAUSE_SECONDS)
-    return gone
+    return counts
 
 
 def _paginate(sessions: QuerySet[ChatSession]) -> Iterator[ChatSession]:
@@ -196,17 +199,17 @@ def _prune_audit(before: datetime | None, dry_run: bool) -> int:
 
 
 def _prune_signins(now: datetime, dry_run: bool) -> int:
-    over = Session.objects.filter(expire_date__lt=now)
+    expired = Session.objects.filter(expire_date__lt=now)
     if dry_run:
-        return over.count()
-    gone = 0
-    while page := list(over.values_list("pk", flat=True)[:PAGE_SIZE]):
-        gone += Session.objects.filter(pk__in=page).delete()[0]
-    return gone
+        return expired.count()
+    count = 0
+    while page := list(expired.values_list("pk", flat=True)[:PAGE_SIZE]):
+        count += Session.objects.filter(pk__in=page).delete()[0]
+    return count
 
 
-def _save_result(done: PruneResult, now: datetime) -> None:
+def _save_result(result: PruneResult, now: datetime) -> None:
     """Save the result for the health page; audit it if anything was deleted."""
-    Upkeep.objects.update_or_create({"at": now, "report": asdict(done)}, name=JOB_NAME)
-    if not done.is_empty:
-        audit.record(None, audit.PRUNED, "retention", **asdict(done))
+    Upkeep.objects.update_or_create({"at": now, "report": asdict(result)}, name=JOB_NAME)
+    if not result.is_empty:
+        audit.record(None, audit.PRUNED, "retention", **asdict(result))

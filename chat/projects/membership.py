@@ -69,9 +69,9 @@ def remove(project: Project, user: int, by: User) -> None:
     """Remove a member; their chats leave the project. Raises ProjectMember.DoesNotExist."""
     member = guests(project).select_related("user").get(user=user)
     ChatSession.objects.filter(project=project, user=user).update(project=None)
-    person = audit.person(member.user)
+    audit_person = audit.person(member.user)
     member.delete()
-    audit.record(by, audit.MEMBER_REMOVED, _audit_subject(project), who=person)
+    audit.record(by, audit.MEMBER_REMOVED, _audit_subject(project), who=audit_person)
 
 
 @transaction.atomic
@@ -108,9 +108,11 @@ def is_shared(project: Project) -> bool:
 
 
 def _save_member(project: Project, person: User, *, may_write: bool) -> None:
-    right = {"may_write": may_write}
-    new = {"topic": project.topic, **right}
-    ProjectMember.objects.update_or_create(right, new, project=project, user_id=person.pk)
+    defaults = {"may_write": may_write}
+    create_defaults = {"topic": project.topic, **defaults}
+    ProjectMember.objects.update_or_create(
+        defaults, create_defaults, project=project, user_id=person.pk
+    )
 
 
 def _audit_subject(project: Project) -> str:

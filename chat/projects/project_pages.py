@@ -82,7 +82,7 @@ def create(request: UserRequest) -> HttpResponse:
 @never_cache
 @require_GET
 def home(request: UserRequest, pk: int) -> HttpResponse:
-    return _render_home(request, _seen(request, pk))
+    return _render_home(request, _get_visible_project(request, pk))
 
 
 def _render_home(
@@ -141,7 +141,7 @@ def _render_form(
 @require_POST
 def delete(request: UserRequest, pk: int) -> HttpResponse:
     """Delete a project; its chats stay."""
-    project = _owned(request, pk)
+    project = _get_owned_project(request, pk)
     membership.delete(project)
     sentence = _("The project “%(name)s” was deleted. Its chats are in your list.")
     messages.success(request, sentence % {"name": project.name})
@@ -150,7 +150,8 @@ def delete(request: UserRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def add_member(request: UserRequest, pk: int) -> HttpResponse:
-    project, name = _owned(request, pk), request.POST.get("name", "")
+    project = _get_owned_project(request, pk)
+    name = request.POST.get("name", "")
     try:
         membership.add(project, name, request.POST.get("right", ""), request.user)
     except membership.ProjectRejected as reason:
@@ -162,7 +163,7 @@ def add_member(request: UserRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def remove_member(request: UserRequest, pk: int, user: int) -> HttpResponse:
-    project = _owned(request, pk)
+    project = _get_owned_project(request, pk)
     try:
         membership.remove(project, user, request.user)
     except ProjectMember.DoesNotExist:
@@ -173,7 +174,7 @@ def remove_member(request: UserRequest, pk: int, user: int) -> HttpResponse:
 @require_POST
 def leave(request: UserRequest, pk: int) -> HttpResponse:
     """Leave a project; the owner can only delete it."""
-    project = _seen(request, pk)
+    project = _get_visible_project(request, pk)
     try:
         membership.remove(project, request.user.pk, request.user)
     except ProjectMember.DoesNotExist:
@@ -183,7 +184,7 @@ def leave(request: UserRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def suggest_members(request: UserRequest, pk: int) -> HttpResponse:
-    project = _owned(request, pk)
+    project = _get_owned_project(request, pk)
     known = [*project.members.values_list("user", flat=True)]
     return people_suggestions.respond(request, known)
 
@@ -217,11 +218,11 @@ def move_chat(request: UserRequest, pk: int) -> HttpResponse:
     return redirect("chat:session", chat.pk)
 
 
-def _seen(request: UserRequest, pk: int) -> Project:
+def _get_visible_project(request: UserRequest, pk: int) -> Project:
     rows = Project.objects.for_user(request.user).select_related("owner__profile", "agent")
     return get_object_or_404(rows, pk=pk)
 
 
-def _owned(request: UserRequest, pk: int) -> Project:
+def _get_owned_project(request: UserRequest, pk: int) -> Project:
     owned = Project.objects.owned_by(request.user).select_related("owner__profile", "agent")
     return get_object_or_404(owned, pk=pk)

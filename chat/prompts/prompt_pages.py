@@ -68,8 +68,8 @@ class PromptForm(forms.Form):
             else prompt_text.suggest_name(data["title"], self.owner)
         )
         data["sharing"] = data.get("sharing") or Prompt.Sharing.PRIVATE
-        found = prompt_text.problems(data["name"], data["title"], data["text"])
-        for field, problem in found.items():
+        problems = prompt_text.problems(data["name"], data["title"], data["text"])
+        for field, problem in problems.items():
             if field not in self.errors:
                 self.add_error(field, problem)
         self._check_sharing(data)
@@ -139,7 +139,7 @@ def _search(rows: QuerySet[Prompt], query: str) -> QuerySet[Prompt]:
 @require_http_methods(["GET", "POST"])
 def create(request: UserRequest) -> HttpResponse:
     user = request.user
-    if _has_most(user):
+    if _is_at_limit(user):
         problem = _("You have %(most)d prompts, the limit. Delete some first.")
         return _render_form(
             request,
@@ -209,7 +209,7 @@ def duplicate(request: UserRequest, pk: int) -> HttpResponse:
     """Copy a prompt into the user's own, private."""
     user = request.user
     prompt = get_object_or_404(Prompt.objects.for_user(user), pk=pk)
-    if _has_most(user):
+    if _is_at_limit(user):
         return redirect("chat:new_prompt")  # which says why not
     title = (_("Copy of %(title)s") % {"title": prompt.title})[: prompt_text.MAX_TITLE_CHARS]
     name = prompt_text.suggest_name(prompt.name, user)
@@ -241,7 +241,7 @@ def restore(request: UserRequest) -> HttpResponse:
     if row is None:
         return redirect("chat:prompts")
     owner = User.objects.filter(pk=row["user"], is_active=True).first() or request.user
-    if _has_most(owner):
+    if _is_at_limit(owner):
         problem = _("Not restored: its owner has %(most)d prompts, the limit.")
         problem %= {"most": prompt_text.MAX_PROMPTS}
         return _render_library(request, status=422, problem=problem)
@@ -273,7 +273,7 @@ def _allowed_sharing(user: User, row: dict[str, Any]) -> tuple[str, list[Group]]
     return Prompt.Sharing.PRIVATE, []
 
 
-def _has_most(user: User) -> bool:
+def _is_at_limit(user: User) -> bool:
     return Prompt.objects.filter(user=user).count() >= prompt_text.MAX_PROMPTS
 
 

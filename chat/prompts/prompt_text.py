@@ -73,8 +73,8 @@ def parse(text: str, values: dict[str, str] | None = None) -> ParsedPrompt:
     return ParsedPrompt(pieces=[p for p in pieces if p != ""], variables=variables)
 
 
-def _variable(name: str, about: str | None) -> Variable:
-    parts = [part.strip() for part in OPTION_SEPARATOR.split(about or "")]
+def _variable(name: str, definition: str | None) -> Variable:
+    parts = [part.strip() for part in OPTION_SEPARATOR.split(definition or "")]
     options = tuple(dict.fromkeys(part for part in parts if part))
     default = options[0] if options else ""
     return Variable(name=name, default=default, options=options if len(options) > 1 else ())
@@ -93,8 +93,8 @@ def system_values(user: User) -> dict[str, str]:
 
 def normalize_name(text: str) -> str:
     """Return a name as it is typed after the slash: lowercase, without spaces."""
-    words = re.sub(r"\s+", "-", sanitize_text(text).strip().lstrip("/／").casefold())
-    return words[:MAX_NAME_CHARS].strip("-")
+    name = re.sub(r"\s+", "-", sanitize_text(text).strip().lstrip("/／").casefold())
+    return name[:MAX_NAME_CHARS].strip("-")
 
 
 def suggest_name(title: str, user: User) -> str:

@@ -49,15 +49,15 @@ def delete_run_batch(runs: QuerySet[Run]) -> bool:
 
 
 def _delete_run_batch(runs: QuerySet[Run]) -> bool:
-    found = list(runs.values_list("pk", flat=True)[:RUN_BATCH])
-    if not found:
+    run_pks = list(runs.values_list("pk", flat=True)[:RUN_BATCH])
+    if not run_pks:
         return False
-    events = RunEvent.objects.filter(run__in=found)
-    bit = list(events.order_by("pk").values_list("pk", flat=True)[:EVENT_BATCH])
-    if len(bit) == EVENT_BATCH:
-        RunEvent.objects.filter(pk__in=bit).delete()
+    events = RunEvent.objects.filter(run__in=run_pks)
+    event_pks = list(events.order_by("pk").values_list("pk", flat=True)[:EVENT_BATCH])
+    if len(event_pks) == EVENT_BATCH:
+        RunEvent.objects.filter(pk__in=event_pks).delete()
     else:
-        Run.objects.filter(pk__in=found).delete()
+        Run.objects.filter(pk__in=run_pks).delete()
     return True
 
 

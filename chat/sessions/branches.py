@@ -118,7 +118,7 @@ def forks(tree: Tree, path: Iterable[int]) -> dict[int, Fork]:
     """Return the messages of a path that have siblings."""
     if tree.is_linear:
         return {}
-    return {pk: _fork(pk, rows) for pk in path if len(rows := tree.siblings(pk)) > 1}
+    return {pk: _fork(pk, siblings) for pk in path if len(siblings := tree.siblings(pk)) > 1}
 
 
 def _fork(pk: int, siblings: list[int]) -> Fork:
@@ -133,12 +133,12 @@ def show(session: ChatSession, user: User, message: int) -> bool:
         tree = read(session.pk)
         if message not in tree:
             return False
-        before = visible_leaf(tree, session.pk, user.pk)
-        left, entered = _parting(tree.path(before), tree.path(message))
-        if entered is None:  # it is on the visible path
+        previous_leaf = visible_leaf(tree, session.pk, user.pk)
+        left_branch, entered_branch = _parting(tree.path(previous_leaf), tree.path(message))
+        if entered_branch is None:  # it is on the visible path
             return True
-        if left is not None:
-            _remember(session.pk, user.pk, left, before)
+        if left_branch is not None:
+            _remember(session.pk, user.pk, left_branch, previous_leaf)
         _remember(session.pk, user.pk, None, _leaf_below(tree, user.pk, message))
     return True
 
@@ -153,8 +153,10 @@ def linked_leaf(tree: Tree, session: int, user: int, message: int | None) -> int
 
 def _leaf_below(tree: Tree, user: int, message: int) -> int | None:
     """Return the end of a message's branch, as this user left it."""
-    known = BranchPosition.objects.filter(user=user, branch=message).first()
-    return tree.newest_leaf(known.leaf_id if known and known.leaf_id in tree else message)
+    position = BranchPosition.objects.filter(user=user, branch=message).first()
+    return tree.newest_leaf(
+        position.leaf_id if position and position.leaf_id in tree else message
+    )
 
 
 def _parting(path: list[int], other: list[int]) -> tuple[int | None, int | None]:
@@ -197,12 +199,12 @@ def keep_readers(session: ChatSession, tree: Tree, parent: int | None) -> None:
 def enter(message: Message) -> None:
     """Show its author a message on a new branch, and remember the branch they were on."""
     tree = read(message.session_id)
-    before = visible_leaf(tree, message.session_id, message.author_id)
-    left, entered = _parting(tree.path(before), tree.path(message.pk))
-    if entered is None:
+    previous_leaf = visible_leaf(tree, message.session_id, message.author_id)
+    left_branch, entered_branch = _parting(tree.path(previous_leaf), tree.path(message.pk))
+    if entered_branch is None:
         return
-    if left is not None:
-        _remember(message.session_id, message.author_id, left, before)
+    if left_branch is not None:
+        _remember(message.session_id, message.author_id, left_branch, previous_leaf)
     _remember(message.session_id, message.author_id, None, message.pk)
 
 
@@ -211,29 +213,31 @@ def detach(session: ChatSession, doomed: set[int]) -> None:
 
     Readers of a deleted branch see the newest one of what is left at its fork.
     """
-    tree, moved = read(session.pk), {}
+    tree = read(session.pk)
+    moved = {}
     for position in BranchPosition.objects.filter(session=session, leaf__in=doomed):
         leaf = tree.newest_leaf(position.leaf_id) or position.leaf_id
         survivor = leaf if leaf not in doomed else _nearest_other(tree, leaf, doomed)
         if survivor is not None and position.branch_id not in doomed:
             moved[position.pk] = survivor
     reattach_children(doomed, session.pk)
-    left = Tree(
+    remaining = Tree(
         {pk: parent for pk, parent in read(session.pk).parents.items() if pk not in doomed}
     )
     for pk, survivor in moved.items():
-        BranchPosition.objects.filter(pk=pk).update(leaf=left.newest_leaf(survivor))
+        BranchPosition.objects.filter(pk=pk).update(leaf=remaining.newest_leaf(survivor))
     gone = Q(leaf__in=doomed) | Q(branch__in=doomed)
     BranchPosition.objects.filter(gone, session=session).delete()
 
 
 def reattach_children(doomed: Iterable[int], session: int) -> None:
     """Attach what follows these messages to what precedes them, before they are deleted."""
-    tree, gone = read(session), set(doomed)
+    tree = read(session)
+    gone = set(doomed)
     for pk in gone & tree.parents.keys():
         if any(child not in gone for child in tree.children.get(pk, ())):
-            left = Message.objects.filter(parent=pk).exclude(pk__in=gone)
-            left.update(parent=_nearest_other(tree, pk, gone))
+            children = Message.objects.filter(parent=pk).exclude(pk__in=gone)
+            children.update(parent=_nearest_other(tree, pk, gone))
 
 
 def _nearest_other(tree: Tree, pk: int, gone: set[int]) -> int | None:
@@ -246,20 +250,20 @@ def _nearest_other(tree: Tree, pk: int, gone: set[int]) -> int | None:
 
 def run_tree(run: Run) -> dict[int, int | None]:
     """Return the runs of this run's chat, each with the one before it."""
-    message = Message.objects.filter(run=run).values_list("session", flat=True).first()
-    if message is None:
+    session = Message.objects.filter(run=run).values_list("session", flat=True).first()
+    if session is None:
         return {}
-    posted = Message.objects.posted().filter(session=message)
+    posted = Message.objects.posted().filter(session=session)
     rows = {
         pk: (parent, run) for pk, parent, run in posted.values_list("pk", "parent_id", "run")
     }
-    found: dict[int, int | None] = {}
+    previous_runs: dict[int, int | None] = {}
     for parent, own in rows.values():
         while parent in rows and rows[parent][1] is None:  # its run was deleted
             parent = rows[parent][0]
         if own is not None:
-            found[own] = rows[parent][1] if parent in rows else None
-    return found
+            previous_runs[own] = rows[parent][1] if parent in rows else None
+    return previous_runs
 
 
 def regenerated_runs(runs: Sequence[int]) -> list[tuple[int, int]]:

@@ -41,18 +41,18 @@ _checks = Interval(POLL_SECONDS)
 
 async def delete(session: ChatSession) -> None:
     """Hide a chat from everybody, stop its run and disconnect its pages."""
-    told = await database.run(_hide, session)
+    watcher_pks = await database.run(_hide, session)
     run = await database.run(session_state.live_run, session)
     if run is not None:
         await runs.stop(run)
     await pubsub.publish(session.topic, "people.changed")
-    await announce_in_background(told)
+    await announce_in_background(watcher_pks)
 
 
 def restore(user: User, chats: Collection[int]) -> list[int]:
     """Undo the deletion of the user's chats; return those that could be restored."""
-    restored, told = _restore(user, chats)
-    announce(told)
+    restored, watcher_pks = _restore(user, chats)
+    announce(watcher_pks)
     return restored
 
 
@@ -116,15 +116,17 @@ def topics_of(session: ChatSession) -> set[str]:
 
 
 def _restore(user: User, chats: Collection[int]) -> tuple[list[int], set[int]]:
-    gone = recently_deleted(user).filter(pk__in=chats).exclude(options__has_key=TAKEN_FROM)
-    told: set[int] = set()
+    deleted = recently_deleted(user).filter(pk__in=chats).exclude(options__has_key=TAKEN_FROM)
+    watcher_pks: set[int] = set()
     with transaction.atomic():
-        found = list(gone.select_for_update().select_related("user"))
-        ChatSession.objects.filter(pk__in=[chat.pk for chat in found]).update(deleted_at=None)
-        for chat in found:
+        restored = list(deleted.select_for_update().select_related("user"))
+        ChatSession.objects.filter(pk__in=[chat.pk for chat in restored]).update(
+            deleted_at=None
+        )
+        for chat in restored:
             show_topics(chat)
-            told |= watchers(chat)
-    return [chat.pk for chat in found], told
+            watcher_pks |= watchers(chat)
+    return [chat.pk for chat in restored], watcher_pks
 
 
 def recently_deleted(user: User) -> QuerySet[ChatSession]:

@@ -26,23 +26,23 @@ def discard(session: ChatSession, user: User, messages: set[int]) -> ChatSession
 
     They count towards their authors' limits until they are erased.
     """
-    about = {"user": user, "title": session.title, "is_temporary": session.is_temporary}
-    kept = {deletion.TAKEN_FROM: _places(session, messages)}
+    columns = {"user": user, "title": session.title, "is_temporary": session.is_temporary}
+    options = {deletion.TAKEN_FROM: _positions(session, messages)}
     forget_summaries(session)
     branches.detach(session, messages)
-    place = ChatSession.objects.create(deleted_at=timezone.now(), options=kept, **about)
+    removal = ChatSession.objects.create(deleted_at=timezone.now(), options=options, **columns)
     # Continuations that stay have their own events, and would be erased with their origin.
     _continuations(messages).update(origin=None, origin_step=None)
-    Run.objects.filter(message__in=messages).update(topic=place.topic)
-    binding.hide(place, messages)
-    Message.objects.filter(pk__in=messages).update(session=place)
-    deletion.hide_topics(place)
-    return place
+    Run.objects.filter(message__in=messages).update(topic=removal.topic)
+    binding.hide(removal, messages)
+    Message.objects.filter(pk__in=messages).update(session=removal)
+    deletion.hide_topics(removal)
+    return removal
 
 
-def restore(user: User, places: Iterable[int]) -> list[int]:
+def restore(user: User, removals: Iterable[int]) -> list[int]:
     """Undo deletions of messages; return those that could be undone."""
-    chats = {pk: _restore(user, pk) for pk in places}
+    chats = {pk: _restore(user, pk) for pk in removals}
     for chat in filter(None, chats.values()):
         async_to_sync(pubsub.publish)(chat.topic, "messages.deleted")  # pages look again
     return [pk for pk, chat in chats.items() if chat is not None]
@@ -50,20 +50,20 @@ def restore(user: User, places: Iterable[int]) -> list[int]:
 
 def _restore(user: User, pk: int) -> ChatSession | None:
     """Put messages back where they were; return their chat, or None if it's too late."""
-    place = deletion.recently_deleted(user).filter(pk=pk).first()
-    kept: dict[str, Any] = place.options.get(deletion.TAKEN_FROM, {}) if place else {}
+    removal = deletion.recently_deleted(user).filter(pk=pk).first()
+    positions: dict[str, Any] = removal.options.get(deletion.TAKEN_FROM, {}) if removal else {}
     chats = ChatSession.objects.writable_by(user)
-    session = chats.filter(pk=kept["chat"]).first() if kept else None
-    if place is None or session is None:
+    session = chats.filter(pk=positions["chat"]).first() if positions else None
+    if removal is None or session is None:
         return None
     try:
         with transaction.atomic():
-            if not session_state.lock(session) or not _lock_place(user, pk):
+            if not session_state.lock(session) or not _lock_removal(user, pk):
                 return None
-            _put_back(session, place, kept)
+            _put_back(session, removal, positions)
     except IntegrityError:  # its run hasn't stopped yet, and another one is live
         return None
-    branches.show(session, user, kept["messages"][0])
+    branches.show(session, user, positions["messages"][0])
     return session
 
 
@@ -72,7 +72,7 @@ def forget_summaries(session: ChatSession) -> None:
     HistorySummary.objects.filter(run__message__session=session).delete()
 
 
-def _places(session: ChatSession, messages: Collection[int]) -> dict[str, Any]:
+def _positions(session: ChatSession, messages: Collection[int]) -> dict[str, Any]:
     """Return where the messages are, and what follows or continues them."""
     following = Message.objects.filter(parent__in=messages).exclude(pk__in=messages)
     origins = _continuations(messages).values_list("pk", "origin", "origin_step")
@@ -89,25 +89,25 @@ def _continuations(messages: Collection[int]) -> QuerySet[Run]:
     return stays.exclude(message__in=messages)
 
 
-def _lock_place(user: User, pk: int) -> bool:
-    place = deletion.recently_deleted(user).filter(pk=pk)
-    return bool(place.select_for_update().values_list("pk"))
+def _lock_removal(user: User, pk: int) -> bool:
+    removal = deletion.recently_deleted(user).filter(pk=pk)
+    return bool(removal.select_for_update().values_list("pk"))
 
 
-def _put_back(session: ChatSession, place: ChatSession, kept: dict[str, Any]) -> None:
-    moved = list(place.messages.values_list("pk", flat=True))
-    deletion.show_topics(place)
-    if OutsideTextTopic.objects.filter(topic=place.topic).exists():  # its run ended there
+def _put_back(session: ChatSession, removal: ChatSession, positions: dict[str, Any]) -> None:
+    moved = list(removal.messages.values_list("pk", flat=True))
+    deletion.show_topics(removal)
+    if OutsideTextTopic.objects.filter(topic=removal.topic).exists():  # its run ended there
         OutsideTextTopic.objects.mark(session.topic)
     Run.objects.filter(message__in=moved).update(topic=session.topic)
     Message.objects.filter(pk__in=moved).update(session=session)
     binding.show(session, moved)
-    _reattach(session, kept["children"])
-    for run, origin, step in kept["origins"]:
+    _reattach(session, positions["children"])
+    for run, origin, step in positions["origins"]:
         Run.objects.filter(pk=run).update(origin=origin, origin_step=step)
     forget_summaries(session)
-    HiddenTopic.objects.filter(topic=place.topic).delete()
-    place.delete()
+    HiddenTopic.objects.filter(topic=removal.topic).delete()
+    removal.delete()
 
 
 def _reattach(session: ChatSession, children: Iterable[tuple[int, int]]) -> None:

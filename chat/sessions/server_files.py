@@ -38,8 +38,8 @@ def delete_unowned() -> None:
     people = [scope.removeprefix("people/") for scope in scopes if scope.startswith("people/")]
     topics = [scope.removeprefix("chats/") for scope in scopes if scope.startswith("chats/")]
     numbers = [int(name) for name in people if name.isdecimal()]
-    there = User.objects.filter(pk__in=numbers).values_list("pk", flat=True)
-    used = {person_scope(pk) for pk in there} | _used_scopes(topics)
+    user_pks = User.objects.filter(pk__in=numbers).values_list("pk", flat=True)
+    used = {person_scope(pk) for pk in user_pks} | _used_scopes(topics)
     mcp_servers.delete_instance_files(*sorted(scopes - used))
 
 
@@ -48,6 +48,6 @@ def _used_scopes(topics: Iterable[str]) -> set[str]:
     wanted = set(topics)
     chats = (topic.removeprefix("chat.") for topic in wanted if topic.startswith("chat."))
     numbers = [int(number) for number in chats if number.isdecimal()]
-    found = set(Run.objects.filter(topic__in=wanted).values_list("topic", flat=True))
-    found |= {chat.topic for chat in ChatSession.objects.filter(pk__in=numbers)}
-    return {chat_scope(topic) for topic in found}
+    used_topics = set(Run.objects.filter(topic__in=wanted).values_list("topic", flat=True))
+    used_topics |= {chat.topic for chat in ChatSession.objects.filter(pk__in=numbers)}
+    return {chat_scope(topic) for topic in used_topics}

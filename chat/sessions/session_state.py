@@ -14,8 +14,8 @@ def lock(session: ChatSession) -> bool:
 
 @compiled_query
 def _lock_row(session: int) -> QuerySet[ChatSession, tuple[int]]:
-    there = ChatSession.objects.present().filter(pk=session)
-    return there.select_for_update().values_list("pk")
+    present = ChatSession.objects.present().filter(pk=session)
+    return present.select_for_update().values_list("pk")
 
 
 def live_run(session: ChatSession) -> Run | None:

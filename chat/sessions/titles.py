@@ -103,8 +103,8 @@ def rename(session: ChatSession, title: str) -> None:
     """Save a title that a user typed."""
     title = sanitize_line(title)[:80]
     if title:
-        by = ChatSession.TitleSource.PERSON
-        ChatSession.objects.filter(pk=session.pk).update(title=title, title_source=by)
+        source = ChatSession.TitleSource.PERSON
+        ChatSession.objects.filter(pk=session.pk).update(title=title, title_source=source)
 
 
 def generic_title() -> str:
@@ -196,27 +196,27 @@ def _log_kept(message: Message, error: Exception) -> None:
 
 @compiled_query
 def _unnamed_messages(run: int) -> QuerySet[Message]:
-    unnamed = {
+    filters = {
         "session__title_source": ChatSession.TitleSource.QUESTION,
         "session__is_temporary": False,
         "session__deleted_at__isnull": True,
         "run__workflow__isnull": True,
         "run__status__in": (Run.Status.COMPLETED, Run.Status.BLOCKED),
     }
-    here = {"session": OuterRef("session"), "pk__lt": OuterRef("pk"), "run__isnull": False}
-    answered = Message.objects.filter(**here).exclude(run__status=Run.Status.BLOCKED)
-    messages = Message.objects.filter(~Exists(answered.order_by()), run=run, **unnamed)
+    earlier = {"session": OuterRef("session"), "pk__lt": OuterRef("pk"), "run__isnull": False}
+    answered = Message.objects.filter(**earlier).exclude(run__status=Run.Status.BLOCKED)
+    messages = Message.objects.filter(~Exists(answered.order_by()), run=run, **filters)
     return messages.select_related("session", "author", "run__agent").defer("run__history")
 
 
 async def _ask(unnamed: Unnamed, model: agent_factory.PlainModel) -> PlainReply | None:
-    texts = [
+    messages = [
         {"role": "system", "content": INSTRUCTIONS},
         {"role": "user", "content": _conversation(unnamed.question, unnamed.run)},
     ]
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            return await model.ask_briefly(texts, max_tokens=MAX_TOKENS)
+            return await model.ask_briefly(messages, max_tokens=MAX_TOKENS)
     except (AgentError, TimeoutError) as error:
         _log_kept(unnamed.message, error)
         return None

@@ -19,10 +19,11 @@ from . import members, public_links
 def people(request: UserRequest, pk: int) -> HttpResponse:
     """List the members; the owner can add people."""
     if request.method == "GET":
-        seen = ChatSession.objects.for_user(request.user)
-        return render_panel(request, get_object_or_404(seen, pk=pk))
+        visible = ChatSession.objects.for_user(request.user)
+        return render_panel(request, get_object_or_404(visible, pk=pk))
     chat = _get_own_session(request, pk)
-    name, right = request.POST.get("name", ""), request.POST.get("right", "")
+    name = request.POST.get("name", "")
+    right = request.POST.get("right", "")
     try:
         members.add_member(chat, name, right)
     except members.SharingRejected as reason:
@@ -89,9 +90,9 @@ def join(request: UserRequest, token: str) -> HttpResponse:
 
 
 def _render_uncached(
-    request: UserRequest, page: str, about: dict[str, Any], status: int = 200
+    request: UserRequest, template: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    response = render(request, page, about, status=status)
+    response = render(request, template, context, status=status)
     response["Cache-Control"] = "no-store"
     return response
 

@@ -159,9 +159,9 @@ def has_access(user: User, link: Invitation) -> bool:
     restore it.
     """
     sessions = ChatSession.objects
-    had = sessions.writable_by(user) if link.may_write else sessions.for_user(user)
+    accessible = sessions.writable_by(user) if link.may_write else sessions.for_user(user)
     came_by_it = link.members.filter(user=user.pk)
-    return had.filter(pk=link.session_id).exists() or came_by_it.exists()
+    return accessible.filter(pk=link.session_id).exists() or came_by_it.exists()
 
 
 def join(token: str, user: User) -> ChatSession:
@@ -233,21 +233,21 @@ def _admit(
     if not may_write:
         _clear_queued(session, person)
     _save_member(session, session.user, may_write=True)
-    came_by = {"invitation": link} if link else {}
-    _save_member(session, person, may_write=may_write, **came_by)
+    joined_via = {"invitation": link} if link else {}
+    _save_member(session, person, may_write=may_write, **joined_via)
     OutsideTextTopic.objects.mark(session.topic)
 
 
 def _withdraw_used_link(session: ChatSession, person: User, **right: bool) -> None:
     """Withdraw the link this user joined by, if it gives this access."""
-    came_by = session.invitations.filter(members__user=person, withdrawn_at=None, **right)
-    for link in came_by:
+    used_links = session.invitations.filter(members__user=person, withdrawn_at=None, **right)
+    for link in used_links:
         withdraw_invitation(session, link.pk)
 
 
 def _save_member(session: ChatSession, person: User, **right: Any) -> None:
-    new = {"topic": session.topic, **right}
-    Member.objects.update_or_create(right, new, session=session, user_id=person.pk)
+    create_defaults = {"topic": session.topic, **right}
+    Member.objects.update_or_create(right, create_defaults, session=session, user_id=person.pk)
 
 
 def _delete_member(session: ChatSession, member: Member, by: User) -> None:

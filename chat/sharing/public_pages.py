@@ -75,24 +75,26 @@ def public_chat(request: HttpRequest, token: str) -> HttpResponse:
     elif (link := public_links.find(token)) is None:
         response = render(request, "chat/sharing/public_gone.html", status=404)
     else:
-        page = request.GET.get("page", "")
-        if not page and request.method == "GET":
+        page_number = request.GET.get("page", "")
+        if not page_number and request.method == "GET":
             public_links.record_visit(link, request.user)
-        response = render(request, "chat/sharing/public.html", _public_context(link, page))
+        response = render(
+            request, "chat/sharing/public.html", _public_context(link, page_number)
+        )
     for name, value in PRIVATE_HEADERS.items():
         response[name] = value
     return response
 
 
-def _public_context(link: PublicLink, page: str) -> dict[str, Any]:
-    pages = Paginator(link.snapshot["messages"], MESSAGES_PER_PAGE)
-    entries = pages.get_page(page)
+def _public_context(link: PublicLink, page_number: str) -> dict[str, Any]:
+    paginator = Paginator(link.snapshot["messages"], MESSAGES_PER_PAGE)
+    page = paginator.get_page(page_number)
     return {
         "link": link,
         "title": link.snapshot["title"],
         "has_authors": link.snapshot["authors"] > 1,
-        "pages": entries,
-        "entries": [_entry_view(entry, number) for number, entry in enumerate(entries)],
+        "pages": page,
+        "entries": [_entry_view(entry, number) for number, entry in enumerate(page)],
     }
 
 

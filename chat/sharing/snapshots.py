@@ -36,14 +36,14 @@ def build(chat: ChatSession, level: str, viewer: User) -> dict[str, Any]:
     """
     authors: dict[int, int] = {}
     entries: list[dict[str, Any]] = []
-    room = MAX_CHARS
+    chars_left = MAX_CHARS
     for message in conversation.visible_messages(chat, viewer):
         if message.run is not None and message.run.is_live:
             continue
         number = authors.setdefault(message.author_id, len(authors) + 1)
         for entry in (_question(message, number), *_answer(message.run, level)):
-            room -= sum(map(len, _texts(entry)))
-            if room < 0:
+            chars_left -= sum(map(len, _texts(entry)))
+            if chars_left < 0:
                 raise SnapshotTooLarge
             entries.append(entry)
     title = masking.mask_text(chat.title)

@@ -37,22 +37,22 @@ def found_row(found: FoundSession, here: int | None, query: str) -> SafeString:
 
     Its link keeps the search, so that the next result is one click away.
     """
-    row = _render_row(found.row, found.row.pk == here, get_language())
-    plain = f'<span class="title">{escape(found.row.title)}</span>'
-    row = row.replace(plain, f'<span class="title">{found.title}</span>')
-    address = reverse("chat:session", args=[found.row.pk])
-    searched = f"{address}?{urlencode({'q': query})}"
-    return mark_safe(row.replace(f'href="{address}"', f'href="{searched}"', 1))
+    html = _render_row(found.row, found.row.pk == here, get_language())
+    plain_title = f'<span class="title">{escape(found.row.title)}</span>'
+    html = html.replace(plain_title, f'<span class="title">{found.title}</span>')
+    url = reverse("chat:session", args=[found.row.pk])
+    search_url = f"{url}?{urlencode({'q': query})}"
+    return mark_safe(html.replace(f'href="{url}"', f'href="{search_url}"', 1))
 
 
 def _render_row(row: Row, is_here: bool, language: str) -> str:
     status = row.live.status if row.live else ""
-    about = is_here, row.is_shared, bool(row.whose), row.is_pinned, row.is_public
-    drawn = _cached_row(language, status, *about)
-    drawn = drawn.replace(str(RUN_PLACEHOLDER), str(row.pk)).replace(
+    flags = is_here, row.is_shared, bool(row.whose), row.is_pinned, row.is_public
+    html = _cached_row(language, status, *flags)
+    html = html.replace(str(RUN_PLACEHOLDER), str(row.pk)).replace(
         NAME_PLACEHOLDER, escape(row.whose)
     )
-    return drawn.replace(TITLE_PLACEHOLDER, escape(row.title))
+    return html.replace(TITLE_PLACEHOLDER, escape(row.title))
 
 
 @cache

@@ -228,7 +228,7 @@ function draw() {
 function sayAway(away) {
   const state = away.some((one) => one.is_lost) ? "lost" : "closed";
   banner.hidden = !away.length;
-  for (const words of banner.children) words.hidden = words.dataset.when !== state;
+  for (const message of banner.children) message.hidden = message.dataset.when !== state;
 }
 
 function say(text, mark) {

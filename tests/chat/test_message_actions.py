@@ -249,7 +249,7 @@ async def test_deleted_messages_are_hidden_at_once_and_erased_in_batches(
 
 
 def undo(user, deleted):
-    return sync_to_async(message_deletion.restore)(user, [deleted.place])
+    return sync_to_async(message_deletion.restore)(user, [deleted.removal])
 
 
 async def test_a_deleted_pair_is_restored_where_it_was(chat, talk, stranger):
@@ -257,8 +257,8 @@ async def test_a_deleted_pair_is_restored_where_it_was(chat, talk, stranger):
     deleted = await message_actions.delete(chat, chat.user, second.pk, below=False)
 
     assert await undo(stranger, deleted) == []
-    assert await sync_to_async(deletion.restore)(chat.user, [deleted.place]) == []
-    assert await undo(chat.user, deleted) == [deleted.place]
+    assert await sync_to_async(deletion.restore)(chat.user, [deleted.removal]) == []
+    assert await undo(chat.user, deleted) == [deleted.removal]
 
     assert await path(chat) == [first.pk, second.pk, third.pk]
     assert await sync_to_async(heard)(chat, third) == ["First", "Second", "Third"]

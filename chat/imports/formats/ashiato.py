@@ -48,17 +48,17 @@ def read(value: dict[str, Any]) -> SourceChat | None:
 
 def _nodes(message: dict[str, Any], at: int) -> list[Node]:
     """Return the question, and its answer if there is one."""
-    name = id_of(message.get("id")) or f"message-{at}"
+    message_id = id_of(message.get("id")) or f"message-{at}"
     parent = id_of(message.get("parent"))
     question = Node(
-        id=name,
+        id=message_id,
         parent=f"{parent}.answer" if parent else None,
         role="user",
         text=_text_with_files(message),
         at=parse_time(message.get("created_at")),
     )
     run = dict_of(message.get("run"))
-    answer = Node(id=f"{name}.answer", parent=name)
+    answer = Node(id=f"{message_id}.answer", parent=message_id)
     if run:
         answer.role = "assistant"
         answer.text = text_of(run.get("answer"))
@@ -80,8 +80,11 @@ def _note(step: dict[str, Any]) -> str:
     """Return a thought, or a tool's name, input and result."""
     texts = [text_of(step.get("thought"))]
     if step.get("kind") == "tool":
-        given = step.get("action_input")
+        arguments = step.get("action_input")
         name = text_of(step.get("action"))
-        about = "" if given is None else json.dumps(given, ensure_ascii=False)
-        texts += [f"{name}: {about}" if about else name, text_of(step.get("observation"))]
+        arguments_text = "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+        texts += [
+            f"{name}: {arguments_text}" if arguments_text else name,
+            text_of(step.get("observation")),
+        ]
     return "\n\n".join(filter(None, texts))

@@ -41,14 +41,14 @@ def read(value: dict[str, Any]) -> SourceChat | None:
 
 def _flatten(messages: list[Any]) -> Iterator[tuple[dict[str, Any], int, str | None]]:
     """Yield each message with its number and the one it is nested in, without recursion."""
-    left: list[tuple[Any, str | None]] = [(message, None) for message in reversed(messages)]
+    stack: list[tuple[Any, str | None]] = [(message, None) for message in reversed(messages)]
     at = 0
-    while left:
-        value, above = left.pop()
+    while stack:
+        value, above = stack.pop()
         message = dict_of(value)
         yield message, at, above
-        name = _id(message, at)
-        left += [(child, name) for child in reversed(list_of(message.get("children")))]
+        message_id = _id(message, at)
+        stack += [(child, message_id) for child in reversed(list_of(message.get("children")))]
         at += 1
 
 
@@ -68,15 +68,15 @@ def _node(message: dict[str, Any], at: int, above: str | None, model: str) -> No
     node.role = "user" if is_user else "assistant"
     text = text_of(message.get("text"))
     parts = [_part(dict_of(part)) for part in list_of(message.get("content"))]
-    said = "\n\n".join(words for words, _note in parts if words.strip())
+    content = "\n\n".join(part_text for part_text, _note in parts if part_text.strip())
     files = [*list_of(message.get("files")), *list_of(message.get("attachments"))]
     names = (text_of(dict_of(file).get("filename")) for file in files)
-    text = "\n".join(filter(None, [said or text, *(f"[file: {n}]" for n in names if n)]))
+    text = "\n".join(filter(None, [content or text, *(f"[file: {n}]" for n in names if n)]))
     if is_user:
         node.text = text
         return node
     node.model = text_of(message.get("model")) or model
-    node.notes = [note for _words, note in parts if note.strip()]
+    node.notes = [note for _part_text, note in parts if note.strip()]
     if message.get("error") is True:
         node.error = text
     else:
@@ -107,7 +107,7 @@ def _value(text: Any) -> str:
 def _tool_call(call: dict[str, Any]) -> str:
     function = dict_of(call.get("function"))
     name = text_of(call.get("name")) or text_of(function.get("name"))
-    given = collect_text(call.get("args")) or collect_text(function.get("arguments"))
+    arguments = collect_text(call.get("args")) or collect_text(function.get("arguments"))
     output = collect_text(call.get("output")) or collect_text(function.get("output"))
-    called = f"{name}: {given}" if name and given else name or given
-    return "\n\n".join(filter(None, [called, output]))
+    call_text = f"{name}: {arguments}" if name and arguments else name or arguments
+    return "\n\n".join(filter(None, [call_text, output]))

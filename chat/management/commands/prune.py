@@ -23,11 +23,12 @@ class Command(BaseCommand):
         )
 
     def handle(self, dry_run: bool, **options: Any) -> None:
-        done = retention.prune(dry_run=dry_run)
+        result = retention.prune(dry_run=dry_run)
         verb = "Would delete" if dry_run else "Deleted"
         self.stdout.write(
-            f"{verb} {done.sessions} chats, {done.runs} runs, {done.entries} audit log entries "
-            f"and {done.signins} sign-in sessions. {done.spared} old runs are protected."
+            f"{verb} {result.sessions} chats, {result.runs} runs, {result.entries} audit log "
+            f"entries and {result.signins} sign-in sessions. {result.spared} old runs are "
+            "protected."
         )
         for name, what in AGED_BY_SETTING.items():
             if getattr(settings, name) is None:
