@@ -81,7 +81,7 @@ class OriginValidator:
 
 
 # Called by machines, without a password and by any host name.
-doors = [
+machine_routes = [
     route("health/", health.handle_health),
     route("healthz", health.handle_live),
     route("readyz", health.handle_ready),
@@ -89,11 +89,11 @@ doors = [
 if settings.METRICS:
     from agents.observability import metrics
 
-    doors.append(route("metrics", metrics.handle_request))
+    machine_routes.append(route("metrics", metrics.handle_request))
 
 application = ProtocolTypeRouter(
     {
-        "http": URLRouter([*doors, route_pattern("", QuietHandler())]),
+        "http": URLRouter([*machine_routes, route_pattern("", QuietHandler())]),
         "websocket": OriginValidator(CookieMiddleware(sockets), settings.ORIGINS),
     }
 )

@@ -43,9 +43,11 @@ def error_message(error: BaseException) -> str | None:
         return NOT_SET_UP.format(reason=reason)
     if not isinstance(error, OperationalError) and not _is_corrupt(error):
         return None
-    about = connection.settings_dict
+    database = connection.settings_dict
     is_file = connection.vendor == "sqlite"
-    place = about["NAME"] if is_file else f"{about['HOST'] or 'localhost'}/{about['NAME']}"
+    place = (
+        database["NAME"] if is_file else f"{database['HOST'] or 'localhost'}/{database['NAME']}"
+    )
     advice = FILE_ADVICE if is_file else SERVER_ADVICE
     return UNREACHABLE.format(place=place, reason=reason, advice=advice)
 

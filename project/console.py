@@ -48,14 +48,14 @@ class Console(admin.AdminSite):
         """Register pages, also those of packages, with restricted lookups."""
         from agents.console.lookups import restrict_lookups
 
-        pages = restrict_lookups(admin_class or admin.ModelAdmin)
-        super().register(model_or_iterable, pages, **options)
+        restricted_class = restrict_lookups(admin_class or admin.ModelAdmin)
+        super().register(model_or_iterable, restricted_class, **options)
 
     def has_permission(self, request: HttpRequest) -> bool:
         if super().has_permission(request):
             return True
-        page = request.resolver_match
-        is_open = page is not None and page.view_name in REVIEWER_PAGES
+        match = request.resolver_match
+        is_open = match is not None and match.view_name in REVIEWER_PAGES
         return is_open and request.user.is_active and request.user.has_perm(REVIEW_PERMISSION)
 
     def get_urls(self) -> list[Any]:

@@ -188,9 +188,9 @@ class Environment(BaseSettings):
 
     @field_validator("workers")
     @classmethod
-    def _check_workers(cls, value: bool, about: ValidationInfo) -> bool:
+    def _check_workers(cls, value: bool, info: ValidationInfo) -> bool:
         missing = [
-            f"ASHIATO_{name.upper()}" for name in WORKER_SETTINGS if not about.data.get(name)
+            f"ASHIATO_{name.upper()}" for name in WORKER_SETTINGS if not info.data.get(name)
         ]
         if value and missing:
             raise ValueError(f"false unless {' and '.join(missing)} is set for all processes")
@@ -225,8 +225,8 @@ class Environment(BaseSettings):
 
     @field_validator("oidc_client_id")
     @classmethod
-    def _check_oidc_client_id(cls, value: str, about: ValidationInfo) -> str:
-        if about.data.get("oidc_issuer") and not value:
+    def _check_oidc_client_id(cls, value: str, info: ValidationInfo) -> str:
+        if info.data.get("oidc_issuer") and not value:
             raise ValueError("set together with ASHIATO_OIDC_ISSUER")
         return value
 
@@ -390,11 +390,11 @@ def _error_message(problem: ErrorDetails) -> str:
     name = str(problem["loc"][-1]).upper()
     if name not in {"HOST", "PORT"} and not name.startswith(("ASHIATO_", "OTEL_")):
         name = f"ASHIATO_{name}"
-    limits = problem.get("ctx", {})
-    right = EXPECTED_VALUES.get(problem["type"], problem["msg"]).format_map(limits)
+    context = problem.get("ctx", {})
+    expected = EXPECTED_VALUES.get(problem["type"], problem["msg"]).format_map(context)
     # A URL may contain a password.
     value_note = "" if name in SECRET_NAMES else f", not {mask_secrets(repr(problem['input']))}"
-    return f"{name} must be {right}{value_note}."
+    return f"{name} must be {expected}{value_note}."
 
 
 def parse_host(origin: str) -> str:

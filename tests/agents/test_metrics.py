@@ -25,7 +25,7 @@ from agents.observability.loop_watchdog import Watchdog
 from agents.review import examples
 from agents.runs import event_writer
 from agents.tools.calculator import CalculatorTool
-from project.asgi import doors
+from project.asgi import machine_routes
 from tests.conftest import run_question
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("run_executor")]
@@ -73,7 +73,7 @@ def value(text, name, **labels):
 
 
 async def test_the_endpoint_is_disabled_by_default():
-    assert "metrics" not in {str(door.pattern) for door in doors}
+    assert "metrics" not in {str(route.pattern) for route in machine_routes}
     assert (await AsyncClient().get("/metrics")).status_code == 404
     assert (await scrape())[0] == 401
 
