@@ -25,28 +25,28 @@ PAUSE_SECONDS = 20.0
 
 
 async def run(
-    question: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result:
     """Run a search in a thread of its own, with its own database connection."""
-    visit = partial(copy_context().run, _with_connection, partial(question, *args, **kwargs))
-    return await asyncio.get_running_loop().run_in_executor(SEARCHES, visit)
+    call = partial(copy_context().run, _with_connection, partial(function, *args, **kwargs))
+    return await asyncio.get_running_loop().run_in_executor(SEARCHES, call)
 
 
 async def keep_up_periodically() -> None:
     """Embed passages that have no vector yet, and rebuild the index for a new model."""
-    is_over = Event()
+    stopping = Event()
     try:
         await asyncio.sleep(FIRST_SECONDS)
         while True:
-            await asyncio.to_thread(_keep_up, is_over)
+            await asyncio.to_thread(_keep_up, stopping)
             await asyncio.sleep(PAUSE_SECONDS)
     finally:
-        is_over.set()
+        stopping.set()
 
 
-def _keep_up(is_over: Event) -> None:
+def _keep_up(stopping: Event) -> None:
     try:
-        vector_index.keep_up(is_over.is_set)
+        vector_index.keep_up(stopping.is_set)
     except Exception as error:
         # While the process exits, no thread can start the model.
         if not (isinstance(error, RuntimeError) and "shutdown" in str(error)):
@@ -55,9 +55,9 @@ def _keep_up(is_over: Event) -> None:
         connections.close_all()
 
 
-def _with_connection(question: Callable[[], Result]) -> Result:
+def _with_connection(function: Callable[[], Result]) -> Result:
     close_old_connections()
     try:
-        return question()
+        return function()
     finally:
         close_old_connections()

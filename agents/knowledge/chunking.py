@@ -100,13 +100,15 @@ def _pack(blocks: Iterable[Block], part: ParsedPart, heading: str) -> Iterator[S
     """Fill passages with whole pieces; the place of a passage is from its first to its last."""
     start = end = 0
     header = ""  # of the table that the passage begins in
-    for at, to, table in _pieces(blocks, part.text):
-        if end > start and to - start + len(header) > CHUNK_SIZE:
+    for piece_start, piece_end, table_header in _pieces(blocks, part.text):
+        if end > start and piece_end - start + len(header) > CHUNK_SIZE:
             yield _section(part, heading, start, end, header)
-            start, header = at, table
+            start = piece_start
+            header = table_header
         elif end <= start:
-            start, header = at, ""
-        end = to
+            start = piece_start
+            header = ""
+        end = piece_end
     if end > start:
         yield _section(part, heading, start, end, header)
 

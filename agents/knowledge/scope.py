@@ -54,7 +54,13 @@ def for_run(
     own = {topic, *topics} - {""}
     # Its own documents too: a run can outlast its user's membership, while it waits for days.
     visible = {pair for name in own or {""} for pair in _searched_with(user, name)}
-    return Scope(frozenset(pk for pk, where in visible if where or not chosen or pk in chosen))
+    return Scope(
+        frozenset(
+            pk
+            for pk, collection_topic in visible
+            if collection_topic or not chosen or pk in chosen
+        )
+    )
 
 
 def for_user(user: AnyUser) -> Scope:

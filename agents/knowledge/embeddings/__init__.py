@@ -121,8 +121,8 @@ def _embed_remotely(texts: list[str], kind: Kind, model: str) -> "Vectors":
 
     prefix = PREFIXES[kind] if "e5" in model.lower() else ""
     try:
-        written = [prefix + text for text in texts]
-        rows = metered_clients.embed(_client(model), written, REMOTE_SECONDS[kind])
+        prefixed = [prefix + text for text in texts]
+        rows = metered_clients.embed(_client(model), prefixed, REMOTE_SECONDS[kind])
     except AgentError as error:
         raise EmbeddingUnavailable(str(error)) from error
     vectors = np.asarray(rows, np.float32).reshape(len(texts), -1)

@@ -27,15 +27,15 @@ class LocalModel:
     """The loaded model. One thread is enough for it, so that others stay free for chats."""
 
     def __init__(self) -> None:
-        cut = cut_tokenizer(model_path().read_bytes())
+        cut_model = cut_tokenizer(model_path().read_bytes())
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = ERRORS_ONLY
         self._session = onnxruntime.InferenceSession(
-            cut.graph, options, providers=["CPUExecutionProvider"]
+            cut_model.graph, options, providers=["CPUExecutionProvider"]
         )
-        self._tokenizer = sentencepiece.SentencePieceProcessor(model_proto=cut.tokenizer)
-        self._inputs = cut.token_input, cut.split_input
+        self._tokenizer = sentencepiece.SentencePieceProcessor(model_proto=cut_model.tokenizer)
+        self._inputs = cut_model.token_input, cut_model.split_input
         # A batch needs up to 150 MB more, which would be kept; a question needs hardly any.
         self._batch_options = onnxruntime.RunOptions()
         self._batch_options.add_run_config_entry(*GIVE_BACK)

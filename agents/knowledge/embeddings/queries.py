@@ -47,13 +47,13 @@ class QueryVectors:
         """
         import numpy as np
 
-        known, asked, is_first = self._claim(texts, model)
+        known, futures, is_first = self._claim(texts, model)
         if is_first:
             if joins:
                 time.sleep(JOIN_SECONDS)
             self._embed_waiting(model, embed)
-        found = {text: self._result(future) for text, future in asked.items()}
-        return np.stack([known[text] if text in known else found[text] for text in texts])
+        embedded = {text: self._result(future) for text, future in futures.items()}
+        return np.stack([known[text] if text in known else embedded[text] for text in texts])
 
     def forget(self) -> None:
         with self._lock:
@@ -65,11 +65,11 @@ class QueryVectors:
         """Return known vectors, those to wait for, and whether this call makes the request."""
         now = time.monotonic()
         known: dict[str, Any] = {}
-        asked: dict[str, Future[Any]] = {}
+        futures: dict[str, Future[Any]] = {}
         with self._lock:
             for text in dict.fromkeys(texts):
-                until, vector = self._kept.get((model, text), (0.0, None))
-                if until > now:
+                expires_at, vector = self._kept.get((model, text), (0.0, None))
+                if expires_at > now:
                     self._kept.move_to_end((model, text))
                     known[text] = vector
             is_first = False
@@ -81,8 +81,8 @@ class QueryVectors:
                     pending = self._in_flight[model, text] = Future()
                     is_first |= not self._waiting.get(model)
                     self._waiting.setdefault(model, {})[text] = pending
-                asked[text] = pending
-        return known, asked, is_first
+                futures[text] = pending
+        return known, futures, is_first
 
     def _embed_waiting(self, model: str, embed: Embed) -> None:
         with self._lock:
@@ -102,12 +102,12 @@ class QueryVectors:
             future.set_result(vector)
 
     def _finish(self, model: str, texts: list[str], vectors: "Vectors | None" = None) -> None:
-        until = time.monotonic() + KEEP_SECONDS
+        expires_at = time.monotonic() + KEEP_SECONDS
         with self._lock:
-            for at, text in enumerate(texts):
+            for index, text in enumerate(texts):
                 self._in_flight.pop((model, text), None)
                 if vectors is not None:
-                    self._kept[model, text] = until, vectors[at]
+                    self._kept[model, text] = expires_at, vectors[index]
             while len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
 

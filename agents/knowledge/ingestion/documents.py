@@ -76,7 +76,7 @@ def add_file(
         _update(document, {**about, **FRESH})
         if replaced != stored_file.pk:
             transaction.on_commit(lambda: release([replaced]))
-        _queued(document)
+        _announce_queued(document)
     return document
 
 
@@ -122,7 +122,7 @@ def add_url(collection: Collection, owner: AnyUser | None, url: str) -> Document
         )
         if is_new or _is_settled(document):
             _update(document, {**about, **FRESH})
-            _queued(document)
+            _announce_queued(document)
     return document
 
 
@@ -193,8 +193,8 @@ def clean_name(name: str) -> str:
     path = "/".join(part for part in parts if part not in {"", ".", ".."})
     if len(path) <= MAX_SOURCE_CHARS:
         return path or "file"
-    mark = sha256(path.encode()).hexdigest()[:8]
-    return f"{mark}…{path[-(MAX_SOURCE_CHARS - 9) :]}"
+    digest = sha256(path.encode()).hexdigest()[:8]
+    return f"{digest}…{path[-(MAX_SOURCE_CHARS - 9) :]}"
 
 
 def _saved_user(user: AnyUser | None) -> AnyUser | None:
@@ -219,7 +219,7 @@ def _requeue(document: Document, *, excluding: Iterable[str]) -> bool:
     if not idle.update(**FRESH):
         return False
     document.refresh_from_db()
-    _queued(document)
+    _announce_queued(document)
     return True
 
 
@@ -229,6 +229,6 @@ def _update(document: Document, values: dict[str, Any]) -> None:
     document.save(update_fields=list(values))
 
 
-def _queued(document: Document) -> None:
+def _announce_queued(document: Document) -> None:
     transaction.on_commit(lambda: progress.announce(document))
     transaction.on_commit(partial(queue.wake, document))

@@ -112,17 +112,17 @@ def _next_document(
     waiting = _claimable(now)
     is_urgent = ~Q(collection__topic="")
     if lane is not None:
-        kind = is_urgent if lane.is_urgent else ~is_urgent
-        waiting = waiting.filter(kind, is_slow=lane.is_slow)
+        condition = is_urgent if lane.is_urgent else ~is_urgent
+        waiting = waiting.filter(condition, is_slow=lane.is_slow)
     elif waiting.filter(is_urgent).exists():
         waiting = waiting.filter(is_urgent)
     waiting = waiting.order_by(F("indexed_at").asc(nulls_first=True), "pk")
     owners = waiting.order_by().values_list("owner", flat=True).distinct()[:1_000]
-    free = [owner for owner in owners if owner not in busy]
-    if not free:
+    waiting_owners = [owner for owner in owners if owner not in busy]
+    if not waiting_owners:
         return None
-    turn = min(free, key=lambda owner: _served.get(owner, 0.0))
-    return waiting.filter(owner=turn).first()
+    next_owner = min(waiting_owners, key=lambda owner: _served.get(owner, 0.0))
+    return waiting.filter(owner=next_owner).first()
 
 
 class Lease:
@@ -138,12 +138,14 @@ class Lease:
         """Save and publish progress; raise if the work has to stop."""
         if stopping.is_set():
             raise ShuttingDown
-        now, document = time.monotonic(), self.document
+        now = time.monotonic()
+        document = self.document
         if now > self._end:
             raise TakesLong
-        is_news = (done, total) != (document.done, document.total)
-        if now >= self._renew_at or (is_news and now >= self._save_at):
-            document.done, document.total = done, total
+        has_changed = (done, total) != (document.done, document.total)
+        if now >= self._renew_at or (has_changed and now >= self._save_at):
+            document.done = done
+            document.total = total
             self.update(done=done, total=total)
             progress.report(document)
 

@@ -62,5 +62,5 @@ def _publish(document: Document, **facts: Any) -> None:
         "done": document.done,
         "total": document.total,
     }
-    told = _publisher(topic(document.collection_id), KIND, **facts)
-    asyncio.run_coroutine_threadsafe(told, _loop)  # type: ignore[arg-type]
+    publishing = _publisher(topic(document.collection_id), KIND, **facts)
+    asyncio.run_coroutine_threadsafe(publishing, _loop)  # type: ignore[arg-type]

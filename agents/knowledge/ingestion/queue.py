@@ -75,7 +75,7 @@ class Lane:
         self._name = "ingestion-slow" if kind.is_slow else "ingestion"
         self._slots = threading.Semaphore(slots)
         self._count = slots
-        self._claiming = threading.Lock()
+        self._claim_lock = threading.Lock()
         self._busy: list[int | None] = []  # owners whose documents are being read
 
     def start(self) -> None:
@@ -107,7 +107,7 @@ class Lane:
 
     def _claim(self) -> Document | None:
         # One user's long files must not take all slots.
-        with self._claiming:
+        with self._claim_lock:
             document = claim(self.kind, busy=self._busy)
             if document is not None:
                 self._busy.append(document.owner_id)
@@ -233,9 +233,9 @@ def _process_isolated(document: Document) -> None:
         Lease(current).release(None)
 
 
-def process_claimed(pk: int, claim: str) -> None:
+def process_claimed(pk: int, claim_token: str) -> None:
     """Read a document in this process, if its claim still holds."""
-    same = Document.objects.filter(pk=pk, lease_until=datetime.fromisoformat(claim))
+    same = Document.objects.filter(pk=pk, lease_until=datetime.fromisoformat(claim_token))
     if (document := same.first()) is not None:
         process(document)
 
@@ -263,18 +263,22 @@ def _fetch(lease: Lease) -> bool:
 
     If that fails, a page that was read before stays as it is, with a note.
     """
-    document, now = lease.document, timezone.now()
+    document = lease.document
+    now = timezone.now()
     try:
         has_changed = web_pages.fetch(document, lease.update)
     except (ToolError, FileRefused) as error:
         if document.indexed_at is None:
             raise
-        soon = document.next_fetch_at
-        if soon is not None and getattr(error, "is_passing", False):
-            soon = min(soon, now + web_pages.RETRY_AFTER)
+        next_fetch_at = document.next_fetch_at
+        if next_fetch_at is not None and getattr(error, "is_passing", False):
+            next_fetch_at = min(next_fetch_at, now + web_pages.RETRY_AFTER)
         problem = web_pages.describe_failure(error)[:500]
         lease.end(
-            status=Status.READY, fetched_at=now, fetch_problem=problem, next_fetch_at=soon
+            status=Status.READY,
+            fetched_at=now,
+            fetch_problem=problem,
+            next_fetch_at=next_fetch_at,
         )
         return False
     lease.update(fetched_at=now, fetch_problem="")
@@ -285,16 +289,16 @@ def _fetch(lease: Lease) -> bool:
 
 def _parse(lease: Lease, path: Path, *, recognizes: bool) -> ParsedDocument:
     document = lease.document
-    if (read := readers.find(document.mime_type)) is not None:
-        found = read(
+    if (reader := readers.find(document.mime_type)) is not None:
+        parsed = reader(
             path,
             document.name,
             document.mime_type,
             lease.report,
             is_private=document.is_private,
         )
-        _save_usage(document, found)
-        return found
+        _save_usage(document, parsed)
+        return parsed
     return parse(
         path,
         document.name,
@@ -348,6 +352,6 @@ def _is_same(document: Document, parsed: ParsedDocument) -> bool:
         return False
     if document.title != visible_name(parsed.title)[:200]:
         return False
-    before = list(document.parts.values_list("number", "kind", "label", "text"))
-    now = [(p.number, p.kind, p.label[:200], clean_text(p.text)) for p in parsed.parts]
-    return before == now
+    saved_parts = list(document.parts.values_list("number", "kind", "label", "text"))
+    new_parts = [(p.number, p.kind, p.label[:200], clean_text(p.text)) for p in parsed.parts]
+    return saved_parts == new_parts

@@ -32,7 +32,7 @@ RETRY_AFTER = timedelta(days=1)
 NO_RIGHTS = "Fetching stopped: the user who scheduled it can no longer edit this collection."
 SITEMAP_FAILED = "The sitemap couldn't be fetched. {reason}"
 
-_fetching = threading.Lock()
+_fetch_lock = threading.Lock()
 _checks = Interval(POLL_SECONDS)
 
 
@@ -48,7 +48,7 @@ async def fetch_if_due(run: Run | None) -> None:
     """Look once a minute, and fetch in a thread of its own."""
     if run is not None or not _checks.is_due():
         return
-    if not _fetching.locked() and await database.run(_has_due):
+    if not _fetch_lock.locked() and await database.run(_has_due):
         threading.Thread(target=_fetch_in_thread, name="fetch-again", daemon=True).start()
 
 
@@ -62,14 +62,14 @@ def _due(now: datetime) -> Q:
 
 
 def _fetch_in_thread() -> None:
-    if not _fetching.acquire(blocking=False):
+    if not _fetch_lock.acquire(blocking=False):
         return
     try:
         fetch_due(timezone.now())
     except Exception:  # it is tried again at the next check
         logger.exception("Can't fetch scheduled pages.")
     finally:
-        _fetching.release()
+        _fetch_lock.release()
         connections.close_all()
 
 
@@ -113,8 +113,10 @@ def fetch_sitemap(sitemap: Sitemap, user: AnyUser | None) -> None:
     try:
         pages = find_pages(sitemap.url, sitemap.max_pages)
     except (SitemapUnreadable, ToolError) as error:
-        soon = sitemap.next_fetch_at and min(sitemap.next_fetch_at, now + RETRY_AFTER)
-        _save(sitemap, now, SITEMAP_FAILED.format(reason=error)[:500], next_fetch_at=soon)
+        next_fetch_at = sitemap.next_fetch_at and min(sitemap.next_fetch_at, now + RETRY_AFTER)
+        _save(
+            sitemap, now, SITEMAP_FAILED.format(reason=error)[:500], next_fetch_at=next_fetch_at
+        )
         return
     add_pages(sitemap, user, pages)
     for document in sitemap.documents.filter(collection=sitemap.collection_id):

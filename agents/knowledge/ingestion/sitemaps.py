@@ -62,8 +62,8 @@ def add_pages(sitemap: Sitemap, owner: AnyUser | None, pages: Sequence[str]) -> 
     """Add pages that weren't known; one that a user has deleted isn't added again."""
     known = set(sitemap.known)
     new = [page for page in pages if _digest(page) not in known]
-    free = sitemap.max_pages - sitemap.documents.exclude(url__in=new).count()
-    for page in new[: max(free, 0)]:
+    free_slots = sitemap.max_pages - sitemap.documents.exclude(url__in=new).count()
+    for page in new[: max(free_slots, 0)]:
         known.add(_digest(page))
         with suppress(EgressRefused), transaction.atomic():
             document = add_url(sitemap.collection, owner, page)
@@ -82,23 +82,29 @@ def _digest(page: str) -> str:
 def find_pages(url: str, limit: int) -> list[str]:
     """Return the addresses of pages on the sitemap's host."""
     first = str(validate_url(url.strip()))
-    waiting, seen, pages = [first], set[str](), dict[str, None]()
+    waiting = [first]
+    visited = set[str]()
+    pages = dict[str, None]()
     end = time.monotonic() + MAX_SECONDS
-    while waiting and len(seen) < MAX_SITEMAPS and len(pages) < limit:
-        if seen and time.monotonic() > end:
+    while waiting and len(visited) < MAX_SITEMAPS and len(pages) < limit:
+        if visited and time.monotonic() > end:
             break
-        place = waiting.pop(0)
-        if place in seen:
+        sitemap_url = waiting.pop(0)
+        if sitemap_url in visited:
             continue
-        seen.add(place)
-        root = _read(place)
-        found = [each for each in _locations(root) if _host(each) == _host(first)]
+        visited.add(sitemap_url)
+        root = _read(sitemap_url)
+        locations = [
+            location for location in _locations(root) if _host(location) == _host(first)
+        ]
         if root.tag.endswith("sitemapindex"):
-            known = {*seen, *waiting}
-            waiting += [each for each in dict.fromkeys(found) if each not in known]
+            known = {*visited, *waiting}
+            waiting += [
+                location for location in dict.fromkeys(locations) if location not in known
+            ]
             del waiting[MAX_SITEMAPS:]  # more aren't read, and one file can list 100,000
         else:
-            pages |= dict.fromkeys(found)
+            pages |= dict.fromkeys(locations)
     return list(pages)[:limit]
 
 

@@ -25,9 +25,9 @@ def certainty(query: Query, ranked: Sequence[Candidate]) -> float:
     """
     if not ranked:
         return 0.0
-    best = max(one.words + MEANING * one.meaning for one in ranked)
+    best = max(candidate.words + MEANING * candidate.meaning for candidate in ranked)
     if query.exact:
-        best -= MISSING_EXACT * (1 - max(one.exact for one in ranked))
+        best -= MISSING_EXACT * (1 - max(candidate.exact for candidate in ranked))
     return best + GAP * _gap(ranked)
 
 
@@ -41,7 +41,7 @@ def confidence(value: float, minimum: float) -> Confidence:
 def _gap(ranked: Sequence[Candidate]) -> float:
     """Return how far the best document is ahead of the next ones."""
     best: dict[int, float] = {}
-    for one in ranked:
-        best.setdefault(one.chunk.document_id, one.score)
+    for candidate in ranked:
+        best.setdefault(candidate.chunk.document_id, candidate.score)
     first, *others = sorted(best.values(), reverse=True)[: OTHERS + 1]
     return first - sum(others) / len(others) if others else 0.0

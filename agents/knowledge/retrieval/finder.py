@@ -65,8 +65,8 @@ def find(
     parsed = parse_query(query, *queries)
     ranked = candidates(parsed, scope, mode, queries) if top_k > 0 else []
     value = certainty(parsed, ranked)
-    least = configured.SEARCH_MIN_SCORE.value if minimum is None else minimum
-    level: Confidence = confidence(value, least) if ranked else "none"
+    min_certainty = configured.SEARCH_MIN_SCORE.value if minimum is None else minimum
+    level: Confidence = confidence(value, min_certainty) if ranked else "none"
     found = to_passages(ranked, top_k)
     return SearchResult(
         passages=[] if level == "none" else found,
@@ -142,10 +142,10 @@ def _nearest(
         chunks = pgvector.search(index, vectors, scope.collections, CANDIDATES)
         if chunks is not None:
             return _with_windows(index, vectors, dict.fromkeys([*chunks, *more], -1.0))
-    stored = matrix.for_index(index)
-    stored.refresh(counts=is_stale)
-    found = stored.search(vectors, scope.collections, CANDIDATES, more)
-    return found if stored.has_windows else _with_windows(index, vectors, found)
+    vector_matrix = matrix.for_index(index)
+    vector_matrix.refresh(recounts=is_stale)
+    found = vector_matrix.search(vectors, scope.collections, CANDIDATES, more)
+    return found if vector_matrix.has_windows else _with_windows(index, vectors, found)
 
 
 def _with_windows(
@@ -157,8 +157,10 @@ def _with_windows(
     rows = ChunkVector.objects.filter(index=index, chunk__in=found)
     pairs = list(rows.values_list("chunk_id", "vector"))
     blobs = np.frombuffer(b"".join(bytes(blob) for _, blob in pairs), np.float16)
-    rows32 = blobs.reshape(len(pairs), -1).astype(np.float32)
+    window_vectors = blobs.reshape(len(pairs), -1).astype(np.float32)
     best = {chunk: found[chunk] for chunk, _ in pairs}
-    for (chunk, _), score in zip(pairs, (rows32 @ vectors.T).max(axis=1).tolist(), strict=True):
+    for (chunk, _), score in zip(
+        pairs, (window_vectors @ vectors.T).max(axis=1).tolist(), strict=True
+    ):
         best[chunk] = max(best[chunk], score)
     return best

@@ -49,13 +49,13 @@ class Block:
         machine.
         """
         found = np.empty((len(self.ids), len(queries)), np.float32)
-        room = np.empty((AT_ONCE, self.vectors.shape[1]), np.float32)
+        buffer = np.empty((AT_ONCE, self.vectors.shape[1]), np.float32)
         for at in range(0, len(self.ids), AT_ONCE):
             rows = self.vectors[at : at + AT_ONCE]
-            wide = room[: len(rows)]
-            np.copyto(wide, rows)
+            floats = buffer[: len(rows)]
+            np.copyto(floats, rows)
             for column, query in enumerate(queries):
-                found[at : at + AT_ONCE, column] = np.einsum("ij,j->i", wide, query)
+                found[at : at + AT_ONCE, column] = np.einsum("ij,j->i", floats, query)
         return found
 
 
@@ -95,19 +95,19 @@ class VectorMatrix:
             return {}
         return _best(np.concatenate(chunks), np.concatenate(scores), limit, more)
 
-    def refresh(self, *, counts: bool = False) -> None:
-        """Read what is new; `counts` also looks for deleted rows, which is slower."""
+    def refresh(self, *, recounts: bool = False) -> None:
+        """Read what is new; `recounts` also looks for deleted rows, which is slower."""
         with self.lock:
             newest = self._rows().order_by("-pk").values_list("pk", flat=True).first() or 0
             is_due = time.monotonic() - self.counted_at > COUNT_SECONDS
-            if newest != self.newest or counts or is_due:
-                self._update(newest, counts or is_due or newest < self.newest)
+            if newest != self.newest or recounts or is_due:
+                self._update(newest, recounts or is_due or newest < self.newest)
 
-    def _update(self, newest: int, counts: bool) -> None:
-        if counts or not self.count:
+    def _update(self, newest: int, recounts: bool) -> None:
+        if recounts or not self.count:
             self._leave_out_windows()
         self._read_new(newest)
-        if not counts:
+        if not recounts:
             return
         expected = self._rows().filter(pk__lte=newest).count()
         if self.count != expected:
@@ -173,8 +173,10 @@ class VectorMatrix:
             ]
 
     def _drop_deleted(self) -> None:
-        there = np.fromiter(self._rows().values_list("pk", flat=True).iterator(), np.int64)
-        self.blocks = [block.kept(np.isin(block.ids, there)) for block in self.blocks]
+        present_ids = np.fromiter(
+            self._rows().values_list("pk", flat=True).iterator(), np.int64
+        )
+        self.blocks = [block.kept(np.isin(block.ids, present_ids)) for block in self.blocks]
         self.count = sum(len(block.ids) for block in self.blocks)
 
 

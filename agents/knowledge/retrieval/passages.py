@@ -16,8 +16,8 @@ MAX_JOINED_CHARS = 3_600
 def to_passages(ranked: Sequence[Candidate], top_k: int) -> list[Passage]:
     """Return the best passages; those that follow each other in a document are one."""
     found: list[Passage] = []
-    for one in _mixed(ranked):
-        passage = to_passage(one.chunk, one.score)
+    for candidate in _mixed(ranked):
+        passage = to_passage(candidate.chunk, candidate.score)
         at = next((n for n, other in enumerate(found) if _are_neighbours(other, passage)), None)
         if at is not None:
             found[at] = _join(found[at], passage)
@@ -29,13 +29,13 @@ def to_passages(ranked: Sequence[Candidate], top_k: int) -> list[Passage]:
 
 
 def _mixed(ranked: Iterable[Candidate]) -> list[Candidate]:
-    seen: dict[int, int] = {}
+    counts: dict[int, int] = {}
     penalized = []
-    for one in ranked:
-        before = seen.get(one.chunk.document_id, 0)
-        seen[one.chunk.document_id] = before + 1
-        penalized.append((one.score - REPEAT_PENALTY * before, one))
-    return [one for _, one in sorted(penalized, key=lambda pair: -pair[0])]
+    for candidate in ranked:
+        count = counts.get(candidate.chunk.document_id, 0)
+        counts[candidate.chunk.document_id] = count + 1
+        penalized.append((candidate.score - REPEAT_PENALTY * count, candidate))
+    return [candidate for _, candidate in sorted(penalized, key=lambda pair: -pair[0])]
 
 
 def _are_neighbours(one: Passage, other: Passage) -> bool:

@@ -83,8 +83,8 @@ def _stems(word: str) -> tuple[str, ...]:
 
 
 @lru_cache(1_000)
-def _starting_with(stem: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![^\W_]){re.escape(stem)}[^\W_]*")
+def _starting_with(prefix: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W_]){re.escape(prefix)}[^\W_]*")
 
 
 def rank(
@@ -98,7 +98,7 @@ def rank(
     weights = weights or (WORDS_ONLY if meaning is None else WEIGHTS)
     rarity = _rarity(hits, len(query.groups))
     top = max(hits.scores.values(), default=0.0) or 1.0
-    found = [
+    candidates = [
         Candidate(
             chunk=chunk,
             meaning=(meaning or {}).get(chunk.pk, 0.0),
@@ -107,11 +107,11 @@ def rank(
         )
         for chunk in chunks
     ]
-    for one in found:
-        _compare_words(one, query, rarity, weights)
-        one.score = _score(one, weights)
-    _add_document_scores(found, weights)
-    return sorted(found, key=lambda one: (-one.score, one.chunk.pk))
+    for candidate in candidates:
+        _compare_words(candidate, query, rarity, weights)
+        candidate.score = _score(candidate, weights)
+    _add_document_scores(candidates, weights)
+    return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.chunk.pk))
 
 
 def _rarity(hits: WordHits, size: int) -> list[float]:
@@ -121,9 +121,9 @@ def _rarity(hits: WordHits, size: int) -> list[float]:
 
 
 def _compare_words(
-    one: Candidate, query: Query, rarity: Sequence[float], weights: Weights
+    candidate: Candidate, query: Query, rarity: Sequence[float], weights: Weights
 ) -> None:
-    chunk = one.chunk
+    chunk = candidate.chunk
     fields = (
         (Field(chunk.text), weights.body),
         (Field(chunk.heading), weights.heading),
@@ -132,10 +132,10 @@ def _compare_words(
     total = sum(rarity) or 1.0
     for words, weight in zip(query.groups, rarity, strict=True):
         found = sum(worth * _share(field, words, weights) for field, worth in fields)
-        one.words += min(found, 1.0) * weight / total
+        candidate.words += min(found, 1.0) * weight / total
     if query.exact:
         hits = sum(any(text in field.text for field, _ in fields) for text in query.exact)
-        one.exact = hits / len(query.exact)
+        candidate.exact = hits / len(query.exact)
 
 
 def _share(field: Field, words: Sequence[str], weights: Weights) -> float:
@@ -145,22 +145,22 @@ def _share(field: Field, words: Sequence[str], weights: Weights) -> float:
     return weights.translated if any(map(field.has, words[1:])) else 0.0
 
 
-def _score(one: Candidate, weights: Weights) -> float:
+def _score(candidate: Candidate, weights: Weights) -> float:
     return (
-        weights.meaning * one.meaning
-        + weights.words * one.words
-        + weights.exact * one.exact
-        + weights.bm25 * one.bm25
-        + weights.language * one.is_same_language
+        weights.meaning * candidate.meaning
+        + weights.words * candidate.words
+        + weights.exact * candidate.exact
+        + weights.bm25 * candidate.bm25
+        + weights.language * candidate.is_same_language
     )
 
 
-def _add_document_scores(found: Sequence[Candidate], weights: Weights) -> None:
+def _add_document_scores(candidates: Sequence[Candidate], weights: Weights) -> None:
     """Prefer documents with several good passages: the next two of the best one add to it."""
     by_document: dict[int, list[Candidate]] = {}
-    for one in sorted(found, key=lambda one: -one.score):
-        by_document.setdefault(one.chunk.document_id, []).append(one)
-    for passages in by_document.values():
-        more = sum(one.score for one in passages[1:3]) / 2
-        for one in passages:
-            one.score += weights.document * more
+    for candidate in sorted(candidates, key=lambda candidate: -candidate.score):
+        by_document.setdefault(candidate.chunk.document_id, []).append(candidate)
+    for group in by_document.values():
+        more = sum(candidate.score for candidate in group[1:3]) / 2
+        for candidate in group:
+            candidate.score += weights.document * more

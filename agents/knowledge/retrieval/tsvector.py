@@ -55,7 +55,7 @@ NARROW_SQL = """
 SELECT 10 * count(*) FILTER (WHERE collection_id = ANY(%s)) < count(*) FROM agents_document
 """
 # A sample is enough for the usual length, and doesn't read the whole table.
-SHELF_SQL = """
+TOTALS_SQL = """
 SELECT count(*), (
     SELECT avg(length)
     FROM (SELECT length FROM agents_chunk_index ORDER BY rowid LIMIT 1000) AS sample
@@ -152,10 +152,10 @@ def _counts(queries: Sequence[Sequence[str]]) -> tuple[list[int], int, float]:
     """Return how many passages match each group, how many there are, and their length."""
     asked = {at: _any_of(group) for at, group in enumerate(queries) if group}
     with connection.cursor() as cursor:
-        cursor.execute(SHELF_SQL)
+        cursor.execute(TOTALS_SQL)
         total, usual_length = cursor.fetchone()
     found = _count_roughly(asked)
-    if unsure := {at: asked[at] for at, count in found.items() if count is None}:
+    if unsure := {at: asked[at] for at, estimate in found.items() if estimate is None}:
         found |= {at: passages for at, passages, *_ in _count(unsure)}
     return [found.get(at) or 0 for at in range(len(queries))], total, usual_length or 1.0
 
@@ -194,11 +194,11 @@ def _count(asked: dict[int, str], phrases: Mapping[int, str] | None = None) -> l
 def _word_positions(chunk: Chunk) -> Iterator[tuple[str, str]]:
     """Yield each word with its position; a gap between fields keeps phrases apart."""
     fields = {"A": chunk.heading, "B": chunk.document.title, "D": chunk.text}
-    places = count(1)
+    positions = count(1)
     for weight, text in fields.items():
-        next(places)
+        next(positions)
         for word in WORD.findall(index_terms(text)):
-            yield word, f"{next(places)}{weight}"
+            yield word, f"{next(positions)}{weight}"
 
 
 def _stems(words: Iterable[str]) -> dict[str, str]:
@@ -209,16 +209,22 @@ def _stems(words: Iterable[str]) -> dict[str, str]:
 
 
 def _index_row(chunk: Chunk, stems: dict[str, str]) -> tuple[int, int, str, str]:
-    places: LexemePositions = defaultdict(list)
-    for word, place in _word_positions(chunk):
-        places[stems[word]].append(place)
-    significant = {word: at for word, at in places.items() if len(at) > 1 or at[0][-1] != "D"}
-    length = sum(map(len, places.values()))
-    return chunk.pk, length, _to_tsvector(places), _to_tsvector(significant)
+    positions: LexemePositions = defaultdict(list)
+    for word, position in _word_positions(chunk):
+        positions[stems[word]].append(position)
+    significant = {
+        word: word_positions
+        for word, word_positions in positions.items()
+        if len(word_positions) > 1 or word_positions[0][-1] != "D"
+    }
+    length = sum(map(len, positions.values()))
+    return chunk.pk, length, _to_tsvector(positions), _to_tsvector(significant)
 
 
-def _to_tsvector(places: LexemePositions) -> str:
-    return " ".join(f"'{word}':{','.join(at)}" for word, at in places.items())
+def _to_tsvector(positions: LexemePositions) -> str:
+    return " ".join(
+        f"'{word}':{','.join(word_positions)}" for word, word_positions in positions.items()
+    )
 
 
 def _to_tsquery(stems: list[str], term: str) -> str:

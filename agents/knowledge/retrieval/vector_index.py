@@ -56,13 +56,13 @@ def ensure() -> EmbeddingIndex | None:
         return known
     dimension = embeddings.dimension(model)
     with transaction.atomic():
-        first = not EmbeddingIndex.objects.exists()
+        is_first = not EmbeddingIndex.objects.exists()
         return EmbeddingIndex.objects.create(
             model=model,
             dimension=dimension,
             version=VERSION,
-            status=EmbeddingIndex.Status.ACTIVE if first else EmbeddingIndex.Status.BUILDING,
-            activated_at=timezone.now() if first else None,
+            status=EmbeddingIndex.Status.ACTIVE if is_first else EmbeddingIndex.Status.BUILDING,
+            activated_at=timezone.now() if is_first else None,
         )
 
 
@@ -79,26 +79,26 @@ def embed_texts(
         texts = [texts_to_embed(*one) for one in passages[at : at + step]]
         rows = embeddings.embed(list(chain(*texts)), model=index.model)
         check_dimension(index, rows.shape[1])
-        each = iter(rows.astype(np.float16))
-        found += [[next(each).tobytes() for _ in own] for own in texts]
+        vectors = iter(rows.astype(np.float16))
+        found += [[next(vectors).tobytes() for _ in own] for own in texts]
         if progress:
             progress(len(found), len(passages))
     return found
 
 
-def check_dimension(index: EmbeddingIndex, found: int) -> None:
+def check_dimension(index: EmbeddingIndex, dimension: int) -> None:
     """Start a new index if the model's vectors have another length than they had.
 
     A provider can replace a model under its name. Raises EmbeddingUnavailable: until the new
     index is complete, words answer.
     """
-    if found == index.dimension:
+    if dimension == index.dimension:
         return
     EmbeddingIndex.objects.get_or_create(
-        model=index.model, version=VERSION, dimension=found, status=index.Status.BUILDING
+        model=index.model, version=VERSION, dimension=dimension, status=index.Status.BUILDING
     )
     raise embeddings.EmbeddingUnavailable(
-        f"{index.model} now returns {found} numbers per text instead of {index.dimension}. "
+        f"{index.model} now returns {dimension} numbers per text instead of {index.dimension}. "
         "All documents are being indexed again."
     )
 
@@ -182,8 +182,10 @@ def _fill(index: EmbeddingIndex, is_over: Callable[[], bool]) -> None:
         texts = [(chunk.document.title, chunk.heading, chunk.text) for chunk in chunks]
         blobs = embed_texts(index, texts)
         with transaction.atomic():
-            here = _still_there(chunks)
-            kept = [(c.pk, own) for c, own in zip(chunks, blobs, strict=True) if c.pk in here]
+            present = _still_there(chunks)
+            kept = [
+                (c.pk, own) for c, own in zip(chunks, blobs, strict=True) if c.pk in present
+            ]
             save(index, [pk for pk, _ in kept], [own for _, own in kept])
         done = min(index.done + len(chunks), index.total)
         _update(index, done=done, lease_until=timezone.now() + LEASE, problem="")

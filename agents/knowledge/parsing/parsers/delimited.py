@@ -14,10 +14,10 @@ MAX_FIELD_CHARS = 1_000_000
 
 def parse(source: Source) -> ParsedDocument:
     text, notes = plain.read(source)
-    written, is_cut = row_groups.write(_rows(text))
+    table, is_cut = row_groups.write(_rows(text))
     if is_cut:
         notes.append("Only the first rows were read, because the file is very long.")
-    part = ParsedPart(kind="sheet", label=source.stem, text=written)
+    part = ParsedPart(kind="sheet", label=source.stem, text=table)
     return ParsedDocument(title=source.stem, parts=[part], notes=notes)
 
 

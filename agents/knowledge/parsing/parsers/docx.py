@@ -112,22 +112,22 @@ class _Reader:
         return markdown.heading(level or 1, text)
 
     def level(self, element: Element) -> int | None:
-        about = _child(element, "pPr")
-        outline = _get(_child(about, "outlineLvl"), "val")
+        properties = _child(element, "pPr")
+        outline = _get(_child(properties, "outlineLvl"), "val")
         if outline.isdigit() and int(outline) < 9:
             return int(outline) + 1
-        return self.levels.get(_get(_child(about, "pStyle"), "val"))
+        return self.levels.get(_get(_child(properties, "pStyle"), "val"))
 
     def table(self, element: Element) -> str:
         rows = []
         for row in _rows(element):
             cells: list[str] = []
             for cell in _children(row, "tc"):
-                about = _child(cell, "tcPr")
-                merged = _child(about, "vMerge")
+                properties = _child(cell, "tcPr")
+                merged = _child(properties, "vMerge")
                 is_hidden = merged is not None and _get(merged, "val") != "restart"
                 text = "" if is_hidden else self.text(cell)
-                span = _get(_child(about, "gridSpan"), "val")
+                span = _get(_child(properties, "gridSpan"), "val")
                 cells += [text] + [""] * (min(int(span), 50) - 1 if span.isdigit() else 0)
             rows.append(cells)
         return markdown.table(rows)
@@ -162,10 +162,10 @@ def _rows(table: Element) -> Iterator[Element]:
 
 
 def _is_item(paragraph: Element) -> bool:
-    about = _child(paragraph, "pPr")
-    listed = _child(_child(about, "numPr"), "numId")
-    style = _get(_child(about, "pStyle"), "val").lower()
-    is_heading = _child(about, "outlineLvl") is not None or "heading" in style
+    properties = _child(paragraph, "pPr")
+    listed = _child(_child(properties, "numPr"), "numId")
+    style = _get(_child(properties, "pStyle"), "val").lower()
+    is_heading = _child(properties, "outlineLvl") is not None or "heading" in style
     is_listed = listed is not None and _get(listed, "val") != "0"
     return not is_heading and (is_listed or style.startswith(("listbullet", "listnumber")))
 

@@ -80,14 +80,15 @@ def convert(text: str, work: WorkLimit) -> Page:
     root = tree.root
     if root is None:
         return Page(title="", text="", language="")
-    about = root.attributes
-    language = (about.get("lang") or about.get("xml:lang") or "")[:2].lower()
-    title, body = _title(tree), html_writer.write(html_content.find(tree))
+    attributes = root.attributes
+    language = (attributes.get("lang") or attributes.get("xml:lang") or "")[:2].lower()
+    title = _title(tree)
+    body = html_writer.write(html_content.find(tree))
     if sum(len(line) for line in body.split("\n") if line[:1] != "#") < FEW_CHARS:
         # An overview: its lists of links are its content.
-        everything = html_content.find(LexborHTMLParser(text), is_overview=True)
-        whole = html_writer.write(everything)
-        body = whole if len(whole) > 3 * len(body) else body
+        overview_root = html_content.find(LexborHTMLParser(text), is_overview=True)
+        overview = html_writer.write(overview_root)
+        body = overview if len(overview) > 3 * len(body) else body
     return Page(title=title, text=body, language=language if language in LANGUAGES else "")
 
 
@@ -129,15 +130,15 @@ def _check_attributes(text: str) -> None:
 
 def _title(tree: "html_content.Tree") -> str:
     """Return the main heading, with what the page's title adds to it but the site's name."""
-    found = tree.css_first("head > title") or tree.css_first("title")
-    whole = markdown.collapse(found.text()) if found else ""
+    title_node = tree.css_first("head > title") or tree.css_first("title")
+    page_title = markdown.collapse(title_node.text()) if title_node else ""
     headings = [each for each in tree.css("h1") if html_writer.plain_text(each)]
     heading = html_writer.plain_text(headings[0]) if len(headings) == 1 else ""
-    if not whole or not heading:
-        return heading or _without_site(whole)
-    if heading.casefold() not in whole.casefold():
+    if not page_title or not heading:
+        return heading or _without_site(page_title)
+    if heading.casefold() not in page_title.casefold():
         return heading
-    shorter = _without_site(whole)
+    shorter = _without_site(page_title)
     return shorter if SEPARATORS.search(shorter) else heading
 
 

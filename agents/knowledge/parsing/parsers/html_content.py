@@ -93,24 +93,25 @@ def find(tree: Tree, *, is_overview: bool = False) -> Node:
 
 def _main(tree: Tree, body: Node) -> Node:
     """Return the first candidate that has most of the text."""
-    whole = len(_text(body))
+    text_length = len(_text(body))
     for selector in MAIN_SELECTORS:
         found = tree.css(selector)
-        if len(found) == 1 and len(_text(found[0])) >= max(MIN_SHARE * whole, 1):
-            return _with_heading(found[0], body, whole)
+        if len(found) == 1 and len(_text(found[0])) >= max(MIN_SHARE * text_length, 1):
+            return _with_heading(found[0], body, text_length)
     _remove_link_lists(body)
     return body
 
 
-def _with_heading(main: Node, body: Node, whole: int) -> Node:
+def _with_heading(main: Node, body: Node, text_length: int) -> Node:
     """Return the main element, or a parent that also has the page's only main heading."""
     if len(body.css("h1")) != 1 or main.css_first("h1"):
         return main
-    around, limit = main.parent, len(_text(main)) / HEADING_SHARE
-    while around is not None and len(_text(around)) <= limit:
-        if around.css_first("h1"):
-            return around
-        around = around.parent
+    ancestor = main.parent
+    limit = len(_text(main)) / HEADING_SHARE
+    while ancestor is not None and len(_text(ancestor)) <= limit:
+        if ancestor.css_first("h1"):
+            return ancestor
+        ancestor = ancestor.parent
     return main
 
 
@@ -126,16 +127,17 @@ def _remove_hidden(body: Node) -> None:
 
 
 def _remove_surroundings(body: Node, possible: frozenset[str]) -> None:
-    whole = len(_text(body)) or 1
+    text_length = len(_text(body)) or 1
     for node in list(body.css("[class], [id]")):
         if node.tag in UNTOUCHED or node.parent is None:
             continue
         words = _kind_words(node)
-        is_sure, is_possible = words & NEVER_CONTENT, words & possible
+        is_sure = words & NEVER_CONTENT
+        is_possible = words & possible
         if not (is_sure or is_possible):
             continue
         text = _text(node)
-        if len(text) > MAX_SHARE * whole or (node.css_first("h1") and not is_sure):
+        if len(text) > MAX_SHARE * text_length or (node.css_first("h1") and not is_sure):
             continue
         if is_sure or _link_share(node, text) > MIN_LINK_SHARE:
             node.decompose()

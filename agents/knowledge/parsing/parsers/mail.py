@@ -103,6 +103,6 @@ def _attachments(
 
 def _label(part: ParsedPart, name: str) -> ParsedPart:
     """Return an attachment's part under its name; numbers are the e-mail's."""
-    place = part.label or (f"{part.number}" if part.kind != "text" else "")
-    label = f"{name}: {place}" if place else name
+    part_label = part.label or (f"{part.number}" if part.kind != "text" else "")
+    label = f"{name}: {part_label}" if part_label else name
     return ParsedPart(text=part.text, label=label[:200], is_recognized=part.is_recognized)

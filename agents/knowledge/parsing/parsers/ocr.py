@@ -65,14 +65,14 @@ def _engine() -> Any:
     from rapidocr import RapidOCR
 
     # This process has a low priority, so that it only uses cores that are free.
-    threads = {
+    params = {
         "EngineConfig.onnxruntime.intra_op_num_threads": min(os.cpu_count() or 1, MAX_THREADS),
         "EngineConfig.onnxruntime.inter_op_num_threads": 1,
         # Several lines at once are padded to the longest, and some of them were lost.
         "Rec.rec_batch_num": 1,
         "Global.log_level": "error",
     }
-    engine = RapidOCR(params=threads)
+    engine = RapidOCR(params=params)
     _squeeze_lines(engine._load_rec_model())
     return engine
 

@@ -70,8 +70,8 @@ def _parse(pdf: Any, source: Source) -> ParsedDocument:
     count = len(pdf)
     reader = _Reader(pdf, source, min(count, MAX_PAGES))
     pages = list(reader.pages())
-    body = _body_height(pages)
-    levels = _heading_levels(pages, body)
+    body_height = _body_height(pages)
+    levels = _heading_levels(pages, body_height)
     bookmarks = _bookmarks(pdf)
     parts = []
     for number, page in enumerate(pages, start=1):
@@ -85,7 +85,7 @@ def _parse(pdf: Any, source: Source) -> ParsedDocument:
     if count > reader.count:
         notes.append(f"Only the first {reader.count:,} of {count:,} pages were read.")
     return ParsedDocument(
-        title=_title(pdf, pages, body),
+        title=_title(pdf, pages, body_height),
         parts=parts,
         pages=count,
         notes=notes,
@@ -230,12 +230,16 @@ def _body_height(pages: list[list[Line] | str]) -> float:
     return heights.most_common(1)[0][0] if heights else 0.0
 
 
-def _heading_levels(pages: list[list[Line] | str], body: float) -> dict[float, int]:
+def _heading_levels(pages: list[list[Line] | str], body_height: float) -> dict[float, int]:
     """Return the level of each height that is larger than the text: at most three."""
     heights: Counter[float] = Counter()
     for page in pages:
         for line in page if isinstance(page, list) else ():
-            if body and line.height > body * HEADING_RATIO and _is_title_like(line.text):
+            if (
+                body_height
+                and line.height > body_height * HEADING_RATIO
+                and _is_title_like(line.text)
+            ):
                 heights[round(line.height)] += 1
     largest = sorted(heights, reverse=True)
     return {height: min(at, 3) for at, height in enumerate(largest, start=1)}
@@ -287,8 +291,8 @@ def _is_wrapped(last: Line, line: Line, edge: float) -> bool:
     gap = last.top - line.top
     if last.height and not 0 < gap < last.height * 2.2:
         return False
-    room = edge - last.right
-    if room < last.height * 2.5:
+    space_left = edge - last.right
+    if space_left < last.height * 2.5:
         return True
     # A column's edge isn't the page's: a long line without an end goes on.
     return (
@@ -312,35 +316,35 @@ def _bookmarks(pdf: Any) -> dict[int, dict[str, int]]:
     """Return the outline's titles and levels by page."""
     from pypdfium2 import PdfiumError
 
-    found: dict[int, dict[str, int]] = {}
+    bookmarks: dict[int, dict[str, int]] = {}
     try:
-        for number, mark in enumerate(pdf.get_toc(max_depth=6)):
+        for number, bookmark in enumerate(pdf.get_toc(max_depth=6)):
             if number >= MAX_BOOKMARKS:
                 break
-            place = mark.get_dest()
-            page = place.get_index() if place else None
+            destination = bookmark.get_dest()
+            page = destination.get_index() if destination else None
             if page is not None:
-                titles = found.setdefault(page, {})
-                titles[_fold(mark.get_title())] = min(mark.level + 1, 6)
+                titles = bookmarks.setdefault(page, {})
+                titles[_fold(bookmark.get_title())] = min(bookmark.level + 1, 6)
     except PdfiumError:
         pass  # a damaged outline is no reason to refuse the text
-    return found
+    return bookmarks
 
 
 def _fold(text: str) -> str:
     return "".join(text.split()).casefold()
 
 
-def _title(pdf: Any, pages: list[list[Line] | str], body: float) -> str:
+def _title(pdf: Any, pages: list[list[Line] | str], body_height: float) -> str:
     """Return the title in the file's properties, or the largest line of the first page."""
-    named = markdown.collapse(pdf.get_metadata_value("Title") or "")
-    if len(named) > 3 and not JUNK_TITLE.match(named):
-        return named
+    metadata_title = markdown.collapse(pdf.get_metadata_value("Title") or "")
+    if len(metadata_title) > 3 and not JUNK_TITLE.match(metadata_title):
+        return metadata_title
     first = next((page for page in pages if page), [])
     if isinstance(first, str):
         return ""
     candidates = [line for line in first if _is_title_like(line.text)]
     largest = max(candidates, key=lambda line: line.height, default=None)
-    if largest is None or largest.height <= body * HEADING_RATIO:
+    if largest is None or largest.height <= body_height * HEADING_RATIO:
         return ""
     return markdown.collapse(largest.text.replace("\x02", "-"))

@@ -93,14 +93,14 @@ def sniff(source: Source) -> Format:
 def _sniff_binary(data: bytes) -> Format | None:
     """Return the format of what isn't text; None for text and what may be."""
     file = BytesIO(data)
-    found = file_types.sniff(file)
-    if found == file_types.OLE:
+    mime_type = file_types.sniff(file)
+    if mime_type == file_types.OLE:
         return _sniff_ole(data)
-    if found == file_types.ZIP and data.startswith(b"PK\x03\x04") and not is_zipfile(file):
+    if mime_type == file_types.ZIP and data.startswith(b"PK\x03\x04") and not is_zipfile(file):
         raise UnreadableDocument("This file is damaged or incomplete.")
-    if found in REASONS or found.startswith(("audio/", "video/")):
-        raise UnreadableDocument(REASONS.get(found, MEDIA))
-    return Format.IMAGE if found.startswith("image/") else BINARY.get(found)
+    if mime_type in REASONS or mime_type.startswith(("audio/", "video/")):
+        raise UnreadableDocument(REASONS.get(mime_type, MEDIA))
+    return Format.IMAGE if mime_type.startswith("image/") else BINARY.get(mime_type)
 
 
 def _sniff_ole(data: bytes) -> Format:
@@ -120,8 +120,8 @@ def _sniff_text(data: bytes, expected: Format | None) -> Format:
     if _is_mail(data):
         return Format.MAIL
     if b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        odd = start[1::2].count(0) + start[::2].count(0)
-        if odd * 3 < len(start):
+        zero_count = start[1::2].count(0) + start[::2].count(0)
+        if zero_count * 3 < len(start):
             raise UnreadableDocument(UNKNOWN)
     return Format.TEXT
 
