@@ -40,8 +40,10 @@ class BucketStorage(S3Storage):  # type: ignore[misc]  # has no types
     def _open(self, name: str, mode: str = "rb") -> File:  # type: ignore[type-arg]
         with _errors():
             key = self._normalize_name(name)
-            found = self.bucket.Object(key)
-            return File(io.BufferedReader(BucketReader(found, found.content_length)), name)
+            s3_object = self.bucket.Object(key)
+            return File(
+                io.BufferedReader(BucketReader(s3_object, s3_object.content_length)), name
+            )
 
     def _save(self, name: str, content: Any) -> str:
         with _errors():
@@ -72,8 +74,8 @@ class BucketStorage(S3Storage):  # type: ignore[misc]  # has no types
 class BucketReader(io.RawIOBase):
     """Reads an object from where it is asked to: a video is played without loading it all."""
 
-    def __init__(self, found: Any, size: int) -> None:
-        self._found = found
+    def __init__(self, s3_object: Any, size: int) -> None:
+        self._object = s3_object
         self._size = size
         self._at = 0
         self._body: Any = None
@@ -99,7 +101,7 @@ class BucketReader(io.RawIOBase):
             return 0
         with _errors():
             if self._body is None:
-                self._body = self._found.get(Range=f"bytes={self._at}-")["Body"]
+                self._body = self._object.get(Range=f"bytes={self._at}-")["Body"]
             piece: bytes = self._body.read(len(buffer))
         buffer[: len(piece)] = piece
         self._at += len(piece)

@@ -31,12 +31,12 @@ def main(source: str, target: str, thumbnail: str) -> dict[str, Any]:
         # A JPEG is decoded at a fraction of its size, if that is enough.
         if target == "":
             opened.draft("RGB", (THUMBNAIL_SIDE * 2, THUMBNAIL_SIDE * 2))
-        name = opened.format or "PNG"
+        source_format = opened.format or "PNG"
         image = ImageOps.exif_transpose(opened)
         image.load()
     if thumbnail:
         _save_thumbnail(image, thumbnail)
-    return _save_image(image, name, target) if target else {"thumbnail": thumbnail}
+    return _save_image(image, source_format, target) if target else {"thumbnail": thumbnail}
 
 
 def _phone_formats(source: str) -> tuple[str, ...]:
@@ -50,25 +50,29 @@ def _phone_formats(source: str) -> tuple[str, ...]:
     return ("HEIF",)
 
 
-def _save_image(image: Image.Image, name: str, target: str) -> dict[str, Any]:
+def _save_image(image: Image.Image, source_format: str, target: str) -> dict[str, Any]:
     image.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
     if len(image.info.get("icc_profile") or b"") > MAX_PROFILE_BYTES:
         del image.info["icc_profile"]
     has_alpha = image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info
-    kind = {"JPEG": "JPEG", "WEBP": "WEBP"}.get(name, "PNG")
-    if name in PHONE_FORMATS:
-        kind = "WEBP" if has_alpha else "JPEG"
-    if kind == "PNG":
+    target_format = {"JPEG": "JPEG", "WEBP": "WEBP"}.get(source_format, "PNG")
+    if source_format in PHONE_FORMATS:
+        target_format = "WEBP" if has_alpha else "JPEG"
+    if target_format == "PNG":
         image.convert("RGBA" if has_alpha else "RGB").save(target, "PNG")
         if _size(target) > MAX_BYTES:
-            kind = "WEBP" if has_alpha else "JPEG"
-    for quality in () if kind == "PNG" else QUALITIES:
-        image.convert("RGBA" if kind == "WEBP" and has_alpha else "RGB").save(
-            target, kind, quality=quality
+            target_format = "WEBP" if has_alpha else "JPEG"
+    for quality in () if target_format == "PNG" else QUALITIES:
+        image.convert("RGBA" if target_format == "WEBP" and has_alpha else "RGB").save(
+            target, target_format, quality=quality
         )
         if _size(target) <= MAX_BYTES:
             break
-    return {"width": image.width, "height": image.height, "type": f"image/{kind.lower()}"}
+    return {
+        "width": image.width,
+        "height": image.height,
+        "type": f"image/{target_format.lower()}",
+    }
 
 
 def _save_thumbnail(image: Image.Image, target: str) -> None:

@@ -137,33 +137,35 @@ def with_headers(response: HttpResponseBase, headers: Mapping[str, str]) -> Http
 
 def _stream(request: HttpRequest, content: IO[Any], size: int) -> HttpResponseBase:
     """Return the requested part; Safari plays sounds only if it can ask for parts."""
-    part = _requested_range(request.headers.get("Range", ""), size)
-    if part is not None and not part:
+    requested = _requested_range(request.headers.get("Range", ""), size)
+    if requested is not None and not requested:
         content.close()
         response: HttpResponseBase = HttpResponse(status=416)
         response["Content-Range"] = f"bytes */{size}"
         return response
-    whole = part if part is not None else range(size)
-    if len(whole) <= MAX_MEMORY_BYTES:
+    byte_range = requested if requested is not None else range(size)
+    if len(byte_range) <= MAX_MEMORY_BYTES:
         with content:
-            content.seek(whole.start)
-            response = HttpResponse(content.read(len(whole)))
+            content.seek(byte_range.start)
+            response = HttpResponse(content.read(len(byte_range)))
     else:
-        response = StreamingHttpResponse(_pieces(content, whole))
-    response["Content-Length"] = len(whole)
-    if part is not None:
+        response = StreamingHttpResponse(_pieces(content, byte_range))
+    response["Content-Length"] = len(byte_range)
+    if requested is not None:
         response.status_code = 206
-        response["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
+        response["Content-Range"] = f"bytes {requested.start}-{requested.stop - 1}/{size}"
     return response
 
 
-async def _pieces(content: IO[Any], part: range) -> AsyncIterator[bytes]:
+async def _pieces(content: IO[Any], byte_range: range) -> AsyncIterator[bytes]:
     """Read in a thread, because a disk or another machine can be slow."""
     with content:
-        await asyncio.to_thread(content.seek, part.start)
-        left = len(part)
-        while left and (piece := await asyncio.to_thread(content.read, min(CHUNK_BYTES, left))):
-            left -= len(piece)
+        await asyncio.to_thread(content.seek, byte_range.start)
+        remaining = len(byte_range)
+        while remaining and (
+            piece := await asyncio.to_thread(content.read, min(CHUNK_BYTES, remaining))
+        ):
+            remaining -= len(piece)
             yield piece
 
 
@@ -179,11 +181,11 @@ def _requested_range(header: str, size: int) -> range | None:
 
 
 def _disposition(content: Content) -> str:
-    plain = f"attachment-{content.digest[:12]}{_plain_ending(content)}"
+    fallback_name = f"attachment-{content.digest[:12]}{_plain_ending(content)}"
     name = "".join(c for c in re.sub(r"[/\\\\]", "_", content.name) if c.isprintable())
-    way = "inline" if content.is_inline else "attachment"
-    full = quote(name.strip(". ") or plain, safe="")
-    return f"{way}; filename=\"{plain}\"; filename*=UTF-8''{full}"
+    disposition = "inline" if content.is_inline else "attachment"
+    encoded_name = quote(name.strip(". ") or fallback_name, safe="")
+    return f"{disposition}; filename=\"{fallback_name}\"; filename*=UTF-8''{encoded_name}"
 
 
 def _plain_ending(content: Content) -> str:

@@ -299,10 +299,10 @@ def sweep() -> int:
     before = timezone.now() - ORPHAN_AGE
     unused = StoredFile.objects.filter(created_at__lt=before)
     for relation in StoredFile._meta.related_objects:
-        users = relation.related_model._base_manager.filter(
+        referring_rows = relation.related_model._base_manager.filter(
             **{f"{relation.field.name}__isnull": False}
         )
-        unused = unused.exclude(pk__in=users.values(relation.field.name))
+        unused = unused.exclude(pk__in=referring_rows.values(relation.field.name))
     count = release(unused.values_list("pk", flat=True))
     return count + _delete_orphans(storages["files"], before.timestamp())
 
@@ -327,21 +327,21 @@ def _delete_orphans(storage: Storage, before: float) -> int:
 def _folders(storage: Storage) -> Iterator[str]:
     """Yield the folders of contents and thumbnails, and those that uploads are received in."""
     yield from (name for name in _subfolders(storage, "") if len(name) == 2)
-    for place in (THUMBNAILS, DRAFTS):
-        yield from (f"{place}/{name}" for name in _subfolders(storage, place))
+    for parent in (THUMBNAILS, DRAFTS):
+        yield from (f"{parent}/{name}" for name in _subfolders(storage, parent))
     yield DRAFTS
 
 
-def _subfolders(storage: Storage, place: str) -> list[str]:
+def _subfolders(storage: Storage, folder: str) -> list[str]:
     try:
-        return storage.listdir(place)[0]
+        return storage.listdir(folder)[0]
     except FileNotFoundError:
         return []
 
 
 def _old_files(storage: Storage, folder: str, before: float) -> list[str]:
     try:
-        _folders, files = storage.listdir(folder)
+        _directories, files = storage.listdir(folder)
     except FileNotFoundError:
         return []
     return [

@@ -70,20 +70,20 @@ def executable() -> str:
 
 def inspect(path: Path, mime_type: str, folder: Path) -> MediaFile:
     """Return what a file contains, without decoding it."""
-    said = run(path, mime_type, [], folder, seconds=INSPECT_SECONDS, may_fail=True)
-    found = DURATION.search(said)
+    output = run(path, mime_type, [], folder, seconds=INSPECT_SECONDS, may_fail=True)
+    duration_match = DURATION.search(output)
     return MediaFile(
         path=path,
         mime_type=mime_type,
-        duration=_seconds(found) if found else 0.0,
-        has_picture=bool(PICTURE.search(said)),
-        has_sound=": Audio: " in said,
+        duration=_seconds(duration_match) if duration_match else 0.0,
+        has_picture=bool(PICTURE.search(output)),
+        has_sound=": Audio: " in output,
     )
 
 
-def last_time(said: str) -> float:
+def last_time(output: str) -> float:
     """Return up to where ffmpeg got."""
-    times = TIME.findall(said)
+    times = TIME.findall(output)
     return _to_seconds(*times[-1]) if times else 0.0
 
 
@@ -98,17 +98,17 @@ def _to_seconds(hours: str, minutes: str, seconds: str) -> float:
 def run(
     path: Path,
     mime_type: str,
-    output: Sequence[str],
+    output_options: Sequence[str],
     folder: Path,
     *,
     seconds: float,
-    before: Sequence[str] = (),
+    input_options: Sequence[str] = (),
     report: Callable[[], None] = lambda: None,
     may_fail: bool = False,
 ) -> str:
     """Run ffmpeg on a file and return what it says; raise UnreadableDocument.
 
-    `output` are its options after the input; it can only write into the folder.
+    `output_options` follow the input; it can only write into the folder.
     """
     demuxer = DEMUXERS.get(mime_type)
     if demuxer is None:
@@ -116,8 +116,8 @@ def run(
     command = [
         *(executable(), "-nostdin", "-hide_banner", "-y", "-loglevel", "info"),
         *("-protocol_whitelist", "file", "-max_pixels", str(MAX_PIXELS)),
-        *("-threads", "1", "-f", demuxer, *before),
-        *("-i", f"file:{path}", *output),
+        *("-threads", "1", "-f", demuxer, *input_options),
+        *("-i", f"file:{path}", *output_options),
     ]
     grant = sandbox.Grant(seconds=seconds, readable=[str(path)], writable=[str(folder)])
     try:

@@ -47,13 +47,13 @@ async def generate(prompt: str, shape: Shape) -> NewImage:
     if service is None:
         raise ModelError(services.NO_IMAGE_MODEL, advice=CONFIGURE)
     # Not repeated by itself: a request that was lost may have been paid for.
-    made = await metered_media.generate_image(
+    generated = await metered_media.generate_image(
         replace(service, max_retries=0), prompt, size=size_for(service.model, shape)
     )
-    call_context.current().report_usage(made.usage.to_dict())
-    data, mime_type = await asyncio.to_thread(_fitting, made.data)
+    call_context.current().report_usage(generated.usage.to_dict())
+    data, mime_type = await asyncio.to_thread(_fitting, generated.data)
     return NewImage(
-        data=data, mime_type=mime_type, note=_note(service, made), prompt=made.prompt
+        data=data, mime_type=mime_type, note=_note(service, generated), prompt=generated.prompt
     )
 
 
@@ -79,16 +79,16 @@ def _fitting(data: bytes) -> tuple[bytes, str]:
         raise ToolError(str(error)) from error
 
 
-def _note(service: MediaModel, made: GeneratedImage) -> str:
-    size = image_size(made.data)
+def _note(service: MediaModel, generated: GeneratedImage) -> str:
+    size = image_size(generated.data)
     parts = [f"{size[0]} × {size[1]} pixels"] if size else []
-    cost = made.usage.cost
+    cost = generated.usage.cost
     parts.append(f"${cost:.3f}" if cost is not None else "cost unknown")
     return ", ".join([service.model, *parts])
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ChatImage:
     """An image of the chat whose run is calling."""
 
     data: bytes
@@ -99,29 +99,29 @@ class _Found:
 
 async def describe(name: str, question: str) -> str:
     """Return the text in an image of the calling run's chat, and a description."""
-    found = await database.run(_find, call_context.current().chat_id, name)
-    text = found.text or await asyncio.to_thread(_recognize, found)
+    image = await database.run(_find, call_context.current().chat_id, name)
+    text = image.text or await asyncio.to_thread(_recognize, image)
     parts = [f"Text in the image:\n{text[:MAX_TEXT_CHARS]}" if text else NO_TEXT]
     service = services.find("vision")
-    if service is None or found.is_private:
-        parts.append(HIDES_DATA if found.is_private else NO_VISION)
+    if service is None or image.is_private:
+        parts.append(HIDES_DATA if image.is_private else NO_VISION)
     else:
-        parts.append(await _look(service, found, question))
+        parts.append(await _look(service, image, question))
     return "\n\n".join(parts)
 
 
-async def _look(service: MediaModel, found: _Found, question: str) -> str:
+async def _look(service: MediaModel, image: _ChatImage, question: str) -> str:
     try:
-        seen = await metered_media.describe_image(
-            service, found.data, found.mime_type, question=question or DEFAULT_QUESTION
+        description = await metered_media.describe_image(
+            service, image.data, image.mime_type, question=question or DEFAULT_QUESTION
         )
     except AgentError as error:  # the text alone is worth returning
         return f"It couldn't be described: {error}"
-    call_context.current().report_usage(seen.usage.to_dict())
-    return f"Description by {service.model}:\n{seen.text}"
+    call_context.current().report_usage(description.usage.to_dict())
+    return f"Description by {service.model}:\n{description.text}"
 
 
-def _find(topic: str, name: str) -> _Found:
+def _find(topic: str, name: str) -> _ChatImage:
     """Return the newest image with this name; only the calling run's chat is searched."""
     rows = RunAttachment.objects.filter(run__topic=topic, mime_type__in=IMAGE_TYPES)
     rows = (rows if topic else rows.none()).select_related("file")
@@ -138,14 +138,14 @@ def _find(topic: str, name: str) -> _Found:
     run = Run.objects.filter(topic=topic).select_related("agent").order_by("-pk").first()
     agent = run.agent if run is not None else None
     is_private = agent is not None and agent.personal_data == Agent.PersonalData.HIDDEN
-    return _Found(data, row.mime_type, row.text, is_private)
+    return _ChatImage(data, row.mime_type, row.text, is_private)
 
 
-def _recognize(found: _Found) -> str:
+def _recognize(image: _ChatImage) -> str:
     with tempfile.TemporaryDirectory(prefix="image-") as folder:
         path = Path(folder, "image")
-        path.write_bytes(found.data)
+        path.write_bytes(image.data)
         with suppress(UnreadableDocument):
-            parsed = parse(path, "image", mime_type=found.mime_type, deadline=OCR_SECONDS)
+            parsed = parse(path, "image", mime_type=image.mime_type, deadline=OCR_SECONDS)
             return "\n\n".join(part.text for part in parsed.parts).strip()
     return ""

@@ -32,10 +32,10 @@ def measure(video: ffmpeg.MediaFile, folder: Path, report: Report) -> float:
     """Return how long a video is that doesn't say so, as recordings of browsers don't."""
     with suppress(UnreadableDocument):
         options = ["-map", "0:v", "-c", "copy", "-f", "null", "-"]
-        said = ffmpeg.run(
+        output = ffmpeg.run(
             video.path, video.mime_type, options, folder, seconds=MEASURE_SECONDS, report=report
         )
-        return ffmpeg.last_time(said)
+        return ffmpeg.last_time(output)
     return 0.0
 
 
@@ -46,16 +46,16 @@ def find_changes(video: ffmpeg.MediaFile, folder: Path, report: Report) -> list[
     filters = f"{compared},select='gt(scene,{MIN_CHANGE})',metadata=print"
     options = ["-an", "-sn", "-vf", filters, "-f", "null", "-"]
     with suppress(UnreadableDocument):
-        said = ffmpeg.run(
+        output = ffmpeg.run(
             video.path,
             video.mime_type,
             options,
             folder,
             seconds=SEARCH_SECONDS,
-            before=["-skip_frame", "nokey"] if is_long else [],
+            input_options=["-skip_frame", "nokey"] if is_long else [],
             report=report,
         )
-        return [float(found) for found in CHANGE.findall(said)]
+        return [float(found) for found in CHANGE.findall(output)]
     return []
 
 

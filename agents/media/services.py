@@ -50,15 +50,17 @@ def can_transcribe() -> bool:
 
 def destination(service: Service) -> str:
     """Return where a service's data goes, if that is outside: a host or a provider."""
-    found = find(service)
-    if found is None:
+    media_model = find(service)
+    if media_model is None:
         return ""
     try:
-        address = found.url or media_api.address(found)
+        address = media_model.url or media_api.address(media_model)
     except ModelError:
         address = ""  # without a key it isn't called at all
     if not address:
-        return found.model.partition("/")[0] if media_api.needs_litellm(found) else ""
+        return (
+            media_model.model.partition("/")[0] if media_api.needs_litellm(media_model) else ""
+        )
     host = urlsplit(address).hostname or ""
     return "" if _is_inside(host) else host
 

@@ -45,12 +45,12 @@ def spoken_text(answer: str) -> str:
     for token in MarkdownIt("commonmark").enable("table").parse(answer[: MAX_CHARS * 2]):
         if token.type == "inline":
             parts = (part for part in token.children or () if part.type not in UNSPOKEN)
-            lines.append("".join(map(_words, parts)).strip())
+            lines.append("".join(map(_token_text, parts)).strip())
     return "\n".join(line for line in lines if line)[:MAX_CHARS]
 
 
-def _words(part: Token) -> str:
-    return " " if part.type in {"softbreak", "hardbreak"} else part.content
+def _token_text(token: Token) -> str:
+    return " " if token.type in {"softbreak", "hardbreak"} else token.content
 
 
 def split(text: str) -> Iterator[str]:
@@ -73,8 +73,8 @@ def split(text: str) -> Iterator[str]:
 
 def saved_name(voice: MediaModel, text: str) -> str:
     """Return the name under which this text by this voice is saved."""
-    about = "\0".join([voice.model, settings.ENVIRONMENT.speech_voice, text])
-    return f"speech-{sha256(about.encode()).hexdigest()[:40]}.mp3"
+    key = "\0".join([voice.model, settings.ENVIRONMENT.speech_voice, text])
+    return f"speech-{sha256(key.encode()).hexdigest()[:40]}.mp3"
 
 
 def find_saved(run: Run, name: str) -> RunAttachment | None:
@@ -89,10 +89,10 @@ async def speak(run: Run, voice: MediaModel, text: str) -> AsyncIterator[bytes]:
     """
     sound = bytearray()
     for piece in split(text):
-        name = settings.ENVIRONMENT.speech_voice
+        voice_name = settings.ENVIRONMENT.speech_voice
         is_charged = False
-        spoken = metered_media.speak(voice, piece, voice=name, payer=payer_of(run))
-        async for data in spoken:
+        stream = metered_media.speak(voice, piece, voice=voice_name, payer=payer_of(run))
+        async for data in stream:
             if not is_charged:  # a request that fails costs nothing
                 await database.run(_charge, run, voice, len(piece))
                 is_charged = True

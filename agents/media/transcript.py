@@ -49,9 +49,9 @@ class Transcript:
 def parse_reply(reply: Mapping[str, Any]) -> Transcript:
     """Read a transcription service's reply, in any of its formats."""
     language = LANGUAGES.get(str(reply.get("language", "")).lower(), "")
-    found = reply.get("segments") or _sentences(reply.get("words"))
-    if isinstance(found, list) and found:
-        segments = tuple(_spoken(found))
+    raw_segments = reply.get("segments") or _sentences(reply.get("words"))
+    if isinstance(raw_segments, list) and raw_segments:
+        segments = tuple(_spoken(raw_segments))
         return Transcript(segments=segments, language=language)
     text = str(reply.get("text") or "").strip()
     only = (Segment(start=0, end=0, text=text),) if text else ()
@@ -78,9 +78,10 @@ def _sentences(words: Any) -> list[dict[str, Any]]:
     return found
 
 
-def _spoken(found: Iterable[Any]) -> Iterator[Segment]:
-    last, repeats = "", 0
-    for raw in found:
+def _spoken(raw_segments: Iterable[Any]) -> Iterator[Segment]:
+    last = ""
+    repeats = 0
+    for raw in raw_segments:
         if not isinstance(raw, Mapping) or _is_imagined(raw):
             continue
         text = str(raw.get("text") or "").strip()
@@ -110,10 +111,10 @@ def _number(value: Any, default: float) -> float:
 
 def time_code(seconds: float) -> str:
     """Return a time as 1:02:03 or 02:03."""
-    whole = int(max(0.0, seconds))
-    hours, rest = divmod(whole, 3600)
-    minutes, left = divmod(rest, 60)
-    return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes:02}:{left:02}"
+    total = int(max(0.0, seconds))
+    hours, rest = divmod(total, 3600)
+    minutes, remainder = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{remainder:02}" if hours else f"{minutes:02}:{remainder:02}"
 
 
 def to_lines(transcript: Transcript) -> list[tuple[float, str]]:

@@ -89,8 +89,8 @@ def transcribe(
         raise UnreadableDocument(NO_SPEECH)
     if service is None:
         return transcript
-    used = media_prices.transcription_usage(service.model, reply, seconds)
-    return replace(transcript, usage=(media_api.with_reported_cost(used, reply),))
+    usage = media_prices.transcription_usage(service.model, reply, seconds)
+    return replace(transcript, usage=(media_api.with_reported_cost(usage, reply),))
 
 
 def _prepared(
@@ -102,12 +102,13 @@ def _prepared(
     """
     seconds = sound.length(path)
     if ffmpeg.executable() and mime_type in ffmpeg.DEMUXERS:
-        found = ffmpeg.inspect(path, mime_type, folder)
-        if found.duration > MAX_SECONDS:
+        media_file = ffmpeg.inspect(path, mime_type, folder)
+        if media_file.duration > MAX_SECONDS:
             raise UnreadableDocument(TOO_LONG)
-        seconds = _check_level(path, mime_type, folder, report) or found.duration
+        seconds = _check_level(path, mime_type, folder, report) or media_file.duration
         if path.stat().st_size > MAX_BYTES or mime_type not in ENDINGS:
-            path, mime_type = _compressed(path, mime_type, folder, report), "audio/mpeg"
+            path = _compressed(path, mime_type, folder, report)
+            mime_type = "audio/mpeg"
     if path.stat().st_size > MAX_BYTES:
         raise UnreadableDocument(TOO_LARGE)
     return path, mime_type, seconds
@@ -116,13 +117,13 @@ def _prepared(
 def _check_level(path: Path, mime_type: str, folder: Path, report: Report) -> float:
     """Return how long a recording is; refuse silence, in which models invent words."""
     options = ["-vn", "-t", str(MAX_SECONDS), "-af", "volumedetect", "-f", "null", "-"]
-    said = ffmpeg.run(
+    output = ffmpeg.run(
         path, mime_type, options, folder, seconds=COMPRESS_SECONDS, report=report, may_fail=True
     )
-    found = ffmpeg.MAX_VOLUME.search(said)
-    if found and float(found[1]) < sound.SILENT_DECIBELS:
+    volume_match = ffmpeg.MAX_VOLUME.search(output)
+    if volume_match and float(volume_match[1]) < sound.SILENT_DECIBELS:
         raise UnreadableDocument(sound.NEARLY_SILENT)
-    return ffmpeg.last_time(said)
+    return ffmpeg.last_time(output)
 
 
 def _compressed(path: Path, mime_type: str, folder: Path, report: Report) -> Path:

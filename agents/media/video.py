@@ -51,16 +51,16 @@ def read_video(
     watched = _Watched(is_private=is_private)
     with tempfile.TemporaryDirectory(prefix="video-") as name_of_folder:
         folder = Path(name_of_folder)
-        found = ffmpeg.inspect(path, mime_type, folder)
-        if not found.duration and found.has_picture:
-            length = scenes.measure(found, folder, lambda: progress(0, 0))
-            found = replace(found, duration=length)
-        if found.duration > MAX_SECONDS:
+        video = ffmpeg.inspect(path, mime_type, folder)
+        if not video.duration and video.has_picture:
+            length = scenes.measure(video, folder, lambda: progress(0, 0))
+            video = replace(video, duration=length)
+        if video.duration > MAX_SECONDS:
             raise UnreadableDocument(TOO_LONG)
-        if found.has_sound:
-            _listen(found, folder, progress, watched)
-        if found.has_picture:
-            _look(found, folder, progress, watched)
+        if video.has_sound:
+            _listen(video, folder, progress, watched)
+        if video.has_picture:
+            _look(video, folder, progress, watched)
     if not watched.lines:
         raise UnreadableDocument(watched.notes[0] if watched.notes else NOTHING)
     return ParsedDocument(
@@ -124,7 +124,7 @@ def _extract(
             options,
             frame.parent,
             seconds=FRAME_SECONDS,
-            before=["-ss", f"{moment:.2f}"],
+            input_options=["-ss", f"{moment:.2f}"],
             report=lambda: progress(0, 0),
         )
     return frame if frame.exists() else None
@@ -138,9 +138,9 @@ def _describe(frame: Path, progress: Progress, watched: _Watched) -> str:
             service, frame.read_bytes(), "image/jpeg", question=QUESTION, max_tokens=200
         )
         with suppress(AgentError):
-            seen = run_watched(work, lambda: progress(0, 0))
-            watched.usage.append(seen.usage)
-            return " ".join(seen.text.split())
+            description = run_watched(work, lambda: progress(0, 0))
+            watched.usage.append(description.usage)
+            return " ".join(description.text.split())
     with suppress(UnreadableDocument):
         parsed = parse(frame, "frame.jpg", mime_type="image/jpeg", deadline=OCR_SECONDS)
         return " ".join(" ".join(part.text for part in parsed.parts).split())

@@ -30,12 +30,12 @@ def main() -> None:
 def listen(model: Any, request: dict[str, Any]) -> dict[str, Any]:
     """Return a reply in the format of OpenAI's API; silence is skipped before it is heard."""
     engine = model(request["model"], device="cpu", compute_type="int8")
-    found, about = engine.transcribe(
+    parts, info = engine.transcribe(
         request["path"], language=request["language"], vad_filter=True
     )
     names = ("start", "end", "text", "no_speech_prob", "avg_logprob", "compression_ratio")
-    segments = [{name: getattr(part, name) for name in names} for part in found]
-    return {"language": about.language, "segments": segments}
+    segments = [{name: getattr(part, name) for name in names} for part in parts]
+    return {"language": info.language, "segments": segments}
 
 
 if __name__ == "__main__":
