@@ -37,8 +37,8 @@ def work(now: datetime | None = None) -> int:
 
 def _claim(now: datetime) -> bool:
     Upkeep.objects.get_or_create(name=JOB_NAME)
-    waits = Q(at=None) | Q(at__lte=now - INTERVAL)
-    return Upkeep.objects.filter(waits, name=JOB_NAME).update(at=now) == 1
+    is_due = Q(at=None) | Q(at__lte=now - INTERVAL)
+    return Upkeep.objects.filter(is_due, name=JOB_NAME).update(at=now) == 1
 
 
 def _since(now: datetime) -> datetime:

@@ -103,19 +103,19 @@ def _examples(period: Period) -> Iterator[Lesson]:
 def _conversations(period: Period) -> Iterator[Lesson]:
     """Yield what the next message of a chat says about the answer before it."""
     for run in _learnable(ended_at__range=period):
-        before = _answer_before(run)
-        if before is not None and (text := stated_correction(run.query)):
-            yield _correction(before, Source.FOLLOW_UP, text, evidence=(run.pk,))
+        previous_run = _answer_before(run)
+        if previous_run is not None and (text := stated_correction(run.query)):
+            yield _correction(previous_run, Source.FOLLOW_UP, text, evidence=(run.pk,))
 
 
 def _answer_before(run: Run) -> Run | None:
     """Return the run that answered the message before this one, on the same branch."""
-    asked = [m for m in run.history if m.get("role") == "user" and m.get("content")]
-    if not asked:
+    questions = [m for m in run.history if m.get("role") == "user" and m.get("content")]
+    if not questions:
         return None
     same = Run.objects.filter(policy.learnable(), topic=run.topic, user=run.user_id)
     done = same.filter(status=Run.Status.COMPLETED, pk__lt=run.pk, agent=run.agent_id)
-    return done.filter(query=asked[-1]["content"]).order_by("-pk").first()
+    return done.filter(query=questions[-1]["content"]).order_by("-pk").first()
 
 
 def stated_correction(message: str) -> str:

@@ -49,28 +49,32 @@ class RecalledExperience:
 
 
 async def recall(
-    candidates: Sequence[Candidate], question: str, count: Callable[[str], int], room: int
+    candidates: Sequence[Candidate], question: str, count: Callable[[str], int], max_tokens: int
 ) -> list[RecalledExperience]:
-    """Return up to three experiences that fit the question, within `room` tokens."""
+    """Return up to three experiences that fit the question, within `max_tokens`."""
     if not candidates:
         return []
     question = question[:MAX_QUESTION_CHARS]
-    similar = await vectors.similarities(candidates, question, save_vectors)
-    asked = texts.words(question)
-    scored = (_score(one, asked, similar.get(one.pk)) for one in candidates)
-    found = sorted((one for one in scored if one is not None), key=lambda one: -one.score)
-    best = found[0].score if found else 0.0
-    near = [one for one in found if one.score >= NEAR_BEST * best]
-    return list(_within_budget(near[:MAX_EXPERIENCES], count, room))
+    similarities = await vectors.similarities(candidates, question, save_vectors)
+    question_words = texts.words(question)
+    scored = (
+        _score(candidate, question_words, similarities.get(candidate.pk))
+        for candidate in candidates
+    )
+    fitting = [experience for experience in scored if experience is not None]
+    fitting.sort(key=lambda experience: -experience.score)
+    best = fitting[0].score if fitting else 0.0
+    near = [experience for experience in fitting if experience.score >= NEAR_BEST * best]
+    return list(_within_budget(near[:MAX_EXPERIENCES], count, max_tokens))
 
 
 def _score(
-    candidate: Candidate, asked: set[str], similarity: float | None
+    candidate: Candidate, question_words: set[str], similarity: float | None
 ) -> RecalledExperience | None:
     """Return the experience with its reason, or None if it doesn't fit."""
-    known = texts.words(candidate.text)
-    matched = sorted(asked & known)
-    overlap = len(matched) / max(1, min(len(known), len(asked)))
+    candidate_words = texts.words(candidate.text)
+    matched = sorted(question_words & candidate_words)
+    overlap = len(matched) / max(1, min(len(candidate_words), len(question_words)))
     by_words = overlap if matched and overlap >= MIN_OVERLAP else 0.0
     by_meaning = similarity if similarity is not None and similarity >= MIN_SIMILARITY else 0.0
     if not by_words and not by_meaning:
@@ -94,34 +98,37 @@ def _trust(candidate: Candidate) -> float:
 
 
 def _within_budget(
-    found: Iterable[RecalledExperience], count: Callable[[str], int], room: int
+    experiences: Iterable[RecalledExperience], count: Callable[[str], int], max_tokens: int
 ) -> Iterable[RecalledExperience]:
-    for one in found:
-        room -= count(_line(one))
-        if room < 0:
+    tokens_left = max_tokens
+    for experience in experiences:
+        tokens_left -= count(_line(experience))
+        if tokens_left < 0:
             return
-        yield one
+        yield experience
 
 
-def compose(found: Sequence[RecalledExperience]) -> str:
+def compose(experiences: Sequence[RecalledExperience]) -> str:
     """Return experiences between marks, which they can't contain themselves."""
-    if not found:
+    if not experiences:
         return ""
-    return "\n\n" + "\n".join([OPENING, PREAMBLE, *map(_line, found), CLOSING])
+    return "\n\n" + "\n".join([OPENING, PREAMBLE, *map(_line, experiences), CLOSING])
 
 
-def _line(one: RecalledExperience) -> str:
+def _line(experience: RecalledExperience) -> str:
     question, lesson = (
         texts.clean(text, most).replace('"', "'")
         for text, most in (
-            (one.question, Experience.MAX_QUESTION_CHARS),
-            (one.text, Experience.MAX_CHARS),
+            (experience.question, Experience.MAX_QUESTION_CHARS),
+            (experience.text, Experience.MAX_CHARS),
         )
     )
-    return f'- Question: "{question}" {LABELS.get(one.kind, one.kind)}: "{lesson}"'
+    return (
+        f'- Question: "{question}" {LABELS.get(experience.kind, experience.kind)}: "{lesson}"'
+    )
 
 
-def save_vectors(found: Iterable[tuple[int, bytes]], model: str) -> None:
+def save_vectors(new_vectors: Iterable[tuple[int, bytes]], model: str) -> None:
     """Save vectors that were computed when the experiences were needed."""
-    for pk, vector in found:
+    for pk, vector in new_vectors:
         Experience.objects.filter(pk=pk).update(vector=vector, vector_model=model)

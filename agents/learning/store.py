@@ -145,7 +145,7 @@ def propose(row: Experience, scope: Experience.Scope) -> Experience:
     """
     if row.run is None or (scope == Scope.PROJECT and row.project_id is None):
         raise ExperienceRejected(_("This experience can't be suggested to others."))
-    wider = Experience(
+    proposal = Experience(
         agent_id=row.agent_id,
         user_id=row.user_id,
         project_id=row.project_id if scope == Scope.PROJECT else None,
@@ -161,14 +161,14 @@ def propose(row: Experience, scope: Experience.Scope) -> Experience:
         run=row.run,
         expires_at=expiry(timezone.now()),
     )
-    if (known := same(wider).first()) is not None:
+    if (known := same(proposal).first()) is not None:
         return known
-    if not _make_room(wider):
+    if not _make_room(proposal):
         raise ExperienceRejected(_("Too many suggestions await a review. Try again later."))
-    wider.save(force_insert=True)
+    proposal.save(force_insert=True)
     for origin in row.evidence.filter(role=ExperienceRun.Role.ORIGIN):
-        wider.evidence.create(run=origin.run, role=origin.role)
-    return wider
+        proposal.evidence.create(run=origin.run, role=origin.role)
+    return proposal
 
 
 def approve(row: Experience, reviewer: User) -> None:

@@ -37,10 +37,10 @@ class Style:
 
     label: LazyText
     line: str
-    said: re.Pattern[str]
+    pattern: re.Pattern[str]
 
 
-def _said(english: str, japanese: str) -> re.Pattern[str]:
+def _pattern(english: str, japanese: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{english})\b|(?:{japanese})", re.IGNORECASE)
 
 
@@ -49,7 +49,7 @@ STYLES: dict[str, dict[str, Style]] = {
         "short": Style(
             label=pgettext_lazy("answer style", "Short"),
             line="Keep answers short.",
-            said=_said(
+            pattern=_pattern(
                 r"(?:keep|make)\s+(?:it|this|that|them|(?:the\s+|your\s+)?answers?)\s+"
                 r"(?:\w+\s+)?(?:short(?:er)?|brief(?:er)?|concise)|be\s+(?:\w+\s+)?"
                 r"(?:brief(?:er)?|concise)|(?:too|very)\s+(?:long|wordy|verbose)|"
@@ -60,7 +60,7 @@ STYLES: dict[str, dict[str, Style]] = {
         "detailed": Style(
             label=pgettext_lazy("answer style", "Detailed"),
             line="Give detailed answers.",
-            said=_said(
+            pattern=_pattern(
                 r"(?:in\s+)?more\s+details?(?:ed)?|be\s+more\s+(?:detailed|thorough)|"
                 r"(?:too|very)\s+(?:short|brief)|longer\s+(?:please|answers?)|"
                 r"answer\s+in\s+detail|detailed\s+answers?",
@@ -72,7 +72,7 @@ STYLES: dict[str, dict[str, Style]] = {
         "formal": Style(
             label=pgettext_lazy("answer style", "Formal"),
             line="Write in a formal tone.",
-            said=_said(
+            pattern=_pattern(
                 r"(?:be|sound|write)\s+more\s+(?:formal(?:ly)?|polite(?:ly)?)|"
                 r"(?:in\s+a\s+|use\s+a\s+)(?:more\s+)?formal\s+tone|too\s+(?:casual|informal)",
                 r"敬語で|丁寧(?:に|な言葉で)(?:して|答え|書|お願い|回答)|フォーマルに",
@@ -81,7 +81,7 @@ STYLES: dict[str, dict[str, Style]] = {
         "casual": Style(
             label=pgettext_lazy("answer style", "Casual"),
             line="Write in a casual, friendly tone.",
-            said=_said(
+            pattern=_pattern(
                 r"(?:be|sound|write)\s+(?:more\s+)(?:casual(?:ly)?|friendly|informal(?:ly)?)|"
                 r"(?:in\s+a\s+|use\s+a\s+)(?:more\s+)?(?:casual|friendly)\s+tone|"
                 r"(?:too|less)\s+formal",
@@ -93,7 +93,7 @@ STYLES: dict[str, dict[str, Style]] = {
         "bullets": Style(
             label=pgettext_lazy("answer style", "Bullet points"),
             line="Prefer bullet points.",
-            said=_said(
+            pattern=_pattern(
                 r"(?:use|in|as|with)\s+(?:bullet\s+points|bullets|a\s+bullet(?:ed)?\s+list)",
                 r"箇条書き(?:で|に|を使)",
             ),
@@ -101,7 +101,7 @@ STYLES: dict[str, dict[str, Style]] = {
         "prose": Style(
             label=pgettext_lazy("answer style", "Prose"),
             line="Write in prose, without bullet points.",
-            said=_said(
+            pattern=_pattern(
                 r"(?:no|without|avoid|don['’]?t\s+use)\s+(?:bullet\s+points|bullets|lists)|"
                 r"in\s+(?:prose|full\s+sentences|paragraphs)",
                 r"箇条書き(?:なし|は使わ|にしない|をやめ)|文章(?:で|の形で)(?:答え|書|お願い)",
@@ -112,7 +112,7 @@ STYLES: dict[str, dict[str, Style]] = {
         "en": Style(
             label=pgettext_lazy("answer style", "English"),
             line="Answer in English.",
-            said=_said(
+            pattern=_pattern(
                 r"(?:answer|reply|respond|write|speak)\s+(?:to\s+me\s+)?in\s+english",
                 r"英語で(?:答え|回答|返信|お願い|書)",
             ),
@@ -120,14 +120,14 @@ STYLES: dict[str, dict[str, Style]] = {
         "ja": Style(
             label=pgettext_lazy("answer style", "Japanese"),
             line="Answer in Japanese.",
-            said=_said(
+            pattern=_pattern(
                 r"(?:answer|reply|respond|write|speak)\s+(?:to\s+me\s+)?in\s+japanese",
                 r"日本語で(?:答え|回答|返信|お願い|書)",
             ),
         ),
     },
 }
-LASTING = _said(
+LASTING = _pattern(
     r"from\s+now\s+on|always|in\s+(?:the\s+)?future|going\s+forward|every\s+time|never",
     r"今後|これから(?:は|も)|いつも|常に|毎回",
 )
@@ -197,9 +197,9 @@ def _signals(since: datetime, until: datetime) -> Iterator[StyleSignal]:
         yield from _rows(run, dict(stated(run.query)), Source.STATED, run.query)
 
 
-def _rows(run: Run, found: Values, source: str, quote: str) -> Iterator[StyleSignal]:
+def _rows(run: Run, values: Values, source: str, quote: str) -> Iterator[StyleSignal]:
     quoted = texts.clean(texts.masked(texts.clean(quote, 1_000)), 200)
-    for trait, value in found.items():
+    for trait, value in values.items():
         yield StyleSignal(
             user=run.user,
             run=run,
@@ -216,7 +216,7 @@ def stated(message: str) -> Iterator[tuple[str, str]]:
     if not message or len(message) > MAX_MESSAGE_CHARS:
         return
     for trait, values in STYLES.items():
-        found = [value for value, style in values.items() if style.said.search(message)]
+        found = [value for value, style in values.items() if style.pattern.search(message)]
         if len(found) == 1:
             yield str(trait), found[0]
 
@@ -271,7 +271,7 @@ def clean_choice(values: Mapping[str, str]) -> dict[str, str]:
 
 def contradicted(custom: str) -> set[str]:
     """Return the traits that custom instructions already say something about."""
-    return {str(trait) for trait, words in MENTIONS.items() if words.search(custom)}
+    return {str(trait) for trait, pattern in MENTIONS.items() if pattern.search(custom)}
 
 
 def compose(chosen: Values | None, learned: Values | None, custom: str) -> list[str]:

@@ -55,9 +55,11 @@ async def recall(
     if not memories:
         return []
     question = question[:MAX_QUESTION_CHARS]
-    similar = await vectors.similarities(memories, question)
-    asked = texts.words(question)
-    scored = [_score(memory, asked, similar.get(memory.pk)) for memory in memories]
+    similarities = await vectors.similarities(memories, question)
+    question_words = texts.words(question)
+    scored = [
+        _score(memory, question_words, similarities.get(memory.pk)) for memory in memories
+    ]
     found = [memory for memory in scored if memory is not None]
     always = [m for m in found if m.why == "preference"][:MAX_PREFERENCES]
     fitting = sorted((m for m in found if m.why != "preference"), key=lambda m: -m.score)
@@ -65,12 +67,12 @@ async def recall(
 
 
 def _score(
-    memory: Candidate, asked: set[str], similarity: float | None
+    memory: Candidate, question_words: set[str], similarity: float | None
 ) -> RecalledMemory | None:
     """Return the memory with its reason, or None if it doesn't fit."""
-    known = texts.words(f"{memory.subject} {memory.text}")
-    matched = sorted(asked & known)
-    overlap = len(matched) / max(1, min(len(known), len(asked)))
+    memory_words = texts.words(f"{memory.subject} {memory.text}")
+    matched = sorted(question_words & memory_words)
+    overlap = len(matched) / max(1, min(len(memory_words), len(question_words)))
     about: dict[str, Any] = {
         "id": memory.pk,
         "text": memory.text,
@@ -92,10 +94,11 @@ def _score(
 def _within_budget(
     memories: Sequence[RecalledMemory], count: Callable[[str], int]
 ) -> list[RecalledMemory]:
-    room, kept = configured.MEMORY_TOKENS.value, list[RecalledMemory]()
+    tokens_left = configured.MEMORY_TOKENS.value
+    kept = list[RecalledMemory]()
     for memory in memories:
-        room -= count(memory.text) + 4
-        if room < 0:
+        tokens_left -= count(memory.text) + 4
+        if tokens_left < 0:
             break
         kept.append(memory)
     return kept

@@ -106,8 +106,8 @@ def _remember(binding: RunBinding, values: dict[str, Any]) -> str:
 def _screened(binding: RunBinding, text: str) -> str:
     """Return the text if it passes the guardrails of a message."""
     cleaned = texts.clean(text)
-    found = binding.guardrails.without_length_limits().inspect(cleaned, "input")
-    if found.is_blocked or found.text != cleaned:
+    inspected = binding.guardrails.without_length_limits().inspect(cleaned, "input")
+    if inspected.is_blocked or inspected.text != cleaned:
         raise MemoryRejected(_("A guardrail doesn't allow this text."))
     return text
 
@@ -147,13 +147,13 @@ def is_own_words(text: str, message: str) -> bool:
         return False
     own_line = statements.QUOTATION.split(message.strip(), maxsplit=1)[0]
     clauses = [texts.sequence(clause) for clause in CLAUSE_END.split(own_line)]
-    said = texts.sequence(text)
-    parts = (
+    words = texts.sequence(text)
+    spans = (
         list(chain.from_iterable(clauses[first:end]))
         for first in range(len(clauses))
         for end in range(first + 1, len(clauses) + 1)
     )
-    return bool(said) and said in parts
+    return bool(words) and words in spans
 
 
 def _current_step(run: Run) -> int | None:

@@ -66,8 +66,8 @@ def save_requested(
 def _save(run: Run, agent: Agent, guardrails: Guardrails, text: str) -> Memory:
     scope = policy.scope_of(run, agent)
     cleaned = texts.clean(text, 2 * Memory.MAX_CHARS)
-    found = guardrails.without_length_limits().inspect(cleaned, "input")
-    if found.is_blocked or found.text != cleaned:
+    inspected = guardrails.without_length_limits().inspect(cleaned, "input")
+    if inspected.is_blocked or inspected.text != cleaned:
         raise MemoryRejected(_("A guardrail doesn't allow this text."))
     is_doubtful = run.is_repeated or statements.may_be_quoted(run.query)
     new = store.NewMemory(

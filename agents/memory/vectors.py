@@ -63,17 +63,17 @@ def _compare(
         return {}, [], model
     known = {m.pk: m.vector for m in memories if m.vector and m.vector_model == model}
     missing = [m for m in memories if m.pk not in known][:MAX_NEW]
-    asked = embeddings.embed([question], "query")[0]
-    fresh = embeddings.embed([m.text for m in missing], "passage") if missing else ()
+    question_vector = embeddings.embed([question], "query")[0]
+    new_vectors = embeddings.embed([m.text for m in missing], "passage") if missing else ()
     new = [
         (m.pk, np.asarray(vector, np.float16).tobytes())
-        for m, vector in zip(missing, fresh, strict=True)
+        for m, vector in zip(missing, new_vectors, strict=True)
     ]
     vectors = {**known, **dict(new)}
     found = {
-        pk: float(np.frombuffer(bytes(raw), np.float16).astype(np.float32) @ asked)
+        pk: float(np.frombuffer(bytes(raw), np.float16).astype(np.float32) @ question_vector)
         for pk, raw in vectors.items()
-        if len(raw) == 2 * len(asked)
+        if len(raw) == 2 * len(question_vector)
     }
     return found, new, model
 
