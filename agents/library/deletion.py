@@ -65,10 +65,10 @@ def find_deleted(pk: int, user: User) -> Collection | None:
     if removal is None:
         return None
     if (source := removal.deleted_from) is not None:
-        may = Collection.objects.editable_by(user).filter(pk=source.pk).exists()
+        is_allowed = Collection.objects.editable_by(user).filter(pk=source.pk).exists()
     else:
-        may = _could_manage(removal, user)
-    return removal if may else None
+        is_allowed = _could_manage(removal, user)
+    return removal if is_allowed else None
 
 
 def _could_manage(collection: Collection, user: User) -> bool:

@@ -54,11 +54,12 @@ def _with_signs(text: str, start: int, end: int, rows: Iterable[int]) -> str:
     inside = {_first_text(text, max(row, start), end) for row in rows if row < end}
     signs = {start: OPEN, end: CLOSE}
     signs |= {row: signs.get(row, "") + ROW for row in inside if start <= row < end}
-    parts, at = [], 0
-    for place in sorted(signs):
-        parts += [text[at:place], signs[place]]
-        at = place
-    return "".join([*parts, text[at:]])
+    parts = []
+    last = 0
+    for position in sorted(signs):
+        parts += [text[last:position], signs[position]]
+        last = position
+    return "".join([*parts, text[last:]])
 
 
 def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
@@ -70,11 +71,11 @@ def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 def _first_text(text: str, start: int, end: int) -> int:
     """Return where the passage's text begins, after marks at the start of a line."""
     while start < end:
-        line = text.rfind("\n", 0, start) + 1
+        line_start = text.rfind("\n", 0, start) + 1
         line_end = text.find("\n", start)
         line_end = len(text) if line_end < 0 else line_end
-        if not NO_TEXT.fullmatch(text, line, line_end):
-            prefix = LINE_START.match(text, line, line_end)
+        if not NO_TEXT.fullmatch(text, line_start, line_end):
+            prefix = LINE_START.match(text, line_start, line_end)
             at = max(start, prefix.end() if prefix else start)
             if text[at:line_end].strip():
                 return at + len(text[at:line_end]) - len(text[at:line_end].lstrip())
@@ -85,13 +86,13 @@ def _first_text(text: str, start: int, end: int) -> int:
 def _last_text(text: str, start: int, end: int) -> int:
     """Return where the passage's text ends, before the end of a table row or fence."""
     while start < end:
-        line = max(text.rfind("\n", 0, end) + 1, 0)
+        line_start = max(text.rfind("\n", 0, end) + 1, 0)
         line_end = text.find("\n", end)
         line_end = len(text) if line_end < 0 else line_end
-        kept = text[line:end].rstrip(" \t|")
-        if kept and not NO_TEXT.fullmatch(text, line, line_end):
-            return line + len(kept)
-        end = line - 1
+        kept = text[line_start:end].rstrip(" \t|")
+        if kept and not NO_TEXT.fullmatch(text, line_start, line_end):
+            return line_start + len(kept)
+        end = line_start - 1
     return start
 
 
@@ -100,14 +101,16 @@ def _to_marks(html: str) -> SafeString:
     before, _, rest = html.partition(OPEN)
     passage, _, after = rest.partition(CLOSE)
     parts: list[str] = []
-    has_place, has_rows = False, ROW in passage
+    has_place = False
+    has_rows = ROW in passage
     for piece in PIECES.split(passage):
-        is_row, plain = ROW in piece, piece.replace(ROW, "")
+        is_row = ROW in piece
+        plain = piece.replace(ROW, "")
         if plain.startswith("<") or not plain.strip():
             parts.append(plain)
             continue
         is_place = not has_place and (is_row or not has_rows)
         has_place |= is_place
-        kind = ' class="cited-row"' if is_row else ""
-        parts.append(f"<mark{kind}{PLACE if is_place else ''}>{plain}</mark>")
+        class_attribute = ' class="cited-row"' if is_row else ""
+        parts.append(f"<mark{class_attribute}{PLACE if is_place else ''}>{plain}</mark>")
     return mark_safe("".join([before, *parts, after]))

@@ -80,8 +80,8 @@ class CollectionConsumer(LiveConsumer):
 
     def _reload_frame(self) -> str:
         """Let the page load its list again: documents were added or deleted elsewhere."""
-        about = {"collection": self.collection, "at": time.monotonic_ns()}
-        return render_to_string("library/_reload.html", about)
+        context = {"collection": self.collection, "at": time.monotonic_ns()}
+        return render_to_string("library/_reload.html", context)
 
     def has_live(self) -> bool:
         return bool(self.pending)

@@ -50,37 +50,39 @@ class Found:
     confidence: str
 
 
-def search_page(user: User, query: Any) -> Found:
+def search_page(user: User, params: Any) -> Found:
     """Search the user's library, or the collection in the URL if they can open it."""
-    words = sanitize_text(query.get("q", "")).strip()[:MAX_QUERY_CHARS]
+    query = sanitize_text(params.get("q", "")).strip()[:MAX_QUERY_CHARS]
     visible = Collection.objects.for_user(user)
-    wanted = parse_id(query.get("collection"))
-    within = visible.with_page().filter(pk=wanted).first() if wanted is not None else None
-    if not words:
-        return Found(query="", collection=within, hits=[], documents=[], confidence="none")
-    mine = visible.library().values_list("pk", flat=True)
-    searched = (
-        scope.Scope(frozenset([within.pk])) if within else scope.for_user(user).limited_to(mine)
+    wanted = parse_id(params.get("collection"))
+    collection = visible.with_page().filter(pk=wanted).first() if wanted is not None else None
+    if not query:
+        return Found(query="", collection=collection, hits=[], documents=[], confidence="none")
+    library_pks = visible.library().values_list("pk", flat=True)
+    search_scope = (
+        scope.Scope(frozenset([collection.pk]))
+        if collection
+        else scope.for_user(user).limited_to(library_pks)
     )
     with paying(user=user.pk):
-        result = retrieval.find(words, configured.LIBRARY_RESULTS.value, scope=searched)
+        result = retrieval.find(query, configured.LIBRARY_RESULTS.value, scope=search_scope)
     return Found(
-        query=words,
-        collection=within,
-        hits=_hits(result.passages, words),
-        documents=_named(words, searched),
+        query=query,
+        collection=collection,
+        hits=_hits(result.passages, query),
+        documents=_named(query, search_scope),
         confidence=result.confidence,
     )
 
 
-def _named(words: str, searched: scope.Scope) -> list[Document]:
-    found = Document.objects.filter(collection__in=searched.collections)
-    for word in words.split()[:8]:
+def _named(query: str, search_scope: scope.Scope) -> list[Document]:
+    found = Document.objects.filter(collection__in=search_scope.collections)
+    for word in query.split()[:8]:
         found = found.filter(title__icontains=word)
     return list(found.select_related("collection").order_by("title")[:5])
 
 
-def _hits(passages: list[Passage], words: str) -> list[Hit]:
+def _hits(passages: list[Passage], query: str) -> list[Hit]:
     ids = {passage.document_id for passage in passages}
     documents = Document.objects.select_related("collection").in_bulk(ids)
     chunks = Chunk.objects.in_bulk([passage.chunk_id for passage in passages])
@@ -89,8 +91,8 @@ def _hits(passages: list[Passage], words: str) -> list[Hit]:
             passage=passage,
             collection=document.collection.name,
             place=passage.heading,
-            url=place_url(passage, chunks.get(passage.chunk_id), words),
-            excerpt=excerpt(passage.text, words),
+            url=place_url(passage, chunks.get(passage.chunk_id), query),
+            excerpt=excerpt(passage.text, query),
         )
         for passage in passages
         if (document := documents.get(passage.document_id))
@@ -120,7 +122,7 @@ def place_url(passage: Passage, chunk: Chunk | None = None, words: str = "") -> 
     rows: list[int] = []
     if chunk is not None and chunk.end is not None:
         # A passage can have the head of its table before its own text.
-        before = chunk.end - len(chunk.text)
-        rows = [before + row for row in cited_rows(chunk.text, [words])]
+        offset = chunk.end - len(chunk.text)
+        rows = [offset + row for row in cited_rows(chunk.text, [words])]
     place = {"part": passage.part, "chunk": passage.chunk_id, "row": rows}
     return f"{url}?{urlencode(place, doseq=True)}#place"

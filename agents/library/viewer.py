@@ -129,13 +129,14 @@ def find_place(document: Document, query: QueryDict) -> Place:
     moment = _number(query.get("t"))
     if moment is not None:
         return _place_at(document, moment)
-    chunk = _number(query.get("chunk"))
-    if chunk is not None:
-        if (found := document.chunks.filter(pk=chunk).first()) is not None:
+    chunk_pk = _number(query.get("chunk"))
+    if chunk_pk is not None:
+        if (chunk := document.chunks.filter(pk=chunk_pk).first()) is not None:
             rows = map(_number, query.getlist("row")[:MAX_ROWS])
-            return _place_of(found, tuple(row for row in rows if row is not None))
+            return _place_of(chunk, tuple(row for row in rows if row is not None))
         return Place(part=_number(query.get("part")) or 1, is_lost=True)
-    start, end = _number(query.get("start")), _number(query.get("end"))
+    start = _number(query.get("start"))
+    end = _number(query.get("end"))
     part = _number(query.get("part")) or 1
     row = document.parts.filter(number=part).first()
     if row is None or start is None or end is None or start >= end:
@@ -190,16 +191,20 @@ def build(document: Document, place: Place, offset: int = 0) -> DocumentView:
 
     `offset` is where a piece of a long part begins, if no passage is to be marked.
     """
-    numbers = list(document.parts.annotate(size=Length("text")).values_list("number", "size"))
-    at = next((i for i, (number, _size) in enumerate(numbers) if number >= place.part), 0)
+    part_sizes = list(
+        document.parts.annotate(size=Length("text")).values_list("number", "size")
+    )
+    index = next((i for i, (number, _size) in enumerate(part_sizes) if number >= place.part), 0)
     view = DocumentView(document=document, place=place, offset=offset)
-    if not numbers:
+    if not part_sizes:
         view.parts = _passages_as_parts(document, place)
         return view
-    if numbers[at][1] > MAX_PAGE_CHARS:
-        _fill_with_piece(view, document.parts.get(number=numbers[at][0]), numbers, at)
+    if part_sizes[index][1] > MAX_PAGE_CHARS:
+        _fill_with_piece(
+            view, document.parts.get(number=part_sizes[index][0]), part_sizes, index
+        )
     else:
-        _fill_with_parts(view, numbers, at)
+        _fill_with_parts(view, part_sizes, index)
     _drop_title(view)
     return view
 
@@ -219,65 +224,71 @@ def _drop_title(view: DocumentView) -> None:
 
 def _passages_as_parts(document: Document, place: Place) -> list[PartView]:
     """Display the passages of a document that was added before parts were saved."""
-    parts, room = [], MAX_PAGE_CHARS
+    parts = []
+    chars_left = MAX_PAGE_CHARS
     for chunk in document.chunks.all():
         is_here = place.text == chunk.text
         html = render_marked(chunk.text, 0 if is_here else None, len(chunk.text))
         parts.append(PartView(number=chunk.ordinal, title=chunk.heading, html=html))
-        room -= len(chunk.text)
-        if room < 0:
+        chars_left -= len(chunk.text)
+        if chars_left < 0:
             break
     return parts
 
 
-def _fill_with_parts(view: DocumentView, numbers: Sequence[tuple[int, int]], at: int) -> None:
+def _fill_with_parts(
+    view: DocumentView, part_sizes: Sequence[tuple[int, int]], index: int
+) -> None:
     """Display parts from this one on, as many as fit on a page."""
     chosen: list[int] = []
-    room = MAX_PAGE_CHARS
-    for number, size in numbers[at : at + MAX_PARTS]:
-        if chosen and size > room:
+    chars_left = MAX_PAGE_CHARS
+    for number, size in part_sizes[index : index + MAX_PARTS]:
+        if chosen and size > chars_left:
             break
         chosen.append(number)
-        room -= size
+        chars_left -= size
     rows = view.document.parts.filter(number__in=chosen)
     view.parts = [_part_view(row, view.place) for row in rows]
-    after = at + len(chosen)
-    view.next_url = _part_url(view.document, numbers[after][0]) if after < len(numbers) else ""
-    view.previous_url = _previous_url(view.document, numbers, at)
+    after = index + len(chosen)
+    view.next_url = (
+        _part_url(view.document, part_sizes[after][0]) if after < len(part_sizes) else ""
+    )
+    view.previous_url = _previous_url(view.document, part_sizes, index)
 
 
-def _previous_url(document: Document, numbers: Sequence[tuple[int, int]], at: int) -> str:
+def _previous_url(document: Document, part_sizes: Sequence[tuple[int, int]], index: int) -> str:
     """Return the page that ends right before this part."""
-    room, first = MAX_PAGE_CHARS, at
-    while first > 0 and at - first < MAX_PARTS:
-        room -= numbers[first - 1][1]
-        if room < 0 and first < at:
+    chars_left = MAX_PAGE_CHARS
+    first = index
+    while first > 0 and index - first < MAX_PARTS:
+        chars_left -= part_sizes[first - 1][1]
+        if chars_left < 0 and first < index:
             break
         first -= 1
-        if room < 0:
+        if chars_left < 0:
             break
-    return _part_url(document, numbers[first][0]) if first < at else ""
+    return _part_url(document, part_sizes[first][0]) if first < index else ""
 
 
 def _fill_with_piece(
-    view: DocumentView, row: DocumentPart, numbers: Sequence[tuple[int, int]], at: int
+    view: DocumentView, row: DocumentPart, part_sizes: Sequence[tuple[int, int]], index: int
 ) -> None:
     """Display a piece of a part that is longer than a page."""
     place = view.place if view.place.part == row.number else Place(part=row.number)
     wanted = place.start if place.start is not None else view.offset
     pieces = list(split_text(row.text))
-    which = next((i for i, (s, e) in enumerate(pieces) if s <= wanted < e), 0)
-    start, end = pieces[which]
+    piece_index = next((i for i, (s, e) in enumerate(pieces) if s <= wanted < e), 0)
+    start, end = pieces[piece_index]
     marked = _shifted(place, start, end)
-    view.parts = [_part_view(row, marked, text=row.text[start:end], is_start=which == 0)]
-    if which + 1 < len(pieces):
-        view.next_url = _part_url(view.document, row.number, pieces[which + 1][0])
-    elif at + 1 < len(numbers):
-        view.next_url = _part_url(view.document, numbers[at + 1][0])
-    if which:
-        view.previous_url = _part_url(view.document, row.number, pieces[which - 1][0])
+    view.parts = [_part_view(row, marked, text=row.text[start:end], is_start=piece_index == 0)]
+    if piece_index + 1 < len(pieces):
+        view.next_url = _part_url(view.document, row.number, pieces[piece_index + 1][0])
+    elif index + 1 < len(part_sizes):
+        view.next_url = _part_url(view.document, part_sizes[index + 1][0])
+    if piece_index:
+        view.previous_url = _part_url(view.document, row.number, pieces[piece_index - 1][0])
     else:
-        view.previous_url = _previous_url(view.document, numbers, at)
+        view.previous_url = _previous_url(view.document, part_sizes, index)
 
 
 def _shifted(place: Place, start: int, end: int) -> Place:

@@ -63,7 +63,8 @@ def _render_library(request: UserRequest, status: int = 200, **more: Any) -> Htt
 @require_POST
 def create(request: UserRequest) -> HttpResponse:
     """Create a collection of the user, or of the installation."""
-    form, user = CollectionForm(request.POST), request.user
+    form = CollectionForm(request.POST)
+    user = request.user
     is_shared = request.POST.get("owner") == "installation"
     if is_shared and not user.has_perm(MANAGE_PERMISSION):
         raise Http404
@@ -75,10 +76,10 @@ def create(request: UserRequest) -> HttpResponse:
         )
     if not form.is_valid():
         return _render_library(request, 422, form=form)
-    found = _save(Collection(owner=None if is_shared else user), form, user)
-    if found is None:
+    collection = _save(Collection(owner=None if is_shared else user), form, user)
+    if collection is None:
         return _render_library(request, 422, form=form)
-    return redirect("library:collection", found.pk)
+    return redirect("library:collection", collection.pk)
 
 
 def _save(collection: Collection, form: CollectionForm, user: User) -> Collection | None:
@@ -100,23 +101,23 @@ def _save(collection: Collection, form: CollectionForm, user: User) -> Collectio
 
 
 @require_GET
-def collection(request: UserRequest, pk: int) -> HttpResponse:
-    found = get_object_or_404(Collection.objects.for_user(request.user).with_page(), pk=pk)
-    return render_collection(request, found)
+def collection_page(request: UserRequest, pk: int) -> HttpResponse:
+    collection = get_object_or_404(Collection.objects.for_user(request.user).with_page(), pk=pk)
+    return render_collection(request, collection)
 
 
 def render_collection(
-    request: UserRequest, found: Collection, status: int = 200, **more: Any
+    request: UserRequest, collection: Collection, status: int = 200, **more: Any
 ) -> HttpResponse:
-    row = listing.collection_row(found, request.user)
-    wanted = listing.parse_filter(request.GET)
-    page = wanted.page(found, request.GET.get("page"))
-    managed = Collection.objects.managed_by(request.user).filter(pk=found.pk)
+    row = listing.collection_row(collection, request.user)
+    document_filter = listing.parse_filter(request.GET)
+    page = document_filter.page(collection, request.GET.get("page"))
+    managed = Collection.objects.managed_by(request.user).filter(pk=collection.pk)
     context = {
-        "collection": found,
+        "collection": collection,
         "row": row,
-        "project": listing.project_of(found),
-        "filter": wanted,
+        "project": listing.project_of(collection),
+        "filter": document_filter,
         "page": page,
         "rows": [listing.DocumentRow(document=each, may_edit=row.may_edit) for each in page],
         "statuses": [(name, label) for name, (label, _q) in listing.STATUSES.items()],
@@ -125,17 +126,17 @@ def render_collection(
         "web": uploads.parse_web_source({}),
         "max_pages": MAX_PAGES,
         "intervals": Document.Interval.choices,
-        "sitemaps": listing.sitemap_rows(found),
+        "sitemaps": listing.sitemap_rows(collection),
         "deleted": deleted_notice(request),
         "usage": listing.usage(request.user) if row.may_edit else None,
-        "here": pages.collection_url(request, found.pk),
+        "here": pages.collection_url(request, collection.pk),
     }
     # htmx doesn't swap error responses, so the status stays 200.
     is_list = request.htmx and request.htmx.target == "documents"
     if is_list:
         return render(request, "library/collection.html#documents", context | more)
     if pages.is_console(request):
-        context |= admin.site.each_context(request) | {"title": found.name}
+        context |= admin.site.each_context(request) | {"title": collection.name}
         return render(request, "library/console.html", context | more, status=status)
     return render(request, "library/collection.html", context | more, status=status)
 
@@ -152,23 +153,23 @@ def console_collection(request: UserRequest, pk: int) -> HttpResponse:
 @require_POST
 def edit(request: UserRequest, pk: int) -> HttpResponse:
     """Rename and describe a collection."""
-    found = get_managed(request, pk)
+    collection = get_managed(request, pk)
     form = CollectionForm(request.POST)
-    if not form.is_valid() or _save(found, form, request.user) is None:
-        found.refresh_from_db()
-        return render_collection(request, found, 422, form=form)
-    events.documents_changed(found)
+    if not form.is_valid() or _save(collection, form, request.user) is None:
+        collection.refresh_from_db()
+        return render_collection(request, collection, 422, form=form)
+    events.documents_changed(collection)
     return redirect("library:collection", pk)
 
 
 @require_POST
 def delete(request: UserRequest, pk: int) -> HttpResponse:
-    found = get_managed(request, pk)
+    collection = get_managed(request, pk)
     with transaction.atomic():
-        deletion.delete_collection(found)
-        if found.owner_id is None:
-            audit.record(request.user, audit.DELETED, found, name=found.name)
-    remember_deleted(request, found.pk, found.name)
+        deletion.delete_collection(collection)
+        if collection.owner_id is None:
+            audit.record(request.user, audit.DELETED, collection, name=collection.name)
+    remember_deleted(request, collection.pk, collection.name)
     return redirect("library:list")
 
 

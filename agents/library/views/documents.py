@@ -31,13 +31,13 @@ def upload(request: UserRequest, pk: int) -> HttpResponse:
     """Add uploaded files; a page with JavaScript sends them one by one."""
     collection = get_editable(request, pk)
     paths = request.POST.getlist("path")
-    sent = request.FILES.getlist("file")[:MAX_FILES]
-    found = [
+    uploaded = request.FILES.getlist("file")[:MAX_FILES]
+    new_uploads = [
         uploads.Upload(file=file, path=paths[at] if at < len(paths) else "")
-        for at, file in enumerate(sent)
+        for at, file in enumerate(uploaded)
     ]
     try:
-        added = uploads.add_files(collection, request.user, found)
+        added = uploads.add_files(collection, request.user, new_uploads)
     except uploads.UploadRejected as reason:
         return _rejected(request, collection, str(reason))
     return _added(request, collection, added)
@@ -74,39 +74,39 @@ def _rejected(request: UserRequest, collection: Collection, reason: str) -> Http
 def delete(request: UserRequest, pk: int) -> HttpResponse:
     """Delete the selected documents; those of other collections are left out."""
     collection = get_editable(request, pk)
-    wanted = filter(None, map(parse_id, request.POST.getlist("document")))
-    found = list(collection.documents.filter(pk__in=wanted))
-    if found:
-        removal = deletion.delete_documents(collection, found)
-        count = len(found)
-        many = ngettext("%(count)d document", "%(count)d documents", count) % {"count": count}
-        remember_deleted(request, removal.pk, found[0].title if count == 1 else many)
+    pks = filter(None, map(parse_id, request.POST.getlist("document")))
+    selected = list(collection.documents.filter(pk__in=pks))
+    if selected:
+        removal = deletion.delete_documents(collection, selected)
+        count = len(selected)
+        label = ngettext("%(count)d document", "%(count)d documents", count) % {"count": count}
+        remember_deleted(request, removal.pk, selected[0].title if count == 1 else label)
     return pages.to_collection(request, pk)
 
 
 @require_POST
 def retry(request: UserRequest, pk: int) -> HttpResponse:
-    found = _get_editable_document(request, pk)
-    ingestion.retry(found)
-    return _row_or_redirect(request, found)
+    document = _get_editable_document(request, pk)
+    ingestion.retry(document)
+    return _row_or_redirect(request, document)
 
 
 @require_POST
 def cancel(request: UserRequest, pk: int) -> HttpResponse:
-    found = _get_editable_document(request, pk)
-    ingestion.cancel(found)
-    return _row_or_redirect(request, found)
+    document = _get_editable_document(request, pk)
+    ingestion.cancel(document)
+    return _row_or_redirect(request, document)
 
 
 @require_POST
 def schedule(request: UserRequest, pk: int) -> HttpResponse:
     """Set how often a web page is fetched again."""
-    found = _get_editable_document(request, pk)
+    document = _get_editable_document(request, pk)
     interval = uploads.parse_interval(request.POST.get("interval", ""))
-    if not interval or not found.url:
+    if not interval or not document.url:
         return HttpResponseBadRequest()
-    ingestion.set_schedule(found, interval, request.user)
-    return _row_or_redirect(request, found)
+    ingestion.set_schedule(document, interval, request.user)
+    return _row_or_redirect(request, document)
 
 
 def _row_or_redirect(request: UserRequest, document: Document) -> HttpResponse:
@@ -118,27 +118,27 @@ def _row_or_redirect(request: UserRequest, document: Document) -> HttpResponse:
 
 
 @require_GET
-def document(request: UserRequest, pk: int) -> HttpResponse:
+def document_page(request: UserRequest, pk: int) -> HttpResponse:
     """Display a document, at the place that the URL names."""
-    found = _get_document(request, pk)
-    place = viewer.find_place(found, request.GET)
-    words = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
-    hits, has_more = viewer.find_in_document(found, words) if words else ([], False)
+    document = _get_document(request, pk)
+    place = viewer.find_place(document, request.GET)
+    query = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
+    hits, has_more = viewer.find_in_document(document, query) if query else ([], False)
     if hits and not request.GET.keys() & {"part", "chunk", "start"}:
         place = hits[0].place
     with_page = Collection.objects.for_user(request.user).with_page()
     context = {
-        "document": found,
-        "view": viewer.build(found, place, parse_id(request.GET.get("at")) or 0),
+        "document": document,
+        "view": viewer.build(document, place, parse_id(request.GET.get("at")) or 0),
         "row": listing.DocumentRow(
-            document=found,
+            document=document,
             may_edit=Document.objects.editable_by(request.user).filter(pk=pk).exists(),
         ),
-        "query": words,
+        "query": query,
         "hits": hits,
         "has_more": has_more,
         "back": _back_url(request),
-        "has_collection_page": with_page.filter(pk=found.collection_id).exists(),
+        "has_collection_page": with_page.filter(pk=document.collection_id).exists(),
     }
     return render(request, "library/document.html", context)
 
@@ -146,8 +146,8 @@ def document(request: UserRequest, pk: int) -> HttpResponse:
 @require_GET
 def transcript(request: UserRequest, pk: int) -> HttpResponse:
     """Return a recording's transcript for a chat, with times that play it."""
-    found = _get_document(request, pk)
-    view = viewer.build(found, viewer.Place())
+    document = _get_document(request, pk)
+    view = viewer.build(document, viewer.Place())
     return render(request, "library/_transcript.html", {"view": view})
 
 
@@ -160,13 +160,13 @@ def _back_url(request: UserRequest) -> str:
 
 
 @require_safe
-def file(request: UserRequest, pk: int) -> HttpResponseBase:
+def document_file(request: UserRequest, pk: int) -> HttpResponseBase:
     """Return the original; access is checked at every request."""
-    found = _get_document(request, pk)
-    if found.file is None:
+    document = _get_document(request, pk)
+    if document.file is None:
         raise Http404
     is_download = "download" in request.GET
-    return files.serve(request, found.file, name=found.name, is_download=is_download)
+    return files.serve(request, document.file, name=document.name, is_download=is_download)
 
 
 def _get_document(request: UserRequest, pk: int) -> Document:
@@ -184,8 +184,8 @@ def get_editable(request: UserRequest, pk: int) -> Collection:
 
 
 def _get_editable_document(request: UserRequest, pk: int) -> Document:
-    found = Document.objects.editable_by(request.user).filter(pk=pk).first()
-    if found is not None:
-        return found
+    document = Document.objects.editable_by(request.user).filter(pk=pk).first()
+    if document is not None:
+        return document
     get_object_or_404(Document.objects.for_user(request.user), pk=pk)
     raise PermissionDenied(_("You have read-only access to this collection."))

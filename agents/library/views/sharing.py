@@ -20,10 +20,11 @@ from .collections import get_managed
 def access(request: UserRequest, pk: int) -> HttpResponse:
     """List who has access; who manages the collection can add people."""
     if request.method == "GET":
-        seen = Collection.objects.for_user(request.user).library()
-        return _render_panel(request, get_object_or_404(seen, pk=pk))
+        visible = Collection.objects.for_user(request.user).library()
+        return _render_panel(request, get_object_or_404(visible, pk=pk))
     collection = get_managed(request, pk)
-    name, right = request.POST.get("name", ""), request.POST.get("right", "")
+    name = request.POST.get("name", "")
+    right = request.POST.get("right", "")
     try:
         sharing.add_person(collection, request.user, name, right)
     except sharing.SharingRejected as reason:
