@@ -53,10 +53,14 @@ class AcceptanceRequest:
     def facts(self) -> list[tuple[str, str, str]]:
         """Name, value and, if it differs, the accepted value."""
         accepted = self.schedule.accepted or {}
-        now = terms(self.schedule, self.version)
+        current_terms = terms(self.schedule, self.version)
         names = {"cron": _("cron expression"), "parameters": _("parameters")}
         return [
-            (label, _format_value(now[name]), _format_value(accepted.get(name, now[name])))
+            (
+                label,
+                _format_value(current_terms[name]),
+                _format_value(accepted.get(name, current_terms[name])),
+            )
             for name, label in names.items()
         ]
 
@@ -93,7 +97,7 @@ def terms(schedule: Schedule, version: WorkflowVersion) -> AcceptanceTerms:
 
 def why_held(schedule: Schedule, version: WorkflowVersion | None) -> str:
     """Return why it starts nothing, or an empty string if it is accepted."""
-    if version is None or schedule.accepted == (now := terms(schedule, version)):
+    if version is None or schedule.accepted == (current_terms := terms(schedule, version)):
         return ""
     about = {"owner": schedule.user.get_username(), "new": version.number}
     accepted = schedule.accepted or {}
@@ -101,7 +105,9 @@ def why_held(schedule: Schedule, version: WorkflowVersion | None) -> str:
         return _("Waiting for %(owner)s to accept this schedule.") % about
     if accepted.get(SWITCHED_OFF):
         return _("%(owner)s turned this schedule off. Only %(owner)s can turn it on.") % about
-    if {name for name in now if accepted.get(name) != now[name]} == {"version"}:
+    if {name for name in current_terms if accepted.get(name) != current_terms[name]} == {
+        "version"
+    }:
         about |= {"old": accepted["version"]}
         sentence = _("Waiting for %(owner)s to accept version %(new)d. Accepted: %(old)d.")
         return sentence % about
@@ -117,10 +123,10 @@ def update_acceptance(schedule: Schedule, by: User | None) -> bool:
     if version is None or by is None or by.pk != schedule.user_id:
         return version is not None and not why_held(schedule, version)
     accepted = schedule.accepted or {}
-    now = terms(schedule, version)
-    is_known = all(accepted.get(name) == now[name] for name in ("person", "workflow"))
+    current_terms = terms(schedule, version)
+    is_known = all(accepted.get(name) == current_terms[name] for name in ("person", "workflow"))
     is_unseen = is_known and accepted["version"] != version.number
-    new_terms = accepted if is_unseen else now
+    new_terms = accepted if is_unseen else current_terms
     new_terms = {name: value for name, value in new_terms.items() if name != SWITCHED_OFF}
     schedule.accepted = new_terms if schedule.enabled else {**new_terms, SWITCHED_OFF: True}
     Schedule.objects.filter(pk=schedule.pk).update(accepted=schedule.accepted)
@@ -130,14 +136,14 @@ def update_acceptance(schedule: Schedule, by: User | None) -> bool:
 @transaction.atomic
 def record_answer(schedule: Schedule, by: User, seal: str, *, is_accepted: bool) -> None:
     """Save the owner's answer; raise StaleAcceptance if they saw other terms."""
-    row = Schedule.objects.select_for_update().select_related("workflow", "user")
-    found = build_request(row.get(pk=schedule.pk, user=by))
-    if found is None or not constant_time_compare(found.seal, seal):
+    rows = Schedule.objects.select_for_update().select_related("workflow", "user")
+    request = build_request(rows.get(pk=schedule.pk, user=by))
+    if request is None or not constant_time_compare(request.seal, seal):
         raise StaleAcceptance
-    details = {"name": str(schedule), "version": found.version.number}
+    details = {"name": str(schedule), "version": request.version.number}
     if is_accepted:
-        now = terms(found.schedule, found.version)
-        Schedule.objects.filter(pk=schedule.pk).update(accepted=now, trouble="")
+        current_terms = terms(request.schedule, request.version)
+        Schedule.objects.filter(pk=schedule.pk).update(accepted=current_terms, trouble="")
         audit.record(by, audit.SCHEDULE_ACCEPTED, schedule, **details)
     else:
         # Enabling it again must not count as acceptance.

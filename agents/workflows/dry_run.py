@@ -45,25 +45,25 @@ class StepPreview:
 def simulate(plan: ExecutionPlan, parameters: Mapping[str, Any]) -> list[StepPreview]:
     """Return the steps in a possible order, up to a limit."""
     names = {"parameters": {**plan.parameters, **parameters}}
-    acts = []
-    for act in _simulate_steps(plan, names, 0):
-        acts.append(act)
-        if len(acts) == MAX_STEPS:
+    previews = []
+    for preview in _simulate_steps(plan, names, 0):
+        previews.append(preview)
+        if len(previews) == MAX_STEPS:
             break
-    return acts
+    return previews
 
 
 def _simulate_steps(
     plan: ExecutionPlan, names: Mapping[str, Any], level: int
 ) -> Iterator[StepPreview]:
     for step in topological_order(plan.steps):
-        inside = dict(names)
-        times = _repetitions(step, inside)
-        act = _simulate_step(step, inside, level, times)
-        yield act
-        if step.plan is not None and act.outcome != "skipped":
+        step_names = dict(names)
+        times = _repetitions(step, step_names)
+        preview = _simulate_step(step, step_names, level, times)
+        yield preview
+        if step.plan is not None and preview.outcome != "skipped":
             more = {"parameters": {**names["parameters"], **step.plan.parameters}}
-            yield from _simulate_steps(step.plan, inside | more, level + 1)
+            yield from _simulate_steps(step.plan, step_names | more, level + 1)
 
 
 def _simulate_step(
@@ -150,15 +150,15 @@ def _fill_known(value: Any, names: Mapping[str, Any]) -> Any:
 
 
 def _fill_template(template: str, names: Mapping[str, Any]) -> str:
-    words = []
+    texts = []
     for piece in parse_template(template):
         if isinstance(piece, str):
-            words.append(piece)
+            texts.append(piece)
         elif _is_known(piece, names):
-            words.append(_to_text(piece.value(names)))
+            texts.append(_to_text(piece.value(names)))
         else:
-            words.append(f"⟨{piece.text}⟩")
-    return "".join(words)
+            texts.append(f"⟨{piece.text}⟩")
+    return "".join(texts)
 
 
 def _to_text(value: Any) -> str:

@@ -58,12 +58,12 @@ def available(user: User | None = None) -> Resources:
 
 def _tool_schemas(user: User | None) -> Schemas:
     rows = ToolRegistration.objects.usable_by(user).filter(enabled=True, is_gone=False)
-    here = {
+    local = {
         tool.name: getattr(tool, "parameters", TEXT_INPUT_SCHEMA)
         for tool in tool_factory.build_tools(rows)
     }
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
-    return here | {row.name: _definition_parameters(row.definition) for row in remote}
+    return local | {row.name: _definition_parameters(row.definition) for row in remote}
 
 
 def _definition_parameters(definition: Any) -> Mapping[str, Any]:

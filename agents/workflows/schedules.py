@@ -49,8 +49,8 @@ def start_due(now: datetime) -> list[Run]:
     if all(next_at is not None and next_at > now for next_at in _next_times()):
         return []
     due = Schedule.objects.filter(enabled=True, workflow__enabled=True, next_at__lte=now)
-    fresh = Schedule.objects.filter(enabled=True, next_at=None, trouble="")
-    for schedule in fresh:
+    new_schedules = Schedule.objects.filter(enabled=True, next_at=None, trouble="")
+    for schedule in new_schedules:
         _claim(schedule, now)
     started = []
     for schedule in due.select_related("workflow", "user"):
@@ -107,8 +107,8 @@ def _prepare_run(schedule: Schedule) -> Run:
     if not schedule.user.is_active:
         raise start.WorkflowNotStarted(_("This schedule's user is disabled."))
     version = schedule.workflow.newest
-    if held := acceptance.why_held(schedule, version):
-        raise start.WorkflowNotStarted(held)
+    if reason := acceptance.why_held(schedule, version):
+        raise start.WorkflowNotStarted(reason)
     parameters = start.format_parameters(schedule.parameters)
     request = start.build_request(schedule.workflow, parameters, schedule.user, version=version)
     return start.prepare_run(request, schedule.user, f"{TOPIC_PREFIX}{schedule.pk}")

@@ -95,11 +95,11 @@ def resolve_parameters(definition: PlanDefinition, texts: Mapping[str, str]) -> 
         near = get_close_matches(name, declared, n=1)
         raise WorkflowNotStarted(_unknown_parameter_message(name, near))
     values = {name: _convert_parameter(name, texts[name], declared[name]) for name in texts}
-    found = {**declared, **values}
-    for name, value in found.items():
+    resolved = {**declared, **values}
+    for name, value in resolved.items():
         if value is None:
             raise WorkflowNotStarted(_("%(name)s is required.") % {"name": name})
-    return found
+    return resolved
 
 
 def form_parameters(form: Mapping[str, str]) -> dict[str, str]:

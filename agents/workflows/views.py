@@ -81,7 +81,7 @@ class WorkflowPreview:
     @cached_property
     def graph(self) -> SafeString:
         steps = self.definition.plan.steps
-        lines = {step.name: self._step_line(place) for place, step in enumerate(steps)}
+        lines = {step.name: self._step_line(index) for index, step in enumerate(steps)}
 
         def href(step: ExecutionStep, state: plan_graph.StepState) -> str:
             return "" if self.editor is None else f"{self.editor}#line-{lines[step.name]}"
@@ -113,8 +113,8 @@ class WorkflowPreview:
         except start.WorkflowNotStarted as reason:
             return {}, str(reason)
 
-    def _step_line(self, place: int) -> int:
-        problem = PlanProblem(message="", path=("steps", place))
+    def _step_line(self, index: int) -> int:
+        problem = PlanProblem(message="", path=("steps", index))
         return self.definition.locate(problem).line
 
 
@@ -129,41 +129,42 @@ def listing(request: UserRequest) -> HttpResponse:
 
 
 @require_GET
-def workflow(request: UserRequest, pk: int) -> HttpResponse:
+def workflow_page(request: UserRequest, pk: int) -> HttpResponse:
     """Display a workflow and its runs, with a form to start it."""
-    found = get_object_or_404(Workflow.objects.for_user(request.user), pk=pk)
-    newest, may_edit = _get_newest(found), _may_edit(request)
+    workflow = get_object_or_404(Workflow.objects.for_user(request.user), pk=pk)
+    newest = _get_newest(workflow)
+    may_edit = _may_edit(request)
     editor = reverse("workflows:edit", args=[pk]) if may_edit else None
-    runs = Run.objects.for_user(request.user).filter(workflow__workflow=found)
+    runs = Run.objects.for_user(request.user).filter(workflow__workflow=workflow)
     context = {
-        "workflow": found,
+        "workflow": workflow,
         "newest": newest,
         "sheet": WorkflowPreview(newest.text, editor=editor),
         "runs": [RunView(r) for r in runs.select_related("workflow", "user")[:MAX_RUNS]],
         "may_edit": may_edit,
-        "versions": found.versions.select_related("author")[:MAX_VERSIONS],
-        "schedules": _visible_schedules(request, found, newest),
+        "versions": workflow.versions.select_related("author")[:MAX_VERSIONS],
+        "schedules": _visible_schedules(request, workflow, newest),
         "may_schedule": request.user.is_staff and request.user.has_perm("agents.add_schedule"),
     }
     return render(request, "workflows/workflow.html", context)
 
 
 @require_GET
-def schedule(request: UserRequest, pk: int) -> HttpResponse:
+def schedule_page(request: UserRequest, pk: int) -> HttpResponse:
     """Display what a schedule would start, to its owner only."""
     return _render_schedule(request, _own_schedule(request, pk))
 
 
 @require_POST
 def answer_schedule(request: UserRequest, pk: int) -> HttpResponse:
-    found = _own_schedule(request, pk)
+    schedule = _own_schedule(request, pk)
     is_accepted = request.POST.get("answer") == "accept"
     seal = request.POST.get("seal", "")
     try:
-        acceptance.record_answer(found, request.user, seal, is_accepted=is_accepted)
+        acceptance.record_answer(schedule, request.user, seal, is_accepted=is_accepted)
     except acceptance.StaleAcceptance:
         return _render_schedule(request, _own_schedule(request, pk), is_changed=True)
-    return redirect("workflows:workflow", found.workflow_id)
+    return redirect("workflows:workflow", schedule.workflow_id)
 
 
 def _own_schedule(request: UserRequest, pk: int) -> Schedule:
@@ -172,11 +173,11 @@ def _own_schedule(request: UserRequest, pk: int) -> Schedule:
 
 
 def _render_schedule(
-    request: UserRequest, found: Schedule, *, is_changed: bool = False
+    request: UserRequest, schedule: Schedule, *, is_changed: bool = False
 ) -> HttpResponse:
-    if (offer := acceptance.build_request(found)) is None:
+    if (offer := acceptance.build_request(schedule)) is None:
         raise Http404
-    context = {"offer": offer, "schedule": found, "is_changed": is_changed}
+    context = {"offer": offer, "schedule": schedule, "is_changed": is_changed}
     status = 409 if is_changed else 200
     return render(request, "workflows/schedule.html", context, status=status)
 
@@ -192,19 +193,19 @@ def new(request: UserRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def edit(request: UserRequest, pk: int) -> HttpResponse:
-    found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
+    workflow = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
     if request.method == "POST":
-        return _save(request, found)
-    newest = _get_newest(found)
-    return _render_editor(request, found, newest.text, base=newest.number)
+        return _save(request, workflow)
+    newest = _get_newest(workflow)
+    return _render_editor(request, workflow, newest.text, base=newest.number)
 
 
 @require_POST
 @permission_required(CHANGE_PERMISSION, raise_exception=True)
 def check(request: UserRequest) -> HttpResponse:
     """Return the problems and dry run of an edited text."""
-    sheet = WorkflowPreview(_posted_text(request), start.form_parameters(request.POST))
-    return render(request, "workflows/edit.html#checked", {"sheet": sheet})
+    preview = WorkflowPreview(_posted_text(request), start.form_parameters(request.POST))
+    return render(request, "workflows/edit.html#checked", {"sheet": preview})
 
 
 @require_GET
@@ -216,48 +217,48 @@ def completions(request: UserRequest) -> JsonResponse:
 
 
 @require_GET
-def version(request: UserRequest, pk: int, number: int) -> HttpResponse:
+def version_page(request: UserRequest, pk: int, number: int) -> HttpResponse:
     """Display a version and its changes."""
-    found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
-    visible = _get_version(found, number)
-    before = found.versions.filter(number__lt=visible.number).order_by("-number").first()
+    workflow = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
+    version = _get_version(workflow, number)
+    before = workflow.versions.filter(number__lt=version.number).order_by("-number").first()
     context = {
-        "workflow": found,
-        "version": visible,
+        "workflow": workflow,
+        "version": version,
         "before": before,
-        "newest": _get_newest(found),
-        "lines": list(versions.diff_lines(before.text, visible.text)) if before else [],
+        "newest": _get_newest(workflow),
+        "lines": list(versions.diff_lines(before.text, version.text)) if before else [],
     }
     return render(request, "workflows/version.html", context)
 
 
 @require_POST
 def restore(request: UserRequest, pk: int, number: int) -> HttpResponse:
-    found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
-    old = _get_version(found, number)
+    workflow = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
+    old = _get_version(workflow, number)
     try:
-        versions.restore(found, old.number, request.user)
+        versions.restore(workflow, old.number, request.user)
     except versions.WorkflowNotSaved as reason:
         return _render_editor(
-            request, found, old.text, base=_get_newest(found).number, reason=reason
+            request, workflow, old.text, base=_get_newest(workflow).number, reason=reason
         )
     return redirect("workflows:workflow", pk)
 
 
-def _save(request: UserRequest, found: Workflow | None) -> HttpResponse:
+def _save(request: UserRequest, workflow: Workflow | None) -> HttpResponse:
     text = _posted_text(request)
     base = request.POST.get("base", "")
     number = int(base) if base.isdecimal() and len(base) < 9 else 0
     try:
-        saved = versions.save(text, request.user, workflow=found, base=number)
+        saved = versions.save(text, request.user, workflow=workflow, base=number)
     except versions.WorkflowNotSaved as reason:
-        return _render_editor(request, found, text, base=number, reason=reason)
+        return _render_editor(request, workflow, text, base=number, reason=reason)
     return redirect("workflows:workflow", saved.pk)
 
 
 def _render_editor(
     request: UserRequest,
-    found: Workflow | None,
+    workflow: Workflow | None,
     text: str,
     *,
     base: int = 0,
@@ -265,7 +266,7 @@ def _render_editor(
 ) -> HttpResponse:
     newest = reason.newest if isinstance(reason, versions.VersionConflict) else None
     context = {
-        "workflow": found,
+        "workflow": workflow,
         "sheet": WorkflowPreview(text, start.form_parameters(request.POST)),
         # Saving now overwrites a version the user has seen.
         "base": newest.number if newest else base,
@@ -280,10 +281,10 @@ def _render_editor(
 
 
 def _visible_schedules(
-    request: UserRequest, found: Workflow, newest: WorkflowVersion
+    request: UserRequest, workflow: Workflow, newest: WorkflowVersion
 ) -> list[Schedule]:
     """Return all schedules for editors, and their own for others."""
-    rows = found.schedules.filter(enabled=True).select_related("user")
+    rows = workflow.schedules.filter(enabled=True).select_related("user")
     schedules = list(rows if _may_edit(request) else rows.filter(user=request.user))
     for row in schedules:
         vars(row)["held"] = acceptance.why_held(row, newest)
@@ -294,15 +295,15 @@ def _may_edit(request: UserRequest) -> bool:
     return request.user.has_perm(CHANGE_PERMISSION)
 
 
-def _get_newest(found: Workflow) -> WorkflowVersion:
-    newest = found.newest
+def _get_newest(workflow: Workflow) -> WorkflowVersion:
+    newest = workflow.newest
     if newest is None:
         raise Http404
     return newest
 
 
-def _get_version(found: Workflow, number: int) -> WorkflowVersion:
-    rows = found.versions.select_related("author")
+def _get_version(workflow: Workflow, number: int) -> WorkflowVersion:
+    rows = workflow.versions.select_related("author")
     return get_object_or_404(rows, number=min(number, 2**31 - 1))
 
 
