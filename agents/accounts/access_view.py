@@ -29,9 +29,9 @@ class OpenedRow:
 
 def for_user(user: User) -> list[OpenedRow]:
     """Return everything that isn't for everybody, with the reason."""
-    mine = {group.pk: group for group in user.groups.all()}
-    found = [_limited(row, user, mine) for kind in LIMITED for row in _limited_rows(kind)]
-    return [*found, *(_collection(row, user, mine) for row in _group_collections())]
+    own_groups = {group.pk: group for group in user.groups.all()}
+    found = [_limited(row, user, own_groups) for kind in LIMITED for row in _limited_rows(kind)]
+    return [*found, *(_collection(row, user, own_groups) for row in _group_collections())]
 
 
 def for_group(group: Group) -> list[OpenedRow]:
@@ -51,9 +51,9 @@ def _group_collections() -> Iterable[Collection]:
     return rows.prefetch_related("groups")
 
 
-def _limited(row: Any, user: User, mine: dict[int, Group]) -> OpenedRow:
+def _limited(row: Any, user: User, own_groups: dict[int, Group]) -> OpenedRow:
     allowed = list(row.groups.all())
-    shared = [group for group in allowed if group.pk in mine]
+    shared = [group for group in allowed if group.pk in own_groups]
     if user.is_superuser:
         return _opened(row, True, _("Superusers can use everything."))
     if shared:
@@ -61,15 +61,15 @@ def _limited(row: Any, user: User, mine: dict[int, Group]) -> OpenedRow:
     return _opened(row, False, _("Only for %(names)s.") % {"names": _names(allowed)})
 
 
-def _collection(row: Collection, user: User, mine: dict[int, Group]) -> OpenedRow:
-    shared = [group for group in row.groups.all() if group.pk in mine]
+def _collection(collection: Collection, user: User, own_groups: dict[int, Group]) -> OpenedRow:
+    shared = [group for group in collection.groups.all() if group.pk in own_groups]
     if shared:
-        return _opened(row, True, _("Member of %(names)s.") % {"names": _names(shared)})
+        return _opened(collection, True, _("Member of %(names)s.") % {"names": _names(shared)})
     if user.has_perm("agents.change_collection"):
-        return _opened(row, True, _("Manages the installation's documents."))
-    names = _names(row.groups.all())
+        return _opened(collection, True, _("Manages the installation's documents."))
+    names = _names(collection.groups.all())
     reason = _("Only for %(names)s.") % {"names": names} if names else _("Not shared.")
-    return _opened(row, False, reason)
+    return _opened(collection, False, reason)
 
 
 def _names(groups: Iterable[Group]) -> str:

@@ -90,17 +90,21 @@ class PersonAdmin(ConsoleAdmin):
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
     ) -> Any:
-        form = super().get_form(request, obj, change, **options)
-        return type(form.__name__, (form,), {"asker": request.user})
+        form_class = super().get_form(request, obj, change, **options)
+        return type(form_class.__name__, (form_class,), {"editor": request.user})
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        who = (None, {"fields": ["username", "first_name", "last_name", "email"]})
-        may = ["role", "groups", *(["apart"] if request.user.is_superuser else [])]
-        rights = (_("Permissions"), {"fields": may})
+        identity = (None, {"fields": ["username", "first_name", "last_name", "email"]})
+        permission_fields = [
+            "role",
+            "groups",
+            *(["apart"] if request.user.is_superuser else []),
+        ]
+        permissions = (_("Permissions"), {"fields": permission_fields})
         if obj is None:
-            return [who, rights]
-        seen = (_("Sign-in"), {"fields": ["is_active", *self.readonly_fields]})
-        return [who, rights, seen]
+            return [identity, permissions]
+        sign_in_status = (_("Sign-in"), {"fields": ["is_active", *self.readonly_fields]})
+        return [identity, permissions, sign_in_status]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may = super().has_change_permission(request, obj)
@@ -142,8 +146,8 @@ class PersonAdmin(ConsoleAdmin):
 
     @admin.display(description=_("last active"), ordering="seen")
     def last_seen(self, person: ListedUser) -> str:
-        seen = person.seen or person.last_login
-        return timestamp(seen)
+        seen_at = person.seen or person.last_login
+        return timestamp(seen_at)
 
     @admin.display(description=_("sign-in methods"))
     def ways(self, person: User) -> str:
@@ -199,20 +203,20 @@ class PersonAdmin(ConsoleAdmin):
         return self._render_password_link(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
-        def page(way: str, view: Any, name: str) -> URLPattern:
+        def admin_path(route: str, view: Any, name: str) -> URLPattern:
             guarded = self.admin_site.admin_view(require_POST(view))
-            return path(way, guarded, name=f"people_{name}")
+            return path(route, guarded, name=f"people_{name}")
 
         own = [
-            page("reactivate/", self.reactivate, "reactivate"),
-            page("<int:pk>/quotas/", self.save_quotas, "user_quotas"),
-            page("<int:pk>/link/", self.link, "link"),
-            page("<int:pk>/factors/remove/", self.remove_factors, "remove_factors"),
-            page("<int:pk>/sessions/end/", self.end_all, "end_all"),
-            page("<int:pk>/sessions/<int:visit>/end/", self.end_one, "end_one"),
+            admin_path("reactivate/", self.reactivate, "reactivate"),
+            admin_path("<int:pk>/quotas/", self.save_quotas, "user_quotas"),
+            admin_path("<int:pk>/link/", self.link, "link"),
+            admin_path("<int:pk>/factors/remove/", self.remove_factors, "remove_factors"),
+            admin_path("<int:pk>/sessions/end/", self.end_all, "end_all"),
+            admin_path("<int:pk>/sessions/<int:visit>/end/", self.end_one, "end_one"),
         ]
-        about_roles = self.admin_site.admin_view(roles_page.page)
-        own.append(path("roles/", about_roles, name="people_roles"))
+        roles_view = self.admin_site.admin_view(roles_page.page)
+        own.append(path("roles/", roles_view, name="people_roles"))
         return [*own, *super().get_urls()]
 
     def change_view(
@@ -224,11 +228,11 @@ class PersonAdmin(ConsoleAdmin):
         return super().change_view(request, object_id, *args, **kwargs)
 
     def _extra_context(self, request: HttpRequest, person: User) -> dict[str, Any]:
-        theirs = Visit.objects.for_user(person)
+        visits = Visit.objects.for_user(person)
         return {
             "person": person,
             "may_touch": self.has_change_permission(request, person),
-            "visits": [(visit, sessions.device_name(visit.device)) for visit in theirs],
+            "visits": [(visit, sessions.device_name(visit.device)) for visit in visits],
             "has_factor": factors.has_second_factor(person),
             "state": people_list.STATE_LABELS[people_list.state_of(person)],
             "quotas": quota_view.rows(person),
@@ -259,10 +263,10 @@ class PersonAdmin(ConsoleAdmin):
         """Undo a deactivation."""
         if not self.has_change_permission(request):
             raise PermissionDenied
-        numbers = [n for n in request.POST.get("people", "").split(",") if n.isdecimal()]
-        asker = signed_in_user(request)
-        for person in User.objects.filter(pk__in=numbers[:1000], is_active=False):
-            if can_edit_user(asker, person):
+        pks = [n for n in request.POST.get("people", "").split(",") if n.isdecimal()]
+        editor = signed_in_user(request)
+        for person in User.objects.filter(pk__in=pks[:1000], is_active=False):
+            if can_edit_user(editor, person):
                 person.is_active = True
                 person.save(update_fields=["is_active"])
                 self._on_active_changed(request, person)
@@ -276,12 +280,12 @@ class PersonAdmin(ConsoleAdmin):
     def _render_password_link(self, request: HttpRequest, person: User) -> HttpResponse:
         uid = urlsafe_base64_encode(force_bytes(person.pk))
         token = default_token_generator.make_token(person)
-        address = request.build_absolute_uri(reverse("people:welcome", args=[uid, token]))
+        url = request.build_absolute_uri(reverse("people:welcome", args=[uid, token]))
         audit.record(request.user, audit.PASSWORD_LINK, factors.audit_subject(person))
         title = _("Password link for %(name)s") % {"name": person.get_username()}
-        about = {"title": title, "person": person, "link": address}
-        about |= self.admin_site.each_context(request)
-        response = render(request, "admin/people/link.html", about)
+        context = {"title": title, "person": person, "link": url}
+        context |= self.admin_site.each_context(request)
+        response = render(request, "admin/people/link.html", context)
         response["Cache-Control"] = "no-store"
         return response
 

@@ -14,9 +14,9 @@ MAX_CHARS = 180  # of the column it is saved in
 
 def skeleton(name: str) -> str:
     """Return one form for all names that look alike, for comparison only."""
-    seen = fold(unicodedata.normalize("NFKC", normalize(name).text)).casefold()
-    alike = seen.translate(KANA_CONFUSABLES).translate(LATIN_CONFUSABLES)
-    return _shorten(alike.replace("rn", "m").replace("vv", "w"))
+    folded = fold(unicodedata.normalize("NFKC", normalize(name).text)).casefold()
+    mapped = folded.translate(KANA_CONFUSABLES).translate(LATIN_CONFUSABLES)
+    return _shorten(mapped.replace("rn", "m").replace("vv", "w"))
 
 
 def _shorten(text: str) -> str:

@@ -28,8 +28,9 @@ def audit_subject(user: User) -> str:
 
 def has_second_factor(user: User) -> bool:
     """Whether a password alone is not enough for this account."""
-    apps, keys = Authenticator.objects, Passkey.objects
-    return apps.filter(user=user).exists() or keys.filter(user=user).exists()
+    authenticators = Authenticator.objects
+    passkeys = Passkey.objects
+    return authenticators.filter(user=user).exists() or passkeys.filter(user=user).exists()
 
 
 @transaction.atomic
@@ -85,30 +86,31 @@ def consume_code(user: User, text: str) -> str:
 
 def sign_in_methods(user: User) -> list[str]:
     """Return the user's sign-in methods as text."""
-    keys, codes = user.passkeys.count(), user.recovery_codes.count()
-    found = [
+    passkeys = user.passkeys.count()
+    codes = user.recovery_codes.count()
+    methods = [
         (user.has_usable_password(), _("password")),
         (Authenticator.objects.filter(user=user).exists(), _("authenticator app")),
-        (keys, _("passkeys: %(count)d") % {"count": keys}),
+        (passkeys, _("passkeys: %(count)d") % {"count": passkeys}),
         (codes, _("recovery codes: %(count)d") % {"count": codes}),
         (user.identities.exists(), _("single sign-on")),
     ]
-    return [words for is_there, words in found if is_there]
+    return [label for is_set, label in methods if is_set]
 
 
 def _consume_totp(user: User, text: str) -> bool:
-    app = Authenticator.objects.filter(user=user).first()
-    if app is None:
+    authenticator = Authenticator.objects.filter(user=user).first()
+    if authenticator is None:
         return False
     try:
-        step = totp.matching_step(app.secret.reveal(), text, app.last_step)
+        step = totp.matching_step(authenticator.secret.reveal(), text, authenticator.last_step)
     except UnreadableSecret as error:
         logger.warning("Can't read the authenticator secret of user %s: %s", user.pk, error)
         return False
     if not step:
         return False
     # If the same code is used twice at once, only one succeeds.
-    unused = Authenticator.objects.filter(pk=app.pk, last_step__lt=step)
+    unused = Authenticator.objects.filter(pk=authenticator.pk, last_step__lt=step)
     return unused.update(last_step=step, used_at=timezone.now()) == 1
 
 

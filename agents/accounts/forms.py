@@ -14,43 +14,48 @@ from . import roles
 NO_GROUPS_TEXT = _("No groups available. Agents and tools can be limited to certain groups.")
 
 
-def can_edit_user(asker: User, person: User) -> bool:
+def can_edit_user(editor: User, person: User) -> bool:
     """Whether the editor has all of the user's permissions: they could become that user."""
-    if asker.is_superuser:
+    if editor.is_superuser:
         return True
-    return not person.is_superuser and granted_permissions(asker) >= granted_permissions(person)
+    if person.is_superuser:
+        return False
+    return granted_permissions(editor) >= granted_permissions(person)
 
 
 def granted_permissions(person: User) -> set[str]:
     """Return a user's permissions, even if deactivated: they can be activated again."""
-    their = Q(group__user=person) | Q(user=person)
-    rights = Permission.objects.filter(their).distinct()
-    named = rights.values_list("content_type__app_label", "codename").order_by()
+    is_granted = Q(group__user=person) | Q(user=person)
+    permissions = Permission.objects.filter(is_granted).distinct()
+    named = permissions.values_list("content_type__app_label", "codename").order_by()
     return {f"{app}.{name}" for app, name in named}
 
 
-def grantable_groups(asker: User) -> QuerySet[Group]:
+def grantable_groups(editor: User) -> QuerySet[Group]:
     """Return groups, except roles, that grant no more than the editor has."""
     groups = Group.objects.exclude(name__in=Role.values)
-    if asker.is_superuser:
+    if editor.is_superuser:
         return groups
-    right = ("permissions__content_type__app_label", "permissions__codename")
-    permissions, mine = groups.values_list("pk", *right), granted_permissions(asker)
-    beyond = {pk for pk, app, name in permissions if name and f"{app}.{name}" not in mine}
+    columns = ("permissions__content_type__app_label", "permissions__codename")
+    permissions = groups.values_list("pk", *columns)
+    own_permissions = granted_permissions(editor)
+    beyond = {
+        pk for pk, app, name in permissions if name and f"{app}.{name}" not in own_permissions
+    }
     return groups.exclude(pk__in=beyond)
 
 
-def grantable_roles(asker: User) -> list[Role]:
+def grantable_roles(editor: User) -> list[Role]:
     """Return the roles that include no permission which the editor lacks."""
-    if asker.is_superuser:
+    if editor.is_superuser:
         return list(Role)
-    mine = granted_permissions(asker)
-    rights = {role: roles.role_group(role).permissions for role in Role}
-    found = {
-        role: {f"{app}.{name}" for app, name in theirs.values_list(*RIGHT_COLUMNS)}
-        for role, theirs in rights.items()
+    own_permissions = granted_permissions(editor)
+    permissions = {role: roles.role_group(role).permissions for role in Role}
+    role_permissions = {
+        role: {f"{app}.{name}" for app, name in rows.values_list(*RIGHT_COLUMNS)}
+        for role, rows in permissions.items()
     }
-    return [role for role in Role if found[role] <= mine]
+    return [role for role in Role if role_permissions[role] <= own_permissions]
 
 
 RIGHT_COLUMNS = ("content_type__app_label", "codename")
@@ -62,12 +67,12 @@ class PermissionsField(forms.ModelMultipleChoiceField):
         apart = person.user_permissions.filter(codename__in=roles.INDIVIDUAL_PERMISSIONS)
         return sorted(apart.values_list("pk", flat=True))
 
-    def label_from_instance(self, right: Permission) -> Any:
-        return roles.INDIVIDUAL_PERMISSIONS[right.codename]
+    def label_from_instance(self, permission: Permission) -> Any:
+        return roles.INDIVIDUAL_PERMISSIONS[permission.codename]
 
 
 class PersonForm(forms.ModelForm):
-    asker: User  # the user of the form
+    editor: User  # the user of the form
 
     role = forms.ChoiceField(
         label=_("Role"),
@@ -102,21 +107,22 @@ class PersonForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        person, there = self.instance, self.fields
-        if "groups" in there:
-            self._groups_field.queryset = grantable_groups(self.asker)
+        person = self.instance
+        fields = self.fields
+        if "groups" in fields:
+            self._groups_field.queryset = grantable_groups(self.editor)
             if not self._groups_field.queryset.exists():
                 self._groups_field.help_text = NO_GROUPS_TEXT
-        if "apart" in there:
-            cast(PermissionsField, there["apart"]).queryset = Permission.objects.filter(
+        if "apart" in fields:
+            cast(PermissionsField, fields["apart"]).queryset = Permission.objects.filter(
                 codename__in=roles.INDIVIDUAL_PERMISSIONS
             )
         if person.pk is not None:
             self.initial["role"] = roles.get_role(person)
             self.initial["apart"] = list(person.user_permissions.values_list("pk", flat=True))
-        if person.is_superuser and "role" in there:
-            there["role"].disabled = True
-            there["role"].help_text = _("Superusers have all permissions.")
+        if person.is_superuser and "role" in fields:
+            fields["role"].disabled = True
+            fields["role"].help_text = _("Superusers have all permissions.")
 
     @property
     def _groups_field(self) -> Any:
@@ -133,7 +139,7 @@ class PersonForm(forms.ModelForm):
     def clean_role(self) -> str:
         """Reject a role with more permissions than the editor's: it could be their own."""
         role = str(self.cleaned_data["role"])
-        if role != self.initial.get("role") and role not in grantable_roles(self.asker):
+        if role != self.initial.get("role") and role not in grantable_roles(self.editor):
             raise forms.ValidationError(
                 _("You can't grant a role or group with more permissions.")
             )
@@ -141,21 +147,23 @@ class PersonForm(forms.ModelForm):
 
     def clean_is_active(self) -> bool:
         is_active = self.cleaned_data["is_active"]
-        if not is_active and self.instance == self.asker:
+        if not is_active and self.instance == self.editor:
             raise forms.ValidationError(_("You can't disable your own account."))
         return is_active
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         person = self.instance
-        goes = {
+        demotes = {
             "is_active": cleaned.get("is_active") is False,
             "role": cleaned.get("role", Role.ADMINISTRATOR) != Role.ADMINISTRATOR,
         }
-        wrong = [name for name, is_so in goes.items() if is_so and name in self.fields]
-        if person.pk and wrong and roles.is_last_administrator(person):
+        names = [
+            name for name, is_demotion in demotes.items() if is_demotion and name in self.fields
+        ]
+        if person.pk and names and roles.is_last_administrator(person):
             self.add_error(
-                wrong[0],
+                names[0],
                 _("This is the last administrator. Make another user an administrator first."),
             )
         return cleaned

@@ -76,11 +76,14 @@ class GroupAdmin(ConsoleAdmin):
         """A group that grants more than the user has can't be restored by them."""
         if not super().may_restore(request, deletion) or request.user.is_superuser:
             return super().may_restore(request, deletion)
-        links = Group.permissions.through
-        rows = [row for row in deleted_rows.read(deletion) if isinstance(row, links)]
-        rights = Permission.objects.filter(pk__in=[row.permission_id for row in rows])
-        mine = granted_permissions(signed_in_user(request))
-        return all(f"{app}.{name}" in mine for app, name in rights.values_list(*RIGHT_COLUMNS))
+        link_model = Group.permissions.through
+        rows = [row for row in deleted_rows.read(deletion) if isinstance(row, link_model)]
+        permissions = Permission.objects.filter(pk__in=[row.permission_id for row in rows])
+        own_permissions = granted_permissions(signed_in_user(request))
+        return all(
+            f"{app}.{name}" in own_permissions
+            for app, name in permissions.values_list(*RIGHT_COLUMNS)
+        )
 
     def rows_to_restore(self, deletion: Deletion, rows: list[Model]) -> list[Model]:
         """Leave out users' collections that were changed since: only they could read them."""
@@ -110,14 +113,14 @@ class GroupAdmin(ConsoleAdmin):
         super().delete_queryset(request, queryset)
 
     def get_urls(self) -> list[URLPattern]:
-        def page(way: str, view: Any, name: str) -> URLPattern:
+        def admin_path(route: str, view: Any, name: str) -> URLPattern:
             guarded = self.admin_site.admin_view(require_POST(view))
-            return path(f"<int:pk>/{way}/", guarded, name=f"people_group_{name}")
+            return path(f"<int:pk>/{route}/", guarded, name=f"people_group_{name}")
 
         own = [
-            page("quotas", self.save_quotas, "quotas"),
-            page("members/add", self.add_member, "add_member"),
-            page("members/<int:user>/remove", self.remove_member, "remove_member"),
+            admin_path("quotas", self.save_quotas, "quotas"),
+            admin_path("members/add", self.add_member, "add_member"),
+            admin_path("members/<int:user>/remove", self.remove_member, "remove_member"),
         ]
         return [*own, *super().get_urls()]
 
@@ -178,11 +181,13 @@ class GroupAdmin(ConsoleAdmin):
         )
         return redirect("admin:auth_group_change", pk)
 
-    def _change_member(self, request: HttpRequest, group: Group, person: User, do: Any) -> None:
+    def _change_member(
+        self, request: HttpRequest, group: Group, person: User, change: Any
+    ) -> None:
         may_edit = request.user.has_perm("auth.change_user")
         if not may_edit or not can_edit_user(signed_in_user(request), person):
             raise PermissionDenied
-        do(person)
+        change(person)
         names = sorted(person.groups.values_list("name", flat=True))
         subject = factors.audit_subject(person)
         audit.record(request.user, audit.RIGHTS_CHANGED, subject, groups=names)

@@ -117,32 +117,32 @@ class InvitationAdmin(ConsoleAdmin):
     def buttons(self, row: Invitation) -> Any:
         if row.state == Invitation.State.USED:
             return ""
-        ways = [("renew", _("New link"))]
+        actions = [("renew", _("New link"))]
         is_open = row.state == Invitation.State.OPEN
-        ways += [("revoke", _("Revoke"))] if is_open else []
+        actions += [("revoke", _("Revoke"))] if is_open else []
         if row.state == Invitation.State.REVOKED:
-            ways = [("restore", _("Undo"))]
+            actions = [("restore", _("Undo"))]
         parts = [
             format_html(
                 '<button class="button" formmethod="post" formaction="{}">{}</button> ',
                 reverse(f"admin:people_invitation_{name}", args=[row.pk]),
                 label,
             )
-            for name, label in ways
+            for name, label in actions
         ]
         return format_html("{}" * len(parts), *parts)
 
     def get_urls(self) -> list[URLPattern]:
-        def way(address: str, view: Any, name: str) -> URLPattern:
+        def admin_path(route: str, view: Any, name: str) -> URLPattern:
             return path(
-                address, self.admin_site.admin_view(view), name=f"people_invitation_{name}"
+                route, self.admin_site.admin_view(view), name=f"people_invitation_{name}"
             )
 
         own = [
-            way("new/", self.invite, "new"),
-            way("<int:pk>/renew/", require_POST(self.renew), "renew"),
-            way("<int:pk>/revoke/", require_POST(self.revoke), "revoke"),
-            way("<int:pk>/restore/", require_POST(self.restore), "restore"),
+            admin_path("new/", self.invite, "new"),
+            admin_path("<int:pk>/renew/", require_POST(self.renew), "renew"),
+            admin_path("<int:pk>/revoke/", require_POST(self.revoke), "revoke"),
+            admin_path("<int:pk>/restore/", require_POST(self.restore), "restore"),
         ]
         return [*own, *super().get_urls()]
 

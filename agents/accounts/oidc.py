@@ -86,14 +86,14 @@ def start_login(
     """
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     state_data = {"state": state, "nonce": nonce, "verifier": verifier, "onward": onward}
-    more = {"prompt": "login", "max_age": "0"} if is_fresh else {}
-    if wanted := _accepted_acr():
-        more["acr_values"] = " ".join(wanted)
+    parameters = {"prompt": "login", "max_age": "0"} if is_fresh else {}
+    if acr_values := _accepted_acr():
+        parameters["acr_values"] = " ".join(acr_values)
     with _in_words(request):
-        place = _client(request).authorization_url(
-            state=state, nonce=nonce, verifier=verifier, **more
+        url = _client(request).authorization_url(
+            state=state, nonce=nonce, verifier=verifier, **parameters
         )
-    return place, signing.dumps({**state_data, "is_fresh": is_fresh}, salt=SALT)
+    return url, signing.dumps({**state_data, "is_fresh": is_fresh}, salt=SALT)
 
 
 def set_state_cookie(response: HttpResponse, value: str) -> None:
@@ -186,13 +186,15 @@ def _is_recent(moment: Any) -> bool:
     )
 
 
-def is_multi_factor(found: dict[str, Any]) -> bool:
+def is_multi_factor(claims: dict[str, Any]) -> bool:
     """Whether the service says that it used more than one factor."""
-    if found.get("acr") in _accepted_acr():
+    if claims.get("acr") in _accepted_acr():
         return True
-    methods = found.get("amr")
+    methods = claims.get("amr")
     used = (
-        {way for way in methods if isinstance(way, str)} if isinstance(methods, list) else set()
+        {method for method in methods if isinstance(method, str)}
+        if isinstance(methods, list)
+        else set()
     )
     return (
         "mfa" in used
@@ -205,27 +207,29 @@ def _accepted_acr() -> list[str]:
 
 
 @transaction.atomic
-def get_or_create_user(found: dict[str, Any], invitation: Invitation | None = None) -> Any:
+def get_or_create_user(claims: dict[str, Any], invitation: Invitation | None = None) -> Any:
     """Return the account: known, found by a verified address, or new.
 
     An invitation gives a new account its role and groups; it isn't used by a known one.
     """
-    subject = found["sub"]
-    is_one = isinstance(subject, str) and subject.strip() and subject == sanitize_text(subject)
-    if not is_one or len(subject) > MAX_SUBJECT_CHARS:
+    subject = claims["sub"]
+    is_valid = (
+        isinstance(subject, str) and subject.strip() and subject == sanitize_text(subject)
+    )
+    if not is_valid or len(subject) > MAX_SUBJECT_CHARS:
         raise OidcError(
             _("The response from %(service)s couldn't be verified.")
             % {"service": provider_name()}
         )
-    about = {"issuer": settings.ENVIRONMENT.oidc_issuer, "subject": subject}
-    known = Identity.objects.filter(**about).select_related("user").first()
-    user = known.user if known else _find_by_email(found) or _create_user(found, invitation)
+    identity = {"issuer": settings.ENVIRONMENT.oidc_issuer, "subject": subject}
+    known = Identity.objects.filter(**identity).select_related("user").first()
+    user = known.user if known else _find_by_email(claims) or _create_user(claims, invitation)
     if not user.is_active:
         raise OidcError(_("This account is disabled."))
-    _fill_in_profile(user, found)
+    _fill_in_profile(user, claims)
     if known is None:
-        Identity.objects.create(user=user, **about)
-    _sync_role(user, found)
+        Identity.objects.create(user=user, **identity)
+    _sync_role(user, claims)
     return user
 
 
@@ -233,13 +237,13 @@ def provider_name() -> str:
     return settings.ENVIRONMENT.oidc_name
 
 
-def _find_by_email(found: dict[str, Any]) -> Any:
-    address = _verified_address(found)
+def _find_by_email(claims: dict[str, Any]) -> Any:
+    address = _verified_address(claims)
     if not address:
         return None
     people = get_user_model()._default_manager.filter(email__iexact=address)
-    found_people = list(people[:2])
-    if any(map(_is_privileged, found_people)):
+    matches = list(people[:2])
+    if any(map(_is_privileged, matches)):
         raise OidcError(
             _(
                 "The account with this email address has elevated permissions, so %(service)s "
@@ -247,7 +251,7 @@ def _find_by_email(found: dict[str, Any]) -> Any:
             )
             % {"service": provider_name()}
         )
-    return found_people[0] if len(found_people) == 1 else None
+    return matches[0] if len(matches) == 1 else None
 
 
 def _is_privileged(user: User) -> bool:
@@ -255,38 +259,38 @@ def _is_privileged(user: User) -> bool:
     return is_more or bool(user.get_all_permissions())
 
 
-def _create_user(found: dict[str, Any], invitation: Invitation | None) -> Any:
+def _create_user(claims: dict[str, Any], invitation: Invitation | None) -> Any:
     if invitation is None and not configured.CREATE_SSO_ACCOUNTS.value:
-        raise OidcError(_no_account_message(found))
+        raise OidcError(_no_account_message(claims))
     people = get_user_model()._default_manager
     if invitation is not None:
-        _check_invited_address(found, invitation.email)
+        _check_invited_address(claims, invitation.email)
         invitations.consume(invitation)
-        user = people.create_user(_unique_username(found))
+        user = people.create_user(_unique_username(claims))
         invitations.apply_terms(user, invitation, by="oidc")
         return user
-    user = people.create_user(_unique_username(found))
+    user = people.create_user(_unique_username(claims))
     roles.set_role(user, Role.PERSON)
     audit.record(user, audit.PERSON_ADDED, factors.audit_subject(user), by="oidc")
     return user
 
 
-def _check_invited_address(found: dict[str, Any], email: str) -> None:
-    if email and _verified_address(found).lower() != email.lower():
+def _check_invited_address(claims: dict[str, Any], email: str) -> None:
+    if email and _verified_address(claims).lower() != email.lower():
         raise OidcError(
             _("This invitation is for another address than the one at %(service)s.")
             % {"service": provider_name()}
         )
 
 
-def _no_account_message(found: dict[str, Any]) -> str:
+def _no_account_message(claims: dict[str, Any]) -> str:
     """Return why no account was found: accounts are linked by their verified address."""
-    if not found.get("email"):
+    if not claims.get("email"):
         message = _(
             "%(service)s sent no email address, so your account can't be found. Ask an "
             "administrator to check ASHIATO_OIDC_SCOPES and your address there."
         )
-    elif found.get("email_verified") is not True:
+    elif claims.get("email_verified") is not True:
         message = _(
             "%(service)s hasn't verified your email address, so it can't be linked to an "
             "account. Verify it there, then sign in again."
@@ -296,16 +300,17 @@ def _no_account_message(found: dict[str, Any]) -> str:
     return message % {"service": provider_name()}
 
 
-def _fill_in_profile(user: User, found: dict[str, Any]) -> None:
+def _fill_in_profile(user: User, claims: dict[str, Any]) -> None:
     """Save the service's name and verified address where the account has none."""
     changed = []
     if not (user.first_name or user.last_name):
-        given, family = found.get("given_name"), found.get("family_name")
-        whole = "" if given or family else found.get("name")
-        user.first_name = sanitize_text(str(given or whole or ""))[:150]
-        user.last_name = sanitize_text(str(family or ""))[:150]
+        given_name = claims.get("given_name")
+        family_name = claims.get("family_name")
+        full_name = "" if given_name or family_name else claims.get("name")
+        user.first_name = sanitize_text(str(given_name or full_name or ""))[:150]
+        user.last_name = sanitize_text(str(family_name or ""))[:150]
         changed += ["first_name", "last_name"]
-    address = _verified_address(found)
+    address = _verified_address(claims)
     if address and not user.email:
         people = get_user_model()._default_manager.exclude(pk=user.pk)
         if not people.filter(email__iexact=address).exists():
@@ -315,33 +320,39 @@ def _fill_in_profile(user: User, found: dict[str, Any]) -> None:
         user.save(update_fields=changed)
 
 
-def _verified_address(found: dict[str, Any]) -> str:
-    address = found.get("email")
-    is_verified = isinstance(address, str) and found.get("email_verified") is True
+def _verified_address(claims: dict[str, Any]) -> str:
+    address = claims.get("email")
+    is_verified = isinstance(address, str) and claims.get("email_verified") is True
     return sanitize_text(str(address))[:254] if is_verified else ""
 
 
-def _unique_username(found: dict[str, Any]) -> str:
+def _unique_username(claims: dict[str, Any]) -> str:
     """Return the service's name for the user, made distinct from all others here."""
-    local_part = str(found.get("email") or "").split("@")[0]
-    preferred = found.get("preferred_username") or local_part or found.get("name") or ""
+    local_part = str(claims.get("email") or "").split("@")[0]
+    preferred = claims.get("preferred_username") or local_part or claims.get("name") or ""
     plain = unicodedata.normalize("NFKC", sanitize_text(str(preferred)))
     bare = re.sub(r"[^\w.@+-]", "", plain)[: MAX_USERNAME_CHARS - 10] or "person"
     taken = get_user_model()._default_manager.values_list("username", flat=True)
-    looks = {confusable_names.skeleton(one) for one in taken.iterator()}
-    looks |= set(Profile.objects.exclude(skeleton="").values_list("skeleton", flat=True))
-    more = (f"{bare}-{number}" for number in range(2, len(looks) + 3))
-    return next(one for one in (bare, *more) if confusable_names.skeleton(one) not in looks)
+    skeletons = {confusable_names.skeleton(username) for username in taken.iterator()}
+    skeletons |= set(Profile.objects.exclude(skeleton="").values_list("skeleton", flat=True))
+    numbered = (f"{bare}-{number}" for number in range(2, len(skeletons) + 3))
+    return next(
+        username
+        for username in (bare, *numbered)
+        if confusable_names.skeleton(username) not in skeletons
+    )
 
 
-def _sync_role(user: User, found: dict[str, Any]) -> None:
+def _sync_role(user: User, claims: dict[str, Any]) -> None:
     """Set the role from the user's groups at the service, if it manages roles."""
     environment = settings.ENVIRONMENT
     if not environment.oidc_groups_claim or user.is_superuser:
         return
-    role = _role_for_groups(oidc_claims.groups(found, environment.oidc_groups_claim))
-    was = roles.get_role(user)
-    if role == was or (was == Role.ADMINISTRATOR and roles.is_last_administrator(user)):
+    role = _role_for_groups(oidc_claims.groups(claims, environment.oidc_groups_claim))
+    previous_role = roles.get_role(user)
+    if role == previous_role or (
+        previous_role == Role.ADMINISTRATOR and roles.is_last_administrator(user)
+    ):
         return
     roles.set_role(user, role)
     audit.record(user, audit.RIGHTS_CHANGED, factors.audit_subject(user), role=role, by="oidc")

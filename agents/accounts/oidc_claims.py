@@ -45,8 +45,8 @@ def merge(
     if not all(name in claims for name in EMAIL) and user_info.get("email"):
         merged |= {name: user_info.get(name) for name in EMAIL}
     if groups_claim and find(claims, groups_claim) is None:
-        groups = find(user_info, groups_claim)
-        merged |= {} if groups is None else {groups_claim: groups}
+        groups_value = find(user_info, groups_claim)
+        merged |= {} if groups_value is None else {groups_claim: groups_value}
     return merged
 
 

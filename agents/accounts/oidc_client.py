@@ -88,8 +88,8 @@ def _read(response: httpx2.Response, deadline: float) -> bytes:
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("The response is compressed.", request=response.request)
     body = bytearray()
-    for piece in response.iter_raw():
-        body += piece
+    for chunk in response.iter_raw():
+        body += chunk
         if len(body) > MAX_BYTES:
             raise httpx2.ReadError("The response is too large.", request=response.request)
         if time.monotonic() > deadline:
@@ -167,25 +167,25 @@ class Client:
             )
         if response.is_client_error:
             raise UserInfoRefused(f"UserInfo answered with status {response.status_code}.")
-        found = self._read_user_info(response)
-        if found.get("sub") != signed_in.claims["sub"]:
+        claims = self._read_user_info(response)
+        if claims.get("sub") != signed_in.claims["sub"]:
             raise TokenRejected("UserInfo is about another subject than the ID token.")
-        return found
+        return claims
 
     def _read_user_info(self, response: httpx2.Response) -> dict[str, Any]:
         """Return the claims of a JSON object or of a signed token."""
         if not response.headers.get("content-type", "").startswith("application/jwt"):
-            found = _request(response.json)
-            return found if isinstance(found, dict) else {}
+            claims = _request(response.json)
+            return claims if isinstance(claims, dict) else {}
         try:
-            found = self._verify_signature(response.text).claims
+            claims = self._verify_signature(response.text).claims
         except (JoseError, ValueError, TypeError) as error:
             raise TokenRejected(f"UserInfo: {error}") from error
-        audience = found.get("aud", self.client_id)
+        audience = claims.get("aud", self.client_id)
         is_ours = self.client_id in (audience if isinstance(audience, list) else [audience])
-        if found.get("iss", self.issuer) != self.issuer or not is_ours:
+        if claims.get("iss", self.issuer) != self.issuer or not is_ours:
             raise TokenRejected("UserInfo is signed for another client.")
-        return dict(found)
+        return dict(claims)
 
     def _verify_claims(self, token: Mapping[str, Any], nonce: str) -> dict[str, Any]:
         try:
@@ -193,11 +193,11 @@ class Client:
             params = {"nonce": nonce, "client_id": self.client_id}
             if isinstance(token.get("access_token"), str):
                 params["access_token"] = token["access_token"]
-            found = _IDToken(signed.claims, signed.header, self._options(), params)
-            found.validate(leeway=LEEWAY_SECONDS)
+            claims = _IDToken(signed.claims, signed.header, self._options(), params)
+            claims.validate(leeway=LEEWAY_SECONDS)
         except (JoseError, ValueError, TypeError) as error:
             raise _token_error(error)(oidc_errors.quoted(str(error))) from error
-        return dict(found)
+        return dict(claims)
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {name: {"essential": True} for name in ESSENTIAL}
@@ -220,9 +220,9 @@ class Client:
         keys = _fetch_cached(self.endpoint("jwks_uri")).get("keys")
         if not isinstance(keys, list):
             raise TokenRejected("The provider has no usable keys.")
-        signing = [k for k in keys if isinstance(k, dict) and k.get("use", "sig") == "sig"]
+        signing_keys = [k for k in keys if isinstance(k, dict) and k.get("use", "sig") == "sig"]
         try:
-            return KeySet.import_key_set({"keys": signing})
+            return KeySet.import_key_set({"keys": signing_keys})
         except (JoseError, ValueError, TypeError) as error:
             raise TokenRejected(f"The provider has no usable keys: {error}") from error
 
@@ -233,14 +233,14 @@ class Client:
     def discovery(self) -> dict[str, Any]:
         """Return the discovery document of the issuer."""
         url = self.discovery_url
-        found = _fetch_cached(url)
-        if found.get("issuer") == self.issuer:
-            return found
+        configuration = _fetch_cached(url)
+        if configuration.get("issuer") == self.issuer:
+            return configuration
         document.cache_clear()  # so that a correction counts at once
-        if "issuer" not in found:
+        if "issuer" not in configuration:
             raise DiscoveryNotFound(f"There is no discovery document at {url}.")
-        named = oidc_errors.quoted(str(found["issuer"]))
-        raise IssuerMismatch(f"{url} names the issuer {named!r}, not {self.issuer!r}.")
+        other_issuer = oidc_errors.quoted(str(configuration["issuer"]))
+        raise IssuerMismatch(f"{url} names the issuer {other_issuer!r}, not {self.issuer!r}.")
 
     def endpoint(self, name: str) -> str:
         """Return the URL of an endpoint; raise ProviderMisconfigured if there is none."""
@@ -331,15 +331,17 @@ def _http(**options: Any) -> _Http:
     return _Http(timeout=TIMEOUT_SECONDS, follow_redirects=False, headers=headers, **options)
 
 
-def _request(ask: Callable[[], Any]) -> Any:
+def _request(send: Callable[[], Any]) -> Any:
     try:
-        return ask()
+        return send()
     except OAuthError as error:
         raise oidc_errors.from_code(str(error.error), str(error.description or "")) from error
     except httpx2.HTTPStatusError as error:
         status = error.response.status_code
-        kind = ClientRejected if status == httpx2.codes.UNAUTHORIZED else ProviderUnavailable
-        raise kind(f"{error.request.url} answered with status {status}.") from error
+        error_class = (
+            ClientRejected if status == httpx2.codes.UNAUTHORIZED else ProviderUnavailable
+        )
+        raise error_class(f"{error.request.url} answered with status {status}.") from error
     except (httpx2.HTTPError, httpx2.InvalidURL, AuthlibBaseError, ValueError) as error:
         cause = f"{type(error).__name__}: {error}"
         raise ProviderUnavailable(oidc_errors.quoted(cause)) from error

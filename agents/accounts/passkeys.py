@@ -45,8 +45,8 @@ class PasskeyRejected(Exception):
 
 def registration_options(request: HttpRequest, user: User) -> dict[str, Any]:
     """Return the browser's options to create a passkey."""
-    known = [_descriptor(key) for key in user.passkeys.all()]
-    if len(known) >= MAX_PASSKEYS:
+    descriptors = [_descriptor(key) for key in user.passkeys.all()]
+    if len(descriptors) >= MAX_PASSKEYS:
         raise PasskeyRejected(
             _("You already have %(most)d passkeys, the maximum. Remove one first.")
             % {"most": MAX_PASSKEYS}
@@ -56,25 +56,28 @@ def registration_options(request: HttpRequest, user: User) -> dict[str, Any]:
         PublicKeyCredentialUserEntity(
             id=str(user.pk).encode(), name=name, display_name=user.get_full_name() or name
         ),
-        known,
+        descriptors,
         resident_key_requirement=ResidentKeyRequirement.PREFERRED,
         user_verification=UserVerificationRequirement.PREFERRED,
     )
     return _save_challenge(request, options, state, "make")
 
 
-def register(request: HttpRequest, user: User, answer: Mapping[str, Any], name: str) -> Passkey:
+def register(
+    request: HttpRequest, user: User, response: Mapping[str, Any], name: str
+) -> Passkey:
     """Save the passkey the browser created."""
     state = _pop_challenge(request, "make")
-    data = _verify(lambda: _server(request).register_complete(state, answer))
-    found, key_id = data.credential_data, websafe_encode(data.credential_data.credential_id)
+    data = _verify(lambda: _server(request).register_complete(state, response))
+    credential = data.credential_data
+    key_id = websafe_encode(data.credential_data.credential_id)
     if len(key_id) > MAX_KEY_ID_CHARS:
         raise PasskeyRejected(_("The passkey wasn't accepted."))
     name = name.strip()[:MAX_NAME_CHARS] or _("Passkey")
-    about = {"public_key": websafe_encode(bytes(found)), "uses": data.counter}
+    values = {"public_key": websafe_encode(bytes(credential)), "uses": data.counter}
     try:
         with transaction.atomic():
-            key = Passkey.objects.create(user=user, name=name, key_id=key_id, **about)
+            key = Passkey.objects.create(user=user, name=name, key_id=key_id, **values)
             audit.record(user, audit.MFA_ADDED, factors.audit_subject(user), what="passkey")
     except IntegrityError:
         raise PasskeyRejected(_("This passkey is already registered.")) from None
@@ -86,10 +89,10 @@ def authentication_options(request: HttpRequest, user: User | None = None) -> di
 
     If it is the only factor, it must verify the user.
     """
-    known = [_descriptor(key) for key in user.passkeys.all()] if user else None
-    needed = UserVerificationRequirement
+    descriptors = [_descriptor(key) for key in user.passkeys.all()] if user else None
+    requirement = UserVerificationRequirement
     options, state = _server(request).authenticate_begin(
-        known, user_verification=needed.PREFERRED if user else needed.REQUIRED
+        descriptors, user_verification=requirement.PREFERRED if user else requirement.REQUIRED
     )
     return _save_challenge(request, options, state, _authentication_purpose(user))
 
@@ -100,9 +103,9 @@ def verify_assertion(
     """Verify an assertion and return its user, which must be `user` if given."""
     state = _pop_challenge(request, _authentication_purpose(user))
     response = _verify(lambda: AuthenticationResponse.from_dict(answer))
-    whose = Q(user=user.pk) if user else Q()
+    is_owner = Q(user=user.pk) if user else Q()
     key_id = websafe_encode(response.raw_id)[:MAX_KEY_ID_CHARS]
-    keys = Passkey.objects.filter(whose, user__is_active=True, key_id=key_id)
+    keys = Passkey.objects.filter(is_owner, user__is_active=True, key_id=key_id)
     key = keys.select_related("user").first()
     if key is None:
         raise PasskeyRejected(_("This passkey isn't registered here."))
@@ -152,28 +155,28 @@ def _credential(key: Passkey) -> AttestedCredentialData:
 
 
 def _save_challenge(
-    request: HttpRequest, options: Any, state: Any, what: str
+    request: HttpRequest, options: Any, state: Any, purpose: str
 ) -> dict[str, Any]:
-    request.session[CHALLENGE_KEY] = {"what": what, "state": state, "at": time.time()}
+    request.session[CHALLENGE_KEY] = {"what": purpose, "state": state, "at": time.time()}
     return dict(options)
 
 
-def _pop_challenge(request: HttpRequest, what: str) -> Any:
+def _pop_challenge(request: HttpRequest, purpose: str) -> Any:
     """Return this browser's recent challenge, for a single use."""
     challenge = request.session.pop(CHALLENGE_KEY, None)
     if (
         not challenge
-        or challenge["what"] != what
+        or challenge["what"] != purpose
         or time.time() - challenge["at"] > CHALLENGE_SECONDS
     ):
         raise PasskeyRejected(_("The request timed out. Try again."))
     return challenge["state"]
 
 
-def _verify(act: Any) -> Any:
+def _verify(verify: Any) -> Any:
     """Verify browser data, which can be anything and fails in many ways."""
     try:
-        return act()
+        return verify()
     except Exception as error:
         logger.info("A passkey was rejected: %r", error)
         raise PasskeyRejected(_("The passkey wasn't accepted.")) from error

@@ -41,14 +41,14 @@ STATE_LABELS = {
 
 def annotate(people: QuerySet[Any]) -> QuerySet[Any]:
     """Add state, second factors and this month's usage."""
-    here = {"user": OuterRef("pk")}
-    runs = Run.objects.executed().filter(**here, started_at__gte=window_start("month"))
+    of_user = {"user": OuterRef("pk")}
+    runs = Run.objects.executed().filter(**of_user, started_at__gte=window_start("month"))
     sums = runs.order_by().values("user")
     tokens = sums.annotate(n=Sum(F("prompt_tokens") + F("completion_tokens"))).values("n")
     return people.annotate(
-        has_identity=Exists(Identity.objects.filter(**here)),
-        has_mfa=Exists(Authenticator.objects.filter(**here))
-        | Exists(Passkey.objects.filter(**here)),
+        has_identity=Exists(Identity.objects.filter(**of_user)),
+        has_mfa=Exists(Authenticator.objects.filter(**of_user))
+        | Exists(Passkey.objects.filter(**of_user)),
         month_tokens=Coalesce(Subquery(tokens), 0),
         month_cost=Coalesce(Subquery(sums.annotate(n=Sum("cost")).values("n")), 0.0),
     )
@@ -110,9 +110,9 @@ class PeopleActionForm(ActionForm):
 
 @admin.action(description=_("Revoke all sessions"), permissions=["change"])
 def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet[Any]) -> None:
-    theirs = [person for person in people if can_edit_user(signed_in_user(request), person)]
-    count = sessions.end(Visit.objects.filter(user__in=theirs))
-    for person in theirs:
+    editable = [person for person in people if can_edit_user(signed_in_user(request), person)]
+    count = sessions.end(Visit.objects.filter(user__in=editable))
+    for person in editable:
         audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(person))
     messages.success(
         request,
@@ -124,37 +124,37 @@ def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet[Any
 @admin.action(description=_("Deactivate"), permissions=["change"])
 def deactivate(console: Any, request: HttpRequest, people: QuerySet[Any]) -> None:
     """Deactivate users; one's own account and the last administrator stay."""
-    asker = signed_in_user(request)
-    done = []
+    editor = signed_in_user(request)
+    deactivated = []
     for person in people.filter(is_active=True):
-        if person == asker or not can_edit_user(asker, person):
+        if person == editor or not can_edit_user(editor, person):
             continue
         if roles.is_last_administrator(person):
             continue
         person.is_active = False
         person.save(update_fields=["is_active"])
         console._on_active_changed(request, person)
-        done.append(person.pk)
-    skipped = people.count() - len(done)
+        deactivated.append(person.pk)
+    skipped = people.count() - len(deactivated)
     sentence = ngettext(
-        "%(count)d user deactivated.", "%(count)d users deactivated.", len(done)
+        "%(count)d user deactivated.", "%(count)d users deactivated.", len(deactivated)
     )
-    _add_undo(request, sentence % {"count": len(done)}, done)
+    _add_undo(request, sentence % {"count": len(deactivated)}, deactivated)
     if skipped:
-        left = ngettext(
+        skipped_sentence = ngettext(
             "%(count)d user was skipped: it's you, the last administrator, already "
             "deactivated, or has more permissions than you.",
             "%(count)d users were skipped: you, the last administrator, already "
             "deactivated, or with more permissions than you.",
             skipped,
         )
-        messages.warning(request, left % {"count": skipped})
+        messages.warning(request, skipped_sentence % {"count": skipped})
 
 
 def _add_undo(request: HttpRequest, sentence: str, people: list[int]) -> None:
     if not people:
         return
-    form = format_html(
+    form_html = format_html(
         '{} <form method="post" action="{}"><input type="hidden" name="csrfmiddlewaretoken" '
         'value="{}"><input type="hidden" name="people" value="{}">'
         '<button class="undo">{}</button></form>',
@@ -164,24 +164,24 @@ def _add_undo(request: HttpRequest, sentence: str, people: list[int]) -> None:
         ",".join(map(str, people)),
         _now("Undo"),
     )
-    messages.success(request, form)
+    messages.success(request, form_html)
 
 
 @admin.action(description=_("Add to group"), permissions=["change"])
 def add_to_group(console: Any, request: HttpRequest, people: QuerySet[Any]) -> None:
-    asker = signed_in_user(request)
+    editor = signed_in_user(request)
     chosen = request.POST.get("group", "")
-    groups = grantable_groups(asker).filter(pk=int(chosen)) if chosen.isdecimal() else None
+    groups = grantable_groups(editor).filter(pk=int(chosen)) if chosen.isdecimal() else None
     group = groups.first() if groups is not None else None
     if group is None:
         messages.error(request, _("Choose a group beside the action."))
         return
-    theirs = [person for person in people if can_edit_user(asker, person)]
-    for person in theirs:
+    editable = [person for person in people if can_edit_user(editor, person)]
+    for person in editable:
         person.groups.add(group)
         console._record_permissions(request, person)
-    count = len(theirs)
-    done = ngettext(
+    count = len(editable)
+    sentence = ngettext(
         "%(count)d user added to %(group)s.", "%(count)d users added to %(group)s.", count
     )
-    messages.success(request, done % {"count": count, "group": group.name})
+    messages.success(request, sentence % {"count": count, "group": group.name})

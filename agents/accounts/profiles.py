@@ -39,12 +39,12 @@ def clean_name(text: str) -> str:
 
 def is_taken(name: str, user: User) -> bool:
     """Whether another user has this name, or one that looks like it."""
-    look = confusable_names.skeleton(name)
-    if Profile.objects.filter(skeleton=look).exclude(user=user).exists():
+    skeleton = confusable_names.skeleton(name)
+    if Profile.objects.filter(skeleton=skeleton).exclude(user=user).exists():
         return True
     others = get_user_model()._default_manager.exclude(pk=user.pk)
     names = others.values_list("username", flat=True)
-    return any(confusable_names.skeleton(one) == look for one in names.iterator())
+    return any(confusable_names.skeleton(username) == skeleton for username in names.iterator())
 
 
 class ProfileMiddleware:

@@ -110,8 +110,8 @@ def _check_discovery(client: Client) -> None:
 
 def _check_clock(client: Client) -> None:
     try:
-        said = oidc_client.peek(client.discovery_url).headers["date"]
-        offset = time.time() - parsedate_to_datetime(said).timestamp()
+        date_header = oidc_client.peek(client.discovery_url).headers["date"]
+        offset = time.time() - parsedate_to_datetime(date_header).timestamp()
     except (KeyError, ValueError):
         return
     if abs(offset) > oidc_client.LEEWAY_SECONDS:
@@ -140,8 +140,10 @@ def _check_redirect_uri(client: Client) -> None:
         raise oidc_errors.RedirectUriRejected(
             f"The authorization endpoint answered with status {response.status_code}."
         )
-    sent_back = parse_qs(urlsplit(response.headers.get("location", "")).query)
-    code, about = (sent_back.get(name, [""])[0] for name in ("error", "error_description"))
-    error = oidc_errors.from_code(code, about)
+    parameters = parse_qs(urlsplit(response.headers.get("location", "")).query)
+    code, description = (
+        parameters.get(name, [""])[0] for name in ("error", "error_description")
+    )
+    error = oidc_errors.from_code(code, description)
     if isinstance(error, PROBLEMS_OF_REDIRECTS):
         raise error

@@ -43,9 +43,11 @@ class QuotaRow:
 def rows(user: User) -> list[QuotaRow]:
     """Return all limits of a user, with what they have used."""
     groups = list(user.groups.values_list("pk", flat=True))
-    own = budgets.resolve(user.pk, groups)
-    usual = [one for one in own if one.amount is not None or one.key in DEFAULTS]
-    return [_row(state) for state in budgets.read_limits(usual)]
+    limits = budgets.resolve(user.pk, groups)
+    shown_limits = [
+        limit for limit in limits if limit.amount is not None or limit.key in DEFAULTS
+    ]
+    return [_row(state) for state in budgets.read_limits(shown_limits)]
 
 
 def applying(user: User) -> list[QuotaRow]:
@@ -145,8 +147,8 @@ class QuotaForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.owner = owner
         # Other limits are on the page of budgets.
-        rows = {(q.measure, q.window): q.limit for q in Quota.objects.of(owner)}
-        self.saved = {key: limit for key, limit in rows.items() if key in DEFAULTS}
+        limits = {(q.measure, q.window): q.limit for q in Quota.objects.of(owner)}
+        self.saved = {key: limit for key, limit in limits.items() if key in DEFAULTS}
         for key in DEFAULTS:
             self._add_fields(key)
 
@@ -211,16 +213,16 @@ class QuotaForm(forms.Form):
         return True
 
     def _wanted(self) -> dict[Key, int | None]:
-        found: dict[Key, int | None] = {}
+        limits: dict[Key, int | None] = {}
         for key in DEFAULTS:
             name = SEPARATOR.join(key)
             mode = self.cleaned_data[f"{name}{SEPARATOR}mode"]
             if mode == "none":
-                found[key] = None
+                limits[key] = None
             elif mode == "limit":
                 scale = MICROS if key[0] == Measure.COST else 1
-                found[key] = round(self.cleaned_data[name] * scale)
-        return found
+                limits[key] = round(self.cleaned_data[name] * scale)
+        return limits
 
     def _differs(self, key: Key, wanted: dict[Key, int | None]) -> bool:
         return self._shown(wanted, key) != self._shown(self.saved, key)

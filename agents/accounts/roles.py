@@ -97,8 +97,8 @@ def is_last_administrator(user: User) -> bool:
     Call it in the changing transaction, so that two can't leave at once.
     """
     rows = administrators().select_for_update().order_by("pk")
-    there = set(rows.values_list("pk", flat=True))
-    return there == {user.pk}
+    administrator_ids = set(rows.values_list("pk", flat=True))
+    return administrator_ids == {user.pk}
 
 
 def sync_groups(using: str = "default", **about: Any) -> None:

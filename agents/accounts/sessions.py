@@ -65,20 +65,20 @@ def start(request: HttpRequest, user: User, way: str) -> Visit:
 def end(visits: QuerySet[Visit]) -> int:
     """End these sessions and notify their pages; return how many there were."""
     with transaction.atomic():
-        people = set(visits.order_by().values_list("user", flat=True))
+        user_ids = set(visits.order_by().values_list("user", flat=True))
         keys = list(visits.order_by().values_list("session", flat=True))
         Session.objects.filter(pk__in=keys).delete()
-        for person in people:
-            recheck_access(person)
+        for user_id in user_ids:
+            recheck_access(user_id)
     return len(keys)
 
 
-def recheck_access(person: int) -> None:
+def recheck_access(user_id: int) -> None:
     """Make the user's pages check access again after the commit."""
-    tell = partial(
-        async_to_sync(pubsub.publish), pubsub.person_topic(person), pubsub.REFRESH_KIND
+    publish = partial(
+        async_to_sync(pubsub.publish), pubsub.person_topic(user_id), pubsub.REFRESH_KIND
     )
-    transaction.on_commit(tell)
+    transaction.on_commit(publish)
 
 
 def stop_runs(user: User) -> None:
@@ -90,10 +90,10 @@ async def _stop_all(live_runs: list[Run]) -> None:
     await asyncio.gather(*map(runs.stop, live_runs))
 
 
-def device_name(agent: str) -> str:
+def device_name(user_agent: str) -> str:
     """Return a short name of the browser and system."""
-    browser = next((name for mark, name in BROWSERS.items() if f"{mark}/" in agent), "")
-    system = next((name for mark, name in SYSTEMS.items() if re.search(mark, agent)), "")
+    browser = next((name for mark, name in BROWSERS.items() if f"{mark}/" in user_agent), "")
+    system = next((name for mark, name in SYSTEMS.items() if re.search(mark, user_agent)), "")
     if browser and system:
         return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
     return browser or system or _("unknown device")

@@ -34,18 +34,18 @@ def check_throttled(
 
     Every page that accepts one calls this; raises throttle.TooManyAttempts.
     """
-    place = request_context.client_address(request)
-    throttle.count_attempt(name, place)
+    address = request_context.client_address(request)
+    throttle.count_attempt(name, address)
     try:
-        found = check()
+        result = check()
     except PasswordsBusy:
-        throttle.withdraw_attempt(name, place)
+        throttle.withdraw_attempt(name, address)
         raise
-    if found:
-        throttle.refund_attempt(name, place)
+    if result:
+        throttle.refund_attempt(name, address)
     else:
         record_failure(request, name, way)
-    return found
+    return result
 
 
 def verify_password(request: HttpRequest, user: User, typed: str, way: str) -> bool:
@@ -140,8 +140,8 @@ def url_after_confirmation(request: HttpRequest) -> str:
 
 def sso_name() -> str:
     """Return the name of the sign-in service, or an empty string."""
-    about = settings.ENVIRONMENT
-    return about.oidc_name if about.oidc_issuer else ""
+    environment = settings.ENVIRONMENT
+    return environment.oidc_name if environment.oidc_issuer else ""
 
 
 def next_url(request: HttpRequest, default: str = "chat:new") -> str:

@@ -58,22 +58,24 @@ def count_attempt(name: str, address: str) -> None:
     # First without a lock, so that refused attempts write nothing, however many there are.
     _check_waits(*(saved.get(key) or Attempts(key=key, last_at=now) for key in keys), now=now)
     with transaction.atomic():
-        both, there, under = _lock_rows(keys, now)
-        _check_waits(both, there, under, now=now)
-        is_known = _is_known(both, now)
-        _increment(both, NAME_AND_ADDRESS_LIMIT, now)
+        pair_row, address_row, name_row = _lock_rows(keys, now)
+        _check_waits(pair_row, address_row, name_row, now=now)
+        is_known = _is_known(pair_row, now)
+        _increment(pair_row, NAME_AND_ADDRESS_LIMIT, now)
         # A known user adds to the count, but never makes others there wait longer.
-        _increment(there, ADDRESS_LIMIT, now, waits=not is_known)
+        _increment(address_row, ADDRESS_LIMIT, now, waits=not is_known)
         if not is_known:
-            _increment(under, NAME_LIMIT, now)
+            _increment(name_row, NAME_LIMIT, now)
 
 
-def _check_waits(both: Attempts, there: Attempts, under: Attempts, *, now: datetime) -> None:
+def _check_waits(
+    pair_row: Attempts, address_row: Attempts, name_row: Attempts, *, now: datetime
+) -> None:
     # A user known at this address only waits for attempts with their name there.
-    judging = [both] if _is_known(both, now) else [both, there, under]
-    late = max(row.wait_until or now for row in judging)
-    if late > now:
-        raise TooManyAttempts(int((late - now).total_seconds()) + 1)
+    checked_rows = [pair_row] if _is_known(pair_row, now) else [pair_row, address_row, name_row]
+    wait_until = max(row.wait_until or now for row in checked_rows)
+    if wait_until > now:
+        raise TooManyAttempts(int((wait_until - now).total_seconds()) + 1)
 
 
 def refund_attempt(name: str, address: str) -> None:
@@ -82,38 +84,46 @@ def refund_attempt(name: str, address: str) -> None:
     Only this one: otherwise anyone with an account could guess others' passwords and sign in
     with their own in between.
     """
-    _both, there, _under = _keys(name, address)
+    _pair_key, address_key, _name_key = _keys(name, address)
     with transaction.atomic():
-        _decrement({there: ADDRESS_LIMIT})
+        _decrement({address_key: ADDRESS_LIMIT})
 
 
 def withdraw_attempt(name: str, address: str) -> None:
     """Take back all of an attempt, because nothing was checked."""
-    both, there, under = _keys(name, address)
+    pair_key, address_key, name_key = _keys(name, address)
     with transaction.atomic():
-        row = Attempts.objects.filter(key=both).first()
-        counted = {both: NAME_AND_ADDRESS_LIMIT, there: ADDRESS_LIMIT}
+        row = Attempts.objects.filter(key=pair_key).first()
+        counted = {pair_key: NAME_AND_ADDRESS_LIMIT, address_key: ADDRESS_LIMIT}
         if row is not None and not _is_known(row, timezone.now()):
-            counted[under] = NAME_LIMIT
+            counted[name_key] = NAME_LIMIT
         _decrement(counted)
 
 
 def record_success(name: str, address: str) -> None:
     """Clear the attempts for the account. Those for the address stay."""
     now = timezone.now()
-    both, _there, under = _keys(name, address)
-    calm = {"count": 0, "wait_until": None, "last_at": now}
-    Attempts.objects.filter(key=under).update(**calm)
-    Attempts.objects.filter(key=both).update(**calm, succeeded_at=now)
+    pair_key, _address_key, name_key = _keys(name, address)
+    cleared = {"count": 0, "wait_until": None, "last_at": now}
+    Attempts.objects.filter(key=name_key).update(**cleared)
+    Attempts.objects.filter(key=pair_key).update(**cleared, succeeded_at=now)
     _delete_expired(now)
 
 
 def _keys(name: str, address: str) -> tuple[str, str, str]:
-    place = parse_address(address)
+    ip_address = parse_address(address)
     # An IPv6 client controls its whole /64 network.
-    near = ip_network((place, 64), strict=False) if isinstance(place, IPv6Address) else place
-    who = name.casefold()
-    return _digest("both", who, str(near)), _digest("there", str(near)), _digest("name", who)
+    network = (
+        ip_network((ip_address, 64), strict=False)
+        if isinstance(ip_address, IPv6Address)
+        else ip_address
+    )
+    folded_name = name.casefold()
+    return (
+        _digest("both", folded_name, str(network)),
+        _digest("there", str(network)),
+        _digest("name", folded_name),
+    )
 
 
 def _digest(*parts: str) -> str:

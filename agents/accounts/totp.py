@@ -44,17 +44,19 @@ def render_qr(text: str) -> QrSvg:
 def generate_code(secret: str, step: int) -> str:
     """Return the code of that period."""
     digest = hmac.digest(base64.b32decode(secret), step.to_bytes(8, "big"), sha1)
-    at = digest[-1] & 0xF
-    number = int.from_bytes(digest[at : at + 4], "big") & 0x7FFFFFFF
+    offset = digest[-1] & 0xF
+    number = int.from_bytes(digest[offset : offset + 4], "big") & 0x7FFFFFFF
     return str(number % 10**DIGITS).zfill(DIGITS)
 
 
 def matching_step(secret: str, text: str, after: int = 0) -> int | None:
     """Return the unused period this code belongs to: the current or an adjacent one."""
-    now, code = (
-        int(time.time()) // PERIOD_SECONDS,
-        "".join(text.split()).encode(errors="replace"),
-    )
-    near = [step for step in (now - 1, now, now + 1) if step > after]
-    right = [s for s in near if hmac.compare_digest(generate_code(secret, s).encode(), code)]
-    return right[-1] if right else None
+    current_step = int(time.time()) // PERIOD_SECONDS
+    code = "".join(text.split()).encode(errors="replace")
+    steps = [
+        step for step in (current_step - 1, current_step, current_step + 1) if step > after
+    ]
+    matching = [
+        s for s in steps if hmac.compare_digest(generate_code(secret, s).encode(), code)
+    ]
+    return matching[-1] if matching else None

@@ -69,21 +69,22 @@ def account_page(request: UserRequest) -> HttpResponse:
 
 
 def _render_account(request: UserRequest, status: int = 200, **context: Any) -> HttpResponse:
-    user, here = request.user, request.session.session_key
-    seen = Visit.objects.for_user(user)
-    about = {
+    user = request.user
+    session_key = request.session.session_key
+    visits = Visit.objects.for_user(user)
+    page_context = {
         "app": getattr(user, "authenticator", None),
         "passkeys": user.passkeys.all(),
         "codes": user.recovery_codes.count(),
         "has_factor": factors.has_second_factor(user),
         "identities": user.identities.all(),
         "service": sign_in.sso_name(),
-        "visits": [(visit, sessions.device_name(visit.device), visit.pk) for visit in seen],
-        "here": next((visit.pk for visit in seen if visit.session_id == here), None),
+        "visits": [(visit, sessions.device_name(visit.device), visit.pk) for visit in visits],
+        "here": next((visit.pk for visit in visits if visit.session_id == session_key), None),
         "form": _password_form(user),
         **context,
     }
-    return render(request, "people/account.html", about, status=status)
+    return render(request, "people/account.html", page_context, status=status)
 
 
 def _password_form(user: User, typed: Any = None) -> SetPasswordForm:
@@ -194,13 +195,13 @@ def change_password(request: UserRequest) -> HttpResponse:
 def _save_password(form: SetPasswordForm, user: User) -> bool:
     """Save it unless the password was changed, or the account deactivated, meanwhile."""
     people = get_user_model()._default_manager.select_for_update()
-    same = people.filter(pk=user.pk, password=user.password, is_active=True).first()
-    if same is None:
+    locked_user = people.filter(pk=user.pk, password=user.password, is_active=True).first()
+    if locked_user is None:
         form.add_error(None, _("Your password was changed in another session. Sign in again."))
         return False
-    form.user = same
+    form.user = locked_user
     form.save()
-    user.password = same.password
+    user.password = locked_user.password
     audit.record(user, audit.PASSWORD_SET, factors.audit_subject(user))
     return True
 
@@ -235,11 +236,11 @@ def remove_authenticator(request: UserRequest) -> HttpResponse:
     return _redirect_with_message(request, _("Authenticator app removed."))
 
 
-def _is_last_factor(request: UserRequest, going: int) -> bool:
+def _is_last_factor(request: UserRequest, removed: int) -> bool:
     """Whether removing these would leave no required factor."""
     user = request.user
-    there = hasattr(user, "authenticator") + user.passkeys.count()
-    return requires_mfa(user) and there <= going
+    factor_count = hasattr(user, "authenticator") + user.passkeys.count()
+    return requires_mfa(user) and factor_count <= removed
 
 
 @never_cache
@@ -310,8 +311,8 @@ def end_other_sessions(request: UserRequest) -> HttpResponse:
 
 
 def _other_visits(request: UserRequest) -> QuerySet[Visit]:
-    here = request.session.session_key
-    return Visit.objects.filter(user=request.user).exclude(session=here)
+    session_key = request.session.session_key
+    return Visit.objects.filter(user=request.user).exclude(session=session_key)
 
 
 def _redirect_with_message(request: UserRequest, sentence: str) -> HttpResponse:

@@ -71,20 +71,22 @@ def _personalization(request: UserRequest) -> Personalization:
 
 
 def _traits(request: UserRequest) -> Any:
-    saved, profile = _personalization(request), profiles.of_user(request.user)
+    saved = _personalization(request)
+    profile = profiles.of_user(request.user)
     custom = f"{profile.about_me}\n{profile.answer_style}" if profile.has_instructions else ""
-    taken, signals = style.contradicted(custom), style.recent_signals(request.user.pk)
+    contradicted = style.contradicted(custom)
+    signals = style.recent_signals(request.user.pk)
     for trait, values in style.STYLES.items():
         learned = saved.learned.get(trait, "")
         yield TraitRow(
             trait=str(trait),
             label=StyleSignal.Trait(trait).label,
             help=style.TRAIT_HELP[trait],
-            choices=[(value, known.label) for value, known in values.items()],
+            choices=[(value, style_choice.label) for value, style_choice in values.items()],
             chosen=saved.chosen.get(trait, ""),
             learned=style.label(trait, learned) if learned else "",
             signals=[one for one in signals if one.trait == trait][:MAX_SIGNALS],
-            is_contradicted=trait in taken,
+            is_contradicted=trait in contradicted,
         )
 
 
@@ -154,11 +156,15 @@ def edit(request: UserRequest, pk: int) -> HttpResponse:
 
 
 def _render_form(
-    request: UserRequest, row: Experience, typed: dict[str, str], status: int = 200, **more: Any
+    request: UserRequest,
+    experience: Experience,
+    typed: dict[str, str],
+    status: int = 200,
+    **more: Any,
 ) -> HttpResponse:
-    evidence = row.evidence.select_related("run").order_by("role", "-run_id")[:20]
-    limits = {"max_question": row.MAX_QUESTION_CHARS, "max_text": row.MAX_CHARS}
-    context = {"experience": row, "evidence": evidence, **typed, **limits, **more}
+    evidence = experience.evidence.select_related("run").order_by("role", "-run_id")[:20]
+    limits = {"max_question": experience.MAX_QUESTION_CHARS, "max_text": experience.MAX_CHARS}
+    context = {"experience": experience, "evidence": evidence, **typed, **limits, **more}
     return render(request, "people/experience_edit.html", context, status=status)
 
 

@@ -101,18 +101,18 @@ def export(request: UserRequest) -> HttpResponse:
     return response
 
 
-def _exported(row: Memory) -> dict[str, Any]:
+def _exported(memory: Memory) -> dict[str, Any]:
     return {
-        "id": row.pk,
-        "text": row.text,
-        "subject": row.subject,
-        "kind": row.kind,
-        "status": row.status,
-        "source": row.source,
-        "run": row.run_id,
-        "valid_from": row.valid_from,
-        "valid_to": row.valid_to,
-        "replaced_by": row.superseded_by_id,
+        "id": memory.pk,
+        "text": memory.text,
+        "subject": memory.subject,
+        "kind": memory.kind,
+        "status": memory.status,
+        "source": memory.source,
+        "run": memory.run_id,
+        "valid_from": memory.valid_from,
+        "valid_to": memory.valid_to,
+        "replaced_by": memory.superseded_by_id,
     }
 
 
@@ -134,7 +134,7 @@ def edit(request: UserRequest, pk: int) -> HttpResponse:
     except MemoryRejected as reason:
         typed = {name: request.POST.get(name, "")[:2_000] for name in ("text", "subject")}
         return _render_form(request, memory, 422, problem=str(reason), **typed)
-    return redirect(_place_of(memory))
+    return redirect(_redirect_target(memory))
 
 
 def _render_form(
@@ -147,7 +147,7 @@ def _render_form(
         "history": store.history(memory),
         "kinds": Memory.Kind.choices,
         "max_chars": Memory.MAX_CHARS,
-        "back": _place_of(memory),
+        "back": _redirect_target(memory),
         **more,
     }
     return render(request, "people/memory_edit.html", context, status=status)
@@ -201,10 +201,10 @@ def _respond(request: UserRequest, memory: Memory) -> HttpResponse:
     if request.htmx:
         card = {"card": MemoryCard(memory)}
         return render(request, "people/_memory_card.html", card)
-    return redirect(_place_of(memory))
+    return redirect(_redirect_target(memory))
 
 
-def _place_of(memory: Memory) -> Any:
+def _redirect_target(memory: Memory) -> Any:
     if memory.project is not None:
         return memory.project
     return "people:memory"

@@ -17,12 +17,12 @@ def begin(request: HttpRequest) -> HttpResponse:
     if not sign_in.sso_name():
         return redirect("login")
     try:
-        place, cookie = oidc.start_login(
+        url, cookie = oidc.start_login(
             request, sign_in.next_url(request), is_fresh="fresh" in request.GET
         )
     except oidc.OidcError as reason:
         return render_sign_in(request, problem=str(reason))
-    response = HttpResponseRedirect(place)
+    response = HttpResponseRedirect(url)
     oidc.set_state_cookie(response, cookie)
     return response
 

@@ -78,8 +78,8 @@ def after_first_factor(
     has_any = factors.has_second_factor(user)
     if has_any or authentication.requires_mfa(user):
         sign_in_service.require_second_factor(request, user, provider_session)
-        page = reverse("people:second" if has_any else "people:set_up")
-        return redirect(f"{page}?{urlencode({'next': onward})}")
+        url = reverse("people:second" if has_any else "people:set_up")
+        return redirect(f"{url}?{urlencode({'next': onward})}")
     sign_in_service.complete(request, user, way, twice=False, provider_session=provider_session)
     return redirect(onward)
 
@@ -222,9 +222,9 @@ def sign_in_with_passkey(request: HttpRequest) -> HttpResponse:
 
 def record_passkey_failure(request: HttpRequest, name: str) -> None:
     """Record a failed passkey, throttled so that the log can't be flooded."""
-    place = request_context.client_address(request)
+    address = request_context.client_address(request)
     try:
-        throttle.count_attempt(name or place, place)
+        throttle.count_attempt(name or address, address)
     except throttle.TooManyAttempts as wait:
         raise passkeys.PasskeyRejected(throttled_message(wait)) from None
     sign_in_service.record_failure(request, name, "passkey")
