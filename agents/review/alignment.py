@@ -16,9 +16,12 @@ def align(
 ) -> list[Pair[Step]]:
     """Return every step once, in order. Pairs with a similarity of 0 are never made."""
     pairs: list[Pair[Step]] = []
-    for at in range(0, max(len(left), len(right)), CHUNK_STEPS):
-        ours, theirs = left[at : at + CHUNK_STEPS], right[at : at + CHUNK_STEPS]
-        pairs += _trace_back(ours, theirs, _score_table(ours, theirs, likeness))
+    for start in range(0, max(len(left), len(right)), CHUNK_STEPS):
+        left_chunk = left[start : start + CHUNK_STEPS]
+        right_chunk = right[start : start + CHUNK_STEPS]
+        pairs += _trace_back(
+            left_chunk, right_chunk, _score_table(left_chunk, right_chunk, likeness)
+        )
     return pairs
 
 
@@ -28,12 +31,16 @@ def _score_table(
     """Return the best similarity of the rest from each position, and of each pair."""
     below = [(0.0, 0.0)] * (len(right) + 1)
     table = [below]
-    for ours in reversed(left):
+    for step in reversed(left):
         row = [(0.0, 0.0)]
-        for at in range(len(right) - 1, -1, -1):
-            alike = likeness(ours, right[at])
-            best = max(below[at][0], row[-1][0], alike + below[at + 1][0] if alike else 0.0)
-            row.append((best, alike))
+        for index in range(len(right) - 1, -1, -1):
+            similarity = likeness(step, right[index])
+            best = max(
+                below[index][0],
+                row[-1][0],
+                similarity + below[index + 1][0] if similarity else 0.0,
+            )
+            row.append((best, similarity))
         below = row[::-1]
         table.append(below)
     return table[::-1]
@@ -43,17 +50,18 @@ def _trace_back(
     left: Sequence[Step], right: Sequence[Step], table: list[list[tuple[float, float]]]
 ) -> list[Pair[Step]]:
     pairs: list[Pair[Step]] = []
-    a = b = 0
-    while a < len(left) and b < len(right):
-        best, alike = table[a][b]
-        if alike and best == alike + table[a + 1][b + 1][0]:
-            pairs.append((left[a], right[b]))
-            a, b = a + 1, b + 1
-        elif best == table[a + 1][b][0]:
-            pairs.append((left[a], None))
-            a += 1
+    left_index = right_index = 0
+    while left_index < len(left) and right_index < len(right):
+        best, similarity = table[left_index][right_index]
+        if similarity and best == similarity + table[left_index + 1][right_index + 1][0]:
+            pairs.append((left[left_index], right[right_index]))
+            left_index = left_index + 1
+            right_index = right_index + 1
+        elif best == table[left_index + 1][right_index][0]:
+            pairs.append((left[left_index], None))
+            left_index += 1
         else:
-            pairs.append((None, right[b]))
-            b += 1
-    pairs += [(step, None) for step in left[a:]]
-    return pairs + [(None, step) for step in right[b:]]
+            pairs.append((None, right[right_index]))
+            right_index += 1
+    pairs += [(step, None) for step in left[left_index:]]
+    return pairs + [(None, step) for step in right[right_index:]]

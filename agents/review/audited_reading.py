@@ -50,10 +50,10 @@ class ReadableRun:
         )
 
 
-def open_run(request: UserRequest, pk: int | None, door: str = "page") -> ReadableRun:
+def open_run(request: UserRequest, pk: int | None, source: str = "page") -> ReadableRun:
     """Return the run; one the user can't see is a 404, like a missing one."""
     row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-    audit.record_view(request.user, row, door)
+    audit.record_view(request.user, row, source)
     user = request.user
     is_masked = masking.is_masked_for(row, user, request.session)
     return ReadableRun(

@@ -47,12 +47,12 @@ class Selection:
 
     def first(self, most: int) -> tuple[list[int], bool]:
         """Return up to this many, and whether there are more."""
-        found: list[int] = []
+        run_ids: list[int] = []
         for chunk in self.chunks():
-            found += chunk
-            if len(found) > most:
+            run_ids += chunk
+            if len(run_ids) > most:
                 break
-        return found[:most], len(found) > most
+        return run_ids[:most], len(run_ids) > most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,25 +64,25 @@ class Outcome:
     is_cut: bool = False
 
     def sentences(self, done: str) -> list[str]:
-        words = [done]
-        words += [
+        sentences = [done]
+        sentences += [
             ngettext("%(count)d run skipped: %(why)s", "%(count)d runs skipped: %(why)s", n)
             % {"count": n, "why": why}
             for why, n in self.problems
         ]
         if self.is_cut:
             limit = _("Only the newest %(count)d runs were included.")
-            words.append(limit % {"count": MAX_SELECTED})
-        return words
+            sentences.append(limit % {"count": MAX_SELECTED})
+        return sentences
 
 
-def export(selection: Selection, columns: Sequence[Column], form: str) -> Iterator[str]:
+def export(selection: Selection, columns: Sequence[Column], file_format: str) -> Iterator[str]:
     """Yield the selected runs with these columns, as the list displays them."""
-    if form == "csv":
+    if file_format == "csv":
         yield _csv_line(list(_id_cell(columns, "run")) + [column.name for column in columns])
     for pks in selection.chunks():
         for row in load_rows(pks, selection.user):
-            yield _export_line(row, columns, form)
+            yield _export_line(row, columns, file_format)
 
 
 def flag(selection: Selection, why: str) -> Outcome:
@@ -118,14 +118,14 @@ def _save_example(user: User, run: Run, session: Any) -> None:
     if run.agent_id is None:
         raise feedback.FeedbackRejected(_("Its agent was deleted."))
     is_masked = masking.is_masked_for(run, user, session)
-    seen = masking.mask_row(run) if is_masked else run
-    name = shorten(" ".join(seen.query.split()), MAX_EXAMPLE_NAME_CHARS)
+    visible_run = masking.mask_row(run) if is_masked else run
+    name = shorten(" ".join(visible_run.query.split()), MAX_EXAMPLE_NAME_CHARS)
     if run.examples.exists():
         raise feedback.FeedbackRejected(_("already saved as an example"))
     if Example.objects.filter(name=name).exists():
         name = f"{name} #{run.pk}"
     # An expected answer that is masked could never be met.
-    expected = "" if is_masked and seen.answer != run.answer else run.answer
+    expected = "" if is_masked and visible_run.answer != run.answer else run.answer
     examples.save(user, run, name, expected)
 
 
@@ -139,9 +139,9 @@ class _Tally:
     def skip(self, why: str, count: int = 1) -> None:
         self.problems[why] = self.problems.get(why, 0) + count
 
-    def attempt(self, act: Any) -> None:
+    def attempt(self, action: Any) -> None:
         try:
-            act()
+            action()
         except feedback.FeedbackRejected as problem:
             self.skip(str(problem))
         else:
@@ -151,10 +151,10 @@ class _Tally:
         return Outcome(done=self.done, problems=tuple(self.problems.items()), is_cut=is_cut)
 
 
-def _export_line(row: RunRow, columns: Iterable[Column], form: str) -> str:
+def _export_line(row: RunRow, columns: Iterable[Column], file_format: str) -> str:
     pk = row.view.run.pk
     values = {column.name: _rounded(column.value(row)) for column in columns}
-    if form == "csv":
+    if file_format == "csv":
         cells = ["" if value is None else _escape_formula(value) for value in values.values()]
         return _csv_line([*_id_cell(columns, str(pk)), *cells])
     return json.dumps({"run": pk} | values, ensure_ascii=False) + "\n"
@@ -179,6 +179,6 @@ def _escape_formula(value: Any) -> str:
 
 
 def _csv_line(cells: list[str]) -> str:
-    written = io.StringIO()
-    csv.writer(written).writerow(cells)
-    return written.getvalue()
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow(cells)
+    return buffer.getvalue()

@@ -55,15 +55,15 @@ class Chart:
         return _("%(title)s since %(since)s: %(amount)s. Peak around %(at)s: %(most)s.") % about
 
 
-def build_charts(found: Sequence[RunMatch]) -> list[Chart]:
+def build_charts(matches: Sequence[RunMatch]) -> list[Chart]:
     """Build charts of the matches, newest first; a single run has none."""
-    if len(found) < MIN_RUNS:
+    if len(matches) < MIN_RUNS:
         return []
-    line = RunHistogram.of(found)
+    histogram = RunHistogram.of(matches)
     return [
-        line.chart("volume", _("Runs"), len, _format_count),
-        line.chart("failures", _("Failed"), count_failed, _format_count),
-        line.chart("p95", _("p95 active time"), p95, _format_seconds),
+        histogram.chart("volume", _("Runs"), len, _format_count),
+        histogram.chart("failures", _("Failed"), count_failed, _format_count),
+        histogram.chart("p95", _("p95 active time"), p95, _format_seconds),
     ]
 
 
@@ -71,52 +71,56 @@ def build_charts(found: Sequence[RunMatch]) -> list[Chart]:
 class RunHistogram:
     """Runs in `BARS` time spans, ending with the newest run's."""
 
-    found: Sequence[RunMatch]
+    matches: Sequence[RunMatch]
     buckets: list[list[RunMatch]]
     since: datetime
     span: timedelta
 
     @classmethod
-    def of(cls, found: Sequence[RunMatch]) -> "RunHistogram":
-        first, last = found[-1].started_at, found[0].started_at
+    def of(cls, matches: Sequence[RunMatch]) -> "RunHistogram":
+        first = matches[-1].started_at
+        last = matches[0].started_at
         span = next(
             (span for span in BUCKET_SPANS if span * BAR_COUNT > last - first), BUCKET_SPANS[-1]
         )
         since = last - span * BAR_COUNT
         buckets: list[list[RunMatch]] = [[] for _ in range(BAR_COUNT)]
-        for run in found:
-            before = int((last - run.started_at) / span)
-            buckets[BAR_COUNT - 1 - min(max(before, 0), BAR_COUNT - 1)].append(run)
-        return cls(found=found, buckets=buckets, since=since, span=span)
+        for run in matches:
+            buckets_back = int((last - run.started_at) / span)
+            buckets[BAR_COUNT - 1 - min(max(buckets_back, 0), BAR_COUNT - 1)].append(run)
+        return cls(matches=matches, buckets=buckets, since=since, span=span)
 
-    def chart(self, name: str, title: str, measure: Measure, written: FormatValue) -> Chart:
+    def chart(
+        self, name: str, title: str, measure: Measure, format_value: FormatValue
+    ) -> Chart:
         values = [measure(bucket) for bucket in self.buckets]
         most = max(values)
         return Chart(
             name=name,
             title=title,
-            amount=written(measure(self.found)),
-            bars=[_bar(at, value / most) for at, value in enumerate(values) if value],
-            since=self.found[-1].started_at,
-            most=written(most),
+            amount=format_value(measure(self.matches)),
+            bars=[_bar(index, value / most) for index, value in enumerate(values) if value],
+            since=self.matches[-1].started_at,
+            most=format_value(most),
             most_at=self.since + self.span * values.index(most),
         )
 
 
-def _bar(at: int, share: float) -> ChartBar:
+def _bar(index: int, share: float) -> ChartBar:
     height = max(MIN_BAR_HEIGHT, share * HEIGHT)
-    x, y = at * WIDTH / BAR_COUNT, HEIGHT - height
+    x = index * WIDTH / BAR_COUNT
+    y = HEIGHT - height
     return ChartBar(x=f"{x:.2f}", y=f"{y:.2f}", height=f"{height:.2f}")
 
 
-def p95(found: Iterable[RunMatch]) -> float:
+def p95(matches: Iterable[RunMatch]) -> float:
     """Return the 95th percentile; 0 if no run has ended."""
-    took = sorted(run.active for run in found if run.active is not None)
-    return took[min(len(took) - 1, int(len(took) * 0.95))] if took else 0.0
+    durations = sorted(run.active for run in matches if run.active is not None)
+    return durations[min(len(durations) - 1, int(len(durations) * 0.95))] if durations else 0.0
 
 
-def count_failed(found: Iterable[RunMatch]) -> int:
-    return sum(run.status == Run.Status.FAILED for run in found)
+def count_failed(matches: Iterable[RunMatch]) -> int:
+    return sum(run.status == Run.Status.FAILED for run in matches)
 
 
 def _format_count(amount: float) -> str:

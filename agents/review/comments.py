@@ -25,8 +25,8 @@ def commentable_runs(user: User) -> QuerySet[Run]:
 
 def add(user: User, run: Run, step: int, text: str) -> Comment:
     """Save a comment and notify every page that displays it."""
-    words = clean_text(text)
-    if not words:
+    cleaned = clean_text(text)
+    if not cleaned:
         raise FeedbackRejected(_("Enter some text first."))
     if step and not run.steps.filter(number=step).exists():
         raise FeedbackRejected(_("This step doesn't exist."))
@@ -36,7 +36,7 @@ def add(user: User, run: Run, step: int, text: str) -> Comment:
             % {"most": MAX_COMMENTS}
         )
     with transaction.atomic():
-        comment = run.comments.create(step=step, author=user, text=words)
+        comment = run.comments.create(step=step, author=user, text=cleaned)
         _publish(run, step)
     return comment
 

@@ -108,14 +108,14 @@ class RowGroup:
         """The label of a collapsed group; different rows aren't collapsed."""
         count = len(self.rows)
         if self.kind == "same":
-            words = ngettext("%(count)d identical step", "%(count)d identical steps", count)
+            sentence = ngettext("%(count)d identical step", "%(count)d identical steps", count)
         else:
-            words = ngettext(
+            sentence = ngettext(
                 "%(count)d step that one run hasn't reached yet",
                 "%(count)d steps that one run hasn't reached yet",
                 count,
             )
-        return words % {"count": count}
+        return sentence % {"count": count}
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Comparison:
 
     @cached_property
     def answer(self) -> TextDiff:
-        return self._reader.compare(_answer_text(self.left), _answer_text(self.right))
+        return self._differ.compare(_answer_text(self.left), _answer_text(self.right))
 
     @cached_property
     def setup(self) -> list[ComparedText]:
@@ -175,14 +175,14 @@ class Comparison:
         return not self.is_live and not self.answer.is_equal
 
     @cached_property
-    def _reader(self) -> TextDiffer:
+    def _differ(self) -> TextDiffer:
         return TextDiffer()
 
     def _signatures(self, view: RunView) -> list["_StepSignature"]:
         return [_StepSignature(step) for step in view.steps]
 
     def _row(self, at: int, pair: "_Pair", ends: Sequence[int]) -> ComparisonRow:
-        left, right = (None if marked is None else marked.step for marked in pair)
+        left, right = (None if signature is None else signature.step for signature in pair)
         if left is None or right is None:
             why = self._unpaired_reason(at, ends, side=0 if left is None else 1)
             return ComparisonRow(at=at, left=left, right=right, why=why)
@@ -203,7 +203,7 @@ class Comparison:
     def _diff_texts(self, texts: Iterable[ComparedTexts]) -> list[ComparedText]:
         return [
             ComparedText(
-                label=label, difference=self._reader.compare(left, right), is_code=is_code
+                label=label, difference=self._differ.compare(left, right), is_code=is_code
             )
             for label, left, right, is_code in texts
             if left != right
@@ -241,8 +241,8 @@ def _similarity(left: _StepSignature, right: _StepSignature) -> float:
 
 def _last_row(pairs: Sequence[_Pair], side: int) -> int:
     """Return the row of the last step on this side."""
-    there = [at for at, pair in enumerate(pairs, start=1) if pair[side] is not None]
-    return there[-1] if there else 0
+    rows = [at for at, pair in enumerate(pairs, start=1) if pair[side] is not None]
+    return rows[-1] if rows else 0
 
 
 def _difference_reason(left: StepView, right: StepView) -> DifferenceReason:
@@ -286,10 +286,12 @@ def _answer_text(view: RunView) -> str:
     return format_value(view.run.answer if view.run.output is None else view.run.output)
 
 
-def _setup_texts(one: RunView, other: RunView) -> list[ComparedTexts]:
+def _setup_texts(left: RunView, right: RunView) -> list[ComparedTexts]:
     """Return both runs' setup texts."""
-    ours, theirs = _start_data(one), _start_data(other)
-    left, right = one.run, other.run
+    left_start = _start_data(left)
+    right_start = _start_data(right)
+    left_run = left.run
+    right_run = right.run
     labels = {
         "model": _("Model"),
         "dialect": _("Tool call format"),
@@ -298,18 +300,26 @@ def _setup_texts(one: RunView, other: RunView) -> list[ComparedTexts]:
         "instructions": _("Instructions"),
     }
     texts = [
-        (_("Question"), left.query, right.query),
-        (_("Agent"), left.agent_name, right.agent_name),
+        (_("Question"), left_run.query, right_run.query),
+        (_("Agent"), left_run.agent_name, right_run.agent_name),
         *(
-            (label, _setting(ours, name), _setting(theirs, name))
+            (label, _setting(left_start, name), _setting(right_start, name))
             for name, label in labels.items()
         ),
-        (_("Effort and temperature"), _tuning(one), _tuning(other)),
-        (_("Chat history"), _message_count(left.history), _message_count(right.history)),
-        (_("Fallback models"), _fallback_models(left), _fallback_models(right)),
-        (_("Disabled guardrails"), _disabled_guardrails(left), _disabled_guardrails(right)),
+        (_("Effort and temperature"), _tuning(left), _tuning(right)),
+        (
+            _("Chat history"),
+            _message_count(left_run.history),
+            _message_count(right_run.history),
+        ),
+        (_("Fallback models"), _fallback_models(left_run), _fallback_models(right_run)),
+        (
+            _("Disabled guardrails"),
+            _disabled_guardrails(left_run),
+            _disabled_guardrails(right_run),
+        ),
     ]
-    return [*((*text, False) for text in texts), *_tool_texts(ours, theirs)]
+    return [*((*text, False) for text in texts), *_tool_texts(left_start, right_start)]
 
 
 def _start_data(view: RunView) -> RunStart:
@@ -317,8 +327,8 @@ def _start_data(view: RunView) -> RunStart:
     return view.visible_row(first).data if first else {}
 
 
-def _setting(started: RunStart, name: str) -> str:
-    return str(started.get(name, ""))
+def _setting(start_data: RunStart, name: str) -> str:
+    return str(start_data.get(name, ""))
 
 
 def _tuning(view: RunView) -> str:
@@ -340,13 +350,14 @@ def _disabled_guardrails(run: Run) -> str:
     return ", ".join(run.overrides.get("guardrails_off", ())) or _("none")
 
 
-def _tool_texts(left: RunStart, right: RunStart) -> list[ComparedTexts]:
-    ours, theirs = _tool_specs(left), _tool_specs(right)
+def _tool_texts(left_start: RunStart, right_start: RunStart) -> list[ComparedTexts]:
+    left_specs = _tool_specs(left_start)
+    right_specs = _tool_specs(right_start)
     texts = []
-    for name in sorted({*ours, *theirs}):
-        tools = ours.get(name), theirs.get(name)
-        a, b = map(format_value if all(tools) else _offered_text, tools)
-        texts.append((_("Tool %(name)s") % {"name": name}, a, b, all(tools)))
+    for name in sorted({*left_specs, *right_specs}):
+        tools = left_specs.get(name), right_specs.get(name)
+        left_text, right_text = map(format_value if all(tools) else _offered_text, tools)
+        texts.append((_("Tool %(name)s") % {"name": name}, left_text, right_text, all(tools)))
     return texts
 
 
@@ -354,5 +365,5 @@ def _offered_text(tool: Any) -> str:
     return _("available") if tool else _("not available")
 
 
-def _tool_specs(started: RunStart) -> dict[str, Any]:
-    return {tool["function"]["name"]: tool["function"] for tool in started.get("tools", ())}
+def _tool_specs(start_data: RunStart) -> dict[str, Any]:
+    return {tool["function"]["name"]: tool["function"] for tool in start_data.get("tools", ())}

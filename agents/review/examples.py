@@ -30,7 +30,7 @@ MAX_NAME_CHARS = 120
 NEEDS_PERSON = "The run needs approval, and nobody can approve while examples run."
 
 
-def save(user: User, run: Run, name: str, expected: str, chosen: str = "") -> Example:
+def save(user: User, run: Run, name: str, expected: str, set_id: str = "") -> Example:
     """Save a finished run with its tool results; raise FeedbackRejected."""
     name = " ".join(clean_text(name).split())
     if run.is_live:
@@ -47,9 +47,9 @@ def save(user: User, run: Run, name: str, expected: str, chosen: str = "") -> Ex
         )
     try:
         with transaction.atomic():
-            saved = Example.objects.create(
+            example = Example.objects.create(
                 name=name,
-                example_set=_find_set(chosen),
+                example_set=_find_set(set_id),
                 run=run,
                 agent=run.agent,
                 agent_name=run.agent_name,
@@ -60,17 +60,17 @@ def save(user: User, run: Run, name: str, expected: str, chosen: str = "") -> Ex
                 saved_by=user,
             )
             if not masking.is_own(run, user):
-                audit.record(user, audit.EXAMPLE_SAVED, run, example=saved.pk)
-            return saved
+                audit.record(user, audit.EXAMPLE_SAVED, run, example=example.pk)
+            return example
     except IntegrityError:
         raise FeedbackRejected(_("An example with this name already exists.")) from None
 
 
-def _find_set(chosen: str) -> ExampleSet:
+def _find_set(set_id: str) -> ExampleSet:
     """Return the chosen set; the default one if there is none."""
-    is_number = chosen.isascii() and chosen.isdigit() and len(chosen) < 18
-    found = ExampleSet.objects.filter(pk=int(chosen)).first() if is_number else None
-    return found or ExampleSet.objects.default()
+    is_number = set_id.isascii() and set_id.isdigit() and len(set_id) < 18
+    example_set = ExampleSet.objects.filter(pk=int(set_id)).first() if is_number else None
+    return example_set or ExampleSet.objects.default()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

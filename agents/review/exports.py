@@ -32,14 +32,16 @@ def as_json(
     run: Run, *, is_masked: bool, hides_private: bool = False, hides_rules: bool = False
 ) -> Iterator[str]:
     """Export without streamed deltas: the steps have the whole texts."""
-    see = _lens(is_masked, hides_private, hides_rules)
+    visible_row = _row_masker(is_masked, hides_private, hides_rules)
     head = {"schema": SCHEMA, "exported_at": _isoformat(timezone.now()), "masked": is_masked}
     yield f"{_to_json(head)[:-1]},\n"
-    yield f'"run": {_to_json(_run_dict(see(run), is_masked))},\n'
-    yield from _json_list("steps", map(_step_dict, _paginate(run.steps.all(), "number", see)))
+    yield f'"run": {_to_json(_run_dict(visible_row(run), is_masked))},\n'
+    yield from _json_list(
+        "steps", map(_step_dict, _paginate(run.steps.all(), "number", visible_row))
+    )
     yield ",\n"
     approvals = run.approvals.select_related("decided_by")
-    rows = (_approval_dict(row, is_masked) for row in _paginate(approvals, "step", see))
+    rows = (_approval_dict(row, is_masked) for row in _paginate(approvals, "step", visible_row))
     yield from _json_list("approvals", rows)
     yield ",\n"
     yield from _json_list(
@@ -47,28 +49,28 @@ def as_json(
     )
     yield ",\n"
     events = run.events.exclude(type__in=DELTA_TYPES)
-    rows = (_event_dict(row, is_masked) for row in _paginate(events, "seq", see))
+    rows = (_event_dict(row, is_masked) for row in _paginate(events, "seq", visible_row))
     yield from _json_list("events", rows)
     yield "}\n"
 
 
 def as_markdown(run: Run, *, is_masked: bool, hides_private: bool = False) -> Iterator[str]:
     """Export a document: question, answer, steps and totals."""
-    see = _lens(is_masked, hides_private)
-    view = RunView(see(run), place="trace")
+    visible_row = _row_masker(is_masked, hides_private)
+    view = RunView(visible_row(run), place="trace")
     yield f"# {_escape_line(view.query)}\n\n{_summary(view)}\n"
     if len(view.query.splitlines()) > 1:
         yield f"\n## {_('Question')}\n\n{_code_block(view.query)}"
     yield f"\n## {_('Answer')}\n\n{_answer_markdown(view)}\n"
     yield f"\n## {_('Steps')}\n"
-    for step in _paginate(run.steps.all(), "number", see):
+    for step in _paginate(run.steps.all(), "number", visible_row):
         yield _step_markdown(StepView(step, view.run, "trace", job=view.job(step)))
     if lines := [_absence_line(row, run) for row in run.absences.order_by("left_at", "pk")]:
         heading = _("Page disconnections")
         yield f"\n## {heading}\n\n{''.join(lines)}"
 
 
-def _lens(
+def _row_masker(
     is_masked: bool, hides_private: bool, hides_rules: bool = False
 ) -> Callable[[Any], Any]:
     """Return what is done to a row before it is exported."""
@@ -80,12 +82,14 @@ def _lens(
     )
 
 
-def _paginate(rows: QuerySet[Any], key: str, see: Callable[[Any], Any]) -> Iterator[Any]:
+def _paginate(
+    rows: QuerySet[Any], key: str, visible_row: Callable[[Any], Any]
+) -> Iterator[Any]:
     """Yield all rows, a page at a time."""
     last = -1
-    while page := list(rows.filter(**{f"{key}__gt": last}).order_by(key)[:PAGE_SIZE]):
-        yield from map(see, page)
-        last = getattr(page[-1], key)
+    while batch := list(rows.filter(**{f"{key}__gt": last}).order_by(key)[:PAGE_SIZE]):
+        yield from map(visible_row, batch)
+        last = getattr(batch[-1], key)
 
 
 def _json_list(name: str, items: Iterator[Any]) -> Iterator[str]:
@@ -104,9 +108,9 @@ def _isoformat(moment: datetime | None) -> str | None:
 
 
 def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
-    named = ("dialect", "road", "version", "history", "answer", "output", "status")
-    names = ("stopped_reason", "detail", "advice", "max_steps", "turns", "step_count")
-    took = ("tool_calls", "seconds", "waited")
+    setup_columns = ("dialect", "road", "version", "history", "answer", "output", "status")
+    outcome_columns = ("stopped_reason", "detail", "advice", "max_steps", "turns", "step_count")
+    measures = ("tool_calls", "seconds", "waited")
     person = run.user.get_username() if run.user and not is_masked else None
     origin = {"run": run.origin_id, "step": run.origin_step, "overrides": run.overrides}
     return {
@@ -116,7 +120,7 @@ def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
         "agent_version": run.agent_version,
         "model": run.model,
         "question": run.query,
-        **{name: getattr(run, name) for name in (*named, *names, *took)},
+        **{name: getattr(run, name) for name in (*setup_columns, *outcome_columns, *measures)},
         "options": run.chosen_options,
         "origin": origin if run.is_rerun else None,
         "usage": _usage_dict(run),
@@ -126,8 +130,17 @@ def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
 
 
 def _step_dict(step: AgentStep) -> dict[str, Any]:
-    named = ("number", "parent", "depth", "turn", "kind", "status", "call_id", "thought")
-    names = (
+    position_columns = (
+        "number",
+        "parent",
+        "depth",
+        "turn",
+        "kind",
+        "status",
+        "call_id",
+        "thought",
+    )
+    content_columns = (
         "action",
         "action_input",
         "observation",
@@ -138,7 +151,7 @@ def _step_dict(step: AgentStep) -> dict[str, Any]:
         "notes",
     )
     return {
-        **{name: getattr(step, name) for name in (*named, *names)},
+        **{name: getattr(step, name) for name in (*position_columns, *content_columns)},
         "agent": step.agent_name,
         "usage": _usage_dict(step),
         "started_at": _isoformat(step.started_at),
@@ -155,10 +168,10 @@ def _usage_dict(row: Run | AgentStep) -> dict[str, Any]:
 
 
 def _approval_dict(approval: Approval, is_masked: bool) -> dict[str, Any]:
-    named = ("step", "tool", "arguments", "new_arguments", "why", "verdict", "reason")
+    columns = ("step", "tool", "arguments", "new_arguments", "why", "verdict", "reason")
     person = None if is_masked else approval.decided_by
     return {
-        **{name: getattr(approval, name) for name in named},
+        **{name: getattr(approval, name) for name in columns},
         "agent": approval.agent_name,
         "decided_by": person.get_username() if person else None,
         "asked_at": _isoformat(approval.asked_at),
@@ -173,13 +186,13 @@ def _absence_dict(absence: Absence) -> dict[str, Any]:
 
 def _absence_line(absence: Absence, run: Run) -> str:
     sentence = (
-        f"{duration(elapsed_ms(run, time))}: {words}" for time, words in absence_events(absence)
+        f"{duration(elapsed_ms(run, time))}: {text}" for time, text in absence_events(absence)
     )
     return f"- {' · '.join(sentence)}\n"
 
 
-def _event_dict(row: RunEvent, is_masked: bool) -> dict[str, Any]:
-    values = row.value.to_dict()
+def _event_dict(event: RunEvent, is_masked: bool) -> dict[str, Any]:
+    values = event.value.to_dict()
     hidden = PERSON_FIELDS if is_masked else ()
     return values | {
         "data": {n: value for n, value in values["data"].items() if n not in hidden}

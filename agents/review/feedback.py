@@ -53,26 +53,26 @@ class RatingInput:
     asks_reviewer: bool = False
 
 
-def rate(user: User, run: Run, thumb: RatingInput) -> None:
+def rate(user: User, run: Run, rating: RatingInput) -> None:
     """Save the rating, replacing an earlier one."""
     _check_finished(run)
     _check_saved(run)
     with transaction.atomic():
-        if thumb.is_good is None:
+        if rating.is_good is None:
             Rating.objects.filter(run=run, user=user).delete()
         else:
-            Rating.objects.update_or_create(_rating_fields(thumb), run_id=run.pk, user=user)
-        if thumb.asks_reviewer:
-            flag(user, run, thumb.comment)
+            Rating.objects.update_or_create(_rating_fields(rating), run_id=run.pk, user=user)
+        if rating.asks_reviewer:
+            flag(user, run, rating.comment)
         _publish(run)
 
 
-def _rating_fields(thumb: RatingInput) -> dict[str, Any]:
+def _rating_fields(rating: RatingInput) -> dict[str, Any]:
     """Return a rating's fields; a good one needs no reason."""
-    if thumb.is_good:
+    if rating.is_good:
         return {"is_good": True, "reason": "", "comment": ""}
-    reason = thumb.reason if thumb.reason in Rating.Reason else ""
-    return {"is_good": False, "reason": reason, "comment": clean_text(thumb.comment)}
+    reason = rating.reason if rating.reason in Rating.Reason else ""
+    return {"is_good": False, "reason": reason, "comment": clean_text(rating.comment)}
 
 
 def add_note(user: User, run: Run, text: str, step: int = 0) -> Note:
@@ -139,11 +139,11 @@ def flag(user: User, run: Run, why: str) -> Review:
 
 
 def _append_reason(reasons: str, why: str) -> str:
-    both = "\n".join(filter(None, [reasons, why]))
-    if len(both) > MAX_TEXT_CHARS:
+    joined = "\n".join(filter(None, [reasons, why]))
+    if len(joined) > MAX_TEXT_CHARS:
         sentence = _("Too long. All reasons together can be up to %(most)d characters.")
         raise FeedbackRejected(sentence % {"most": MAX_TEXT_CHARS})
-    return both
+    return joined
 
 
 def assign(user: User, run: Run, person: User | None) -> Review:
@@ -158,38 +158,44 @@ def assign(user: User, run: Run, person: User | None) -> Review:
     return review
 
 
-def decide(user: User, run: Run, verdict: str, seen: str) -> Review:
-    """Save a verdict on what the reviewer saw; `seen` is its stamp."""
+def decide(user: User, run: Run, verdict: str, seen_stamp: str) -> Review:
+    """Save a verdict on what the reviewer saw; `seen_stamp` is its stamp."""
     _check_finished(run)
     if verdict not in Review.Verdict:
         raise FeedbackRejected(_("Choose a verdict."))
     with transaction.atomic():
-        review = _lock_unchanged(run, seen)
-        before, review.verdict = review.verdict, verdict
-        review.decided_by, review.decided_at = user, timezone.now()
+        review = _lock_unchanged(run, seen_stamp)
+        before = review.verdict
+        review.verdict = verdict
+        review.decided_by = user
+        review.decided_at = timezone.now()
         review.save()
         audit.record(user, "review.verdict", run, verdict=verdict, before=before)
         _publish(run)
     return review
 
 
-def correct(user: User, run: Run, text: str, seen: str) -> Review:
+def correct(user: User, run: Run, text: str, seen_stamp: str) -> Review:
     """Save the corrected answer for the user; an empty one removes it.
 
     A corrected answer counts as wrong, unless there is a more precise verdict.
     """
     _check_finished(run)
-    correction, now = clean_text(text, MAX_ANSWER_CHARS), timezone.now()
+    correction = clean_text(text, MAX_ANSWER_CHARS)
+    now = timezone.now()
     _check_correction(run, correction)
     with transaction.atomic():
-        review = _lock_unchanged(run, seen)
+        review = _lock_unchanged(run, seen_stamp)
         if not correction and not review.correction:
             raise FeedbackRejected(_("Enter the corrected answer first."))
-        before, review.correction = len(review.correction), correction
-        review.corrected_by, review.corrected_at = user, now
+        before = len(review.correction)
+        review.correction = correction
+        review.corrected_by = user
+        review.corrected_at = now
         if correction and review.is_open:
             review.verdict = Review.Verdict.WRONG
-            review.decided_by, review.decided_at = user, now
+            review.decided_by = user
+            review.decided_at = now
         review.save()
         audit.record(user, "review.correction", run, characters=len(correction), before=before)
         _publish(run)
@@ -210,25 +216,25 @@ def _check_correction(run: Run, correction: str) -> None:
         )
 
 
-def _lock_unchanged(run: Run, seen: str) -> Review:
+def _lock_unchanged(run: Run, seen_stamp: str) -> Review:
     review = _lock_review(run)
-    if review.stamp != seen:
+    if review.stamp != seen_stamp:
         raise FeedbackRejected(_conflict_message(review))
     return review
 
 
 def _conflict_message(review: Review) -> str:
-    by = review.decided_by or review.corrected_by
-    person = by.get_username() if by else _("Another reviewer")
+    decider = review.decided_by or review.corrected_by
+    person = decider.get_username() if decider else _("Another reviewer")
     verdict = review.get_verdict_display() or _("undecided")
-    was = _("%(person)s set the verdict to “%(verdict)s”.") % {
+    change = _("%(person)s set the verdict to “%(verdict)s”.") % {
         "person": person,
         "verdict": verdict,
     }
-    now = _(
+    advice = _(
         "Your change wasn't saved because someone else edited this. Review it and save again."
     )
-    return f"{was} {now}"
+    return f"{change} {advice}"
 
 
 def _lock_review(run: Run) -> Review:
@@ -239,8 +245,8 @@ def _lock_review(run: Run) -> Review:
 
 def _publish(run: Run) -> None:
     """Notify the run's pages after the commit."""
-    tell = partial(async_to_sync(pubsub.publish), run.topic, "run.judged", run=run.pk)
-    transaction.on_commit(tell)
+    publish = partial(async_to_sync(pubsub.publish), run.topic, "run.judged", run=run.pk)
+    transaction.on_commit(publish)
 
 
 def _check_finished(run: Run) -> None:
@@ -268,17 +274,17 @@ def _check_step(run: Run, step: int) -> None:
 
 
 def _require_text(text: str) -> str:
-    if not (words := clean_text(text)):
+    if not (cleaned := clean_text(text)):
         raise FeedbackRejected(_("Enter some text first."))
-    return words
+    return cleaned
 
 
 def clean_text(text: str, most: int = MAX_TEXT_CHARS) -> str:
     """Return the text for storage; raise FeedbackRejected if it is too long."""
-    words = sanitize_text(text).replace("\r\n", "\n").strip()
-    if len(words) > most:
+    cleaned = sanitize_text(text).replace("\r\n", "\n").strip()
+    if len(cleaned) > most:
         raise FeedbackRejected(
             _("Too long: %(count)d characters (max %(most)d).")
-            % {"count": len(words), "most": most}
+            % {"count": len(cleaned), "most": most}
         )
-    return words
+    return cleaned

@@ -28,10 +28,14 @@ def available_fields(user: User) -> list[FilterField]:
 
 def completions(user: User) -> list[dict[str, Any]]:
     """Return every field with its description and likely values."""
-    used = known_values(user)
+    values = known_values(user)
     return [
-        {"name": each.name, "about": str(each.about), "values": _field_values(each, used)}
-        for each in available_fields(user)
+        {
+            "name": filter_field.name,
+            "about": str(filter_field.about),
+            "values": _field_values(filter_field, values),
+        }
+        for filter_field in available_fields(user)
     ]
 
 
@@ -45,7 +49,7 @@ def known_values(user: User) -> dict[str, list[str]]:
     )
     agents = Agent.objects.filter(enabled=True).values_list("name", flat=True)
     tools = _distinct(name for row in recent for name in _tool_names(row[3]))
-    used = {
+    values = {
         "agent": _distinct([*agents, *(row[0] for row in recent)]),
         "model": _distinct(row[1] for row in recent),
         "version": _distinct(row[2] for row in recent),
@@ -53,43 +57,43 @@ def known_values(user: User) -> dict[str, list[str]]:
         "tool": [name for name in tools if masking.mask_text(name) == name],
     }
     if is_reviewer(user):
-        seen = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))
-        labels = seen.order_by("name").values_list("name", flat=True).distinct()
-        used["label"] = _distinct(labels[:MAX_VALUES])
-        used["user"] = _distinct(row[4] for row in recent)
+        visible_labels = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))
+        names = visible_labels.order_by("name").values_list("name", flat=True).distinct()
+        values["label"] = _distinct(names[:MAX_VALUES])
+        values["user"] = _distinct(row[4] for row in recent)
         groups = Group.objects.exclude(name__in=Role.values).order_by("name")
-        used["group"] = _distinct(groups.values_list("name", flat=True)[:MAX_VALUES])
-    return used
+        values["group"] = _distinct(groups.values_list("name", flat=True)[:MAX_VALUES])
+    return values
 
 
 def suggestions(user: User, run_filter: Filter) -> list[FilterProblem]:
     """Return unknown names, each with the closest known one."""
-    used = known_values(user)
+    known = known_values(user)
     return [
         problem
         for term in run_filter.terms
         for value in term.values
         if isinstance(value, NamePattern) and not value.is_beginning
-        if (problem := _suggestion(run_filter, term, value.text, used.get(term.field, ())))
+        if (problem := _suggestion(run_filter, term, value.text, known.get(term.field, ())))
     ]
 
 
 def _suggestion(
-    run_filter: Filter, term: Term, name: str, used: Sequence[str]
+    run_filter: Filter, term: Term, name: str, known: Sequence[str]
 ) -> FilterProblem | None:
-    near = get_close_matches(name, used, 1)
-    if not near or name.lower() in map(str.lower, used):
+    matches = get_close_matches(name, known, 1)
+    if not matches or name.lower() in map(str.lower, known):
         return None
     sentence = _("No match for “%(name)s”. Did you mean %(near)s?")
-    instead = run_filter.source_text(term).replace(name, near[0])
-    text = sentence % {"name": name, "near": near[0]}
+    instead = run_filter.source_text(term).replace(name, matches[0])
+    text = sentence % {"name": name, "near": matches[0]}
     return FilterProblem(sentence=text, start=term.start, end=term.end, instead=instead)
 
 
-def _field_values(field: FilterField, used: Mapping[str, list[str]]) -> list[dict[str, str]]:
+def _field_values(field: FilterField, known: Mapping[str, list[str]]) -> list[dict[str, str]]:
     if field.choices:
         return [{"value": name, "about": str(label)} for name, label in field.choices.items()]
-    return [{"value": name, "about": ""} for name in used.get(field.name, ())]
+    return [{"value": name, "about": ""} for name in known.get(field.name, ())]
 
 
 def _tool_names(marks: str) -> Iterable[str]:

@@ -46,13 +46,13 @@ class Menu:
     last: str = ""
 
 
-def date_menu(asked: Filter, url: ToUrl) -> Menu:
-    used = _positive_terms(asked, DATE_FIELDS)
-    text = " ".join(asked.source_text(term) for term in used)
+def date_menu(run_filter: Filter, url: ToUrl) -> Menu:
+    terms = _positive_terms(run_filter, DATE_FIELDS)
+    text = " ".join(run_filter.source_text(term) for term in terms)
     options = [
         Option(
             label=str(label),
-            url=url(asked.with_terms(DATE_FIELDS, term)),
+            url=url(run_filter.with_terms(DATE_FIELDS, term)),
             is_on=text == term,
         )
         for term, label in RANGES.items()
@@ -63,18 +63,20 @@ def date_menu(asked: Filter, url: ToUrl) -> Menu:
         name="date",
         label=label or _range_label(first, last) or text,
         options=options,
-        is_used=bool(used),
+        is_used=bool(terms),
         first=first.isoformat() if first else "",
         last=last.isoformat() if last else "",
     )
 
 
-def status_menu(asked: Filter, url: ToUrl) -> Menu:
-    chosen = [value for term in _positive_terms(asked, ["status"]) for value in term.values]
+def status_menu(run_filter: Filter, url: ToUrl) -> Menu:
+    chosen = [
+        value for term in _positive_terms(run_filter, ["status"]) for value in term.values
+    ]
     options = [
         Option(
             label=str(label),
-            url=url(asked.with_terms(["status"], _term("status", _toggle(chosen, name)))),
+            url=url(run_filter.with_terms(["status"], _term("status", _toggle(chosen, name)))),
             is_on=name in chosen,
         )
         for name, label in STATUSES.items()
@@ -82,14 +84,14 @@ def status_menu(asked: Filter, url: ToUrl) -> Menu:
     return _choice_menu("status", _("Status"), options)
 
 
-def agent_menu(asked: Filter, url: ToUrl) -> Menu:
-    values = [value for term in _positive_terms(asked, ["agent"]) for value in term.values]
+def agent_menu(run_filter: Filter, url: ToUrl) -> Menu:
+    values = [value for term in _positive_terms(run_filter, ["agent"]) for value in term.values]
     chosen = [value.text + "*" * value.is_beginning for value in values if _is_name(value)]
     names = Agent.objects.filter(enabled=True).order_by("name").values_list("name", flat=True)
     options = [
         Option(
             label=name,
-            url=url(asked.with_terms(["agent"], _term("agent", _toggle(chosen, name)))),
+            url=url(run_filter.with_terms(["agent"], _term("agent", _toggle(chosen, name)))),
             is_on=name in chosen,
         )
         for name in dict.fromkeys([*chosen, *names[:MAX_AGENTS]])
@@ -97,16 +99,17 @@ def agent_menu(asked: Filter, url: ToUrl) -> Menu:
     return _choice_menu("agent", _("Agent"), options)
 
 
-def custom_range(asked: Filter, first: str, last: str) -> str | None:
+def custom_range(run_filter: Filter, first: str, last: str) -> str | None:
     """Return the filter with a range of days; None if neither is a date."""
-    start, end = _parse_date(first), _parse_date(last)
+    start = _parse_date(first)
+    end = _parse_date(last)
     if start and end:
         start, end = min(start, end), max(start, end)
-        return asked.with_terms(DATE_FIELDS, f"on:{start}..{end}")
+        return run_filter.with_terms(DATE_FIELDS, f"on:{start}..{end}")
     if start:
-        return asked.with_terms(DATE_FIELDS, f"after:{start}")
+        return run_filter.with_terms(DATE_FIELDS, f"after:{start}")
     if end:
-        return asked.with_terms(DATE_FIELDS, f"before:{end + timedelta(days=1)}")
+        return run_filter.with_terms(DATE_FIELDS, f"before:{end + timedelta(days=1)}")
     return None
 
 
@@ -139,9 +142,9 @@ def _choice_menu(name: str, title: str, options: Sequence[Option]) -> Menu:
     return Menu(name=name, label=label, options=options, is_used=bool(on))
 
 
-def _positive_terms(asked: Filter, fields: Iterable[str]) -> list[Term]:
+def _positive_terms(run_filter: Filter, fields: Iterable[str]) -> list[Term]:
     wanted = set(fields)
-    return [term for term in asked.terms if term.field in wanted and not term.is_not]
+    return [term for term in run_filter.terms if term.field in wanted and not term.is_not]
 
 
 def _toggle(chosen: Sequence[str], name: str) -> list[str]:

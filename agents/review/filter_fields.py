@@ -75,8 +75,8 @@ def _make_field(
 def _choice_field(
     name: str, about: Any, choices: Mapping[str, Any], which: ToQuery
 ) -> FilterField:
-    field = _make_field(name, about, next(iter(choices)), choice_parser(choices), which)
-    return replace(field, choices=choices)
+    filter_field = _make_field(name, about, next(iter(choices)), choice_parser(choices), which)
+    return replace(filter_field, choices=choices)
 
 
 STATUSES = dict(Run.Status.choices) | {LIVE: _("running or waiting")}
@@ -202,9 +202,13 @@ def allowed_fields(*, is_reviewer: bool) -> dict[str, FilterField]:
 
 
 def _public_fields() -> dict[str, FilterField]:
-    had = {name: about for name, about in HAS_CHOICES.items() if name not in REVIEWER_ONLY}
+    public_choices = {
+        name: about for name, about in HAS_CHOICES.items() if name not in REVIEWER_ONLY
+    }
     public = {name: each for name, each in FIELDS.items() if not each.refusal}
-    return public | {"has": _choice_field("has", FIELDS["has"].about, had, by_related_rows)}
+    return public | {
+        "has": _choice_field("has", FIELDS["has"].about, public_choices, by_related_rows)
+    }
 
 
 PUBLIC_FIELDS = _public_fields()

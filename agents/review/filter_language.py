@@ -46,9 +46,9 @@ class Term:
 
     @property
     def which(self) -> Q:
-        ask = FIELDS[self.field].which if self.field else filter_queries.text_filter
-        found = reduce(or_, map(ask, self.values))
-        return ~found if self.is_not else found
+        to_query = FIELDS[self.field].which if self.field else filter_queries.text_filter
+        condition = reduce(or_, map(to_query, self.values))
+        return ~condition if self.is_not else condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +114,12 @@ class Filter:
 def parse(text: str, *, is_reviewer: bool) -> Filter:
     """Parse a filter; any text is accepted."""
     text = clean(text)
-    reading = _FilterParser(text=text, is_reviewer=is_reviewer)
-    terms = tuple(reading)
+    parser = _FilterParser(text=text, is_reviewer=is_reviewer)
+    terms = tuple(parser)
     if len(terms) > MAX_TERMS:
         sentence = _("Only the first %(count)d terms are used.") % {"count": MAX_TERMS}
-        reading.trouble(sentence, terms[MAX_TERMS].start, len(text))
-    return Filter(text=text, terms=terms[:MAX_TERMS], problems=tuple(reading.problems))
+        parser.add_problem(sentence, terms[MAX_TERMS].start, len(text))
+    return Filter(text=text, terms=terms[:MAX_TERMS], problems=tuple(parser.problems))
 
 
 def clean(text: str) -> str:
@@ -145,45 +145,45 @@ class _FilterParser:
                 yield term
             self._skip_whitespace()
 
-    def trouble(self, sentence: str, start: int, end: int, instead: str = "") -> None:
+    def add_problem(self, sentence: str, start: int, end: int, instead: str = "") -> None:
         problem = FilterProblem(sentence=sentence, start=start, end=end, instead=instead)
         self.problems.append(problem)
 
     def _skip_whitespace(self) -> None:
-        if found := WHITESPACE.match(self.plain, self.at):
-            self.at = found.end()
+        if match := WHITESPACE.match(self.plain, self.at):
+            self.at = match.end()
 
     def _parse_term(self) -> Term | None:
         start = self.at
         is_not = NEGATION.match(self.plain, start) is not None
         self.at += is_not
-        named = FIELD_NAME.match(self.plain, self.at)
+        match = FIELD_NAME.match(self.plain, self.at)
         term = Term(field="", values=(), is_not=is_not, start=start, end=start)
-        if named is None:
+        if match is None:
             values = tuple(value for value in [self._parse_words()] if value)
         else:
-            self.at = named.end()
-            term, values = self._parse_field_term(term, named)
+            self.at = match.end()
+            term, values = self._parse_field_term(term, match)
         return replace(term, values=values, end=self.at) if values else None
 
     def _parse_words(self) -> str:
         return self._parse_quoted() if self._is_at_quote() else self._parse_word(BARE_WORD)[1]
 
     def _parse_field_term(
-        self, term: Term, named: re.Match[str]
+        self, term: Term, match: re.Match[str]
     ) -> tuple[Term, tuple[Any, ...]]:
         alternatives = list(self._parse_alternatives())
-        field = self._find_field(named)
-        if field is None:
+        filter_field = self._find_field(match)
+        if filter_field is None:
             return term, ()
         alternatives = self._limit_alternatives(alternatives)
-        term = replace(term, field=field.name)
+        term = replace(term, field=filter_field.name)
         if not any(text for text, *_ in alternatives):
-            about = {"field": f"{field.name}:", "example": field.example}
-            missing = _("Add a value after %(field)s, e.g. %(example)s.") % about
-            self.trouble(missing, term.start, self.at)
+            params = {"field": f"{filter_field.name}:", "example": filter_field.example}
+            sentence = _("Add a value after %(field)s, e.g. %(example)s.") % params
+            self.add_problem(sentence, term.start, self.at)
             return term, ()
-        values = [self._parse_value(field, *each) for each in alternatives if each[0]]
+        values = [self._parse_value(filter_field, *each) for each in alternatives if each[0]]
         return term, tuple(value for value in values if value is not None)
 
     def _parse_alternatives(self) -> Iterator[tuple[str, int, int]]:
@@ -203,7 +203,7 @@ class _FilterParser:
         if len(alternatives) > MAX_ALTERNATIVES:
             sentence = _("Only the first %(count)d alternatives are used.")
             start = alternatives[MAX_ALTERNATIVES][1]
-            self.trouble(sentence % {"count": MAX_ALTERNATIVES}, start, self.at)
+            self.add_problem(sentence % {"count": MAX_ALTERNATIVES}, start, self.at)
         return alternatives[:MAX_ALTERNATIVES]
 
     def _is_at_quote(self) -> bool:
@@ -211,55 +211,61 @@ class _FilterParser:
 
     def _parse_quoted(self) -> str:
         """Parse quoted text, as typed."""
-        start, close = self.at + 1, CLOSING_QUOTES[self.plain[self.at]]
+        start = self.at + 1
+        close = CLOSING_QUOTES[self.plain[self.at]]
         end = self.plain.find(close, start)
         if end < 0:
             sentence = _("The closing quotation mark is missing.")
-            self.trouble(sentence, self.at, len(self.text), f"{self.text[self.at :]}{close}")
+            self.add_problem(
+                sentence, self.at, len(self.text), f"{self.text[self.at :]}{close}"
+            )
             end = len(self.text)
         self.at = min(end + 1, len(self.text))
         return self.text[start:end].strip()
 
     def _parse_word(self, pattern: re.Pattern[str]) -> tuple[str, str]:
         """Parse a word, normalized and as typed."""
-        start, found = self.at, pattern.match(self.plain, self.at)
-        if found is not None:
-            self.at = found.end()
+        start = self.at
+        match = pattern.match(self.plain, self.at)
+        if match is not None:
+            self.at = match.end()
         return self.plain[start : self.at], self.text[start : self.at]
 
-    def _find_field(self, named: re.Match[str]) -> FilterField | None:
-        name = named[1].lower()
+    def _find_field(self, match: re.Match[str]) -> FilterField | None:
+        name = match[1].lower()
         name = FIELD_ALIASES.get(name, name)
-        start, end = named.span(1)
+        start, end = match.span(1)
         if name not in FIELDS:
             self._report_unknown(name, start, end)
         elif name not in self._allowed_fields:
-            self.trouble(str(FIELDS[name].refusal), start, self.at)
+            self.add_problem(str(FIELDS[name].refusal), start, self.at)
         return self._allowed_fields.get(name)
 
     def _report_unknown(self, name: str, start: int, end: int) -> None:
-        if near := get_close_matches(name, self._allowed_fields, 1):
+        if matches := get_close_matches(name, self._allowed_fields, 1):
             sentence = _("Unknown field “%(name)s”. Did you mean %(near)s?")
-            self.trouble(sentence % {"name": name, "near": near[0]}, start, end, near[0])
+            self.add_problem(
+                sentence % {"name": name, "near": matches[0]}, start, end, matches[0]
+            )
         else:
             sentence = _(
                 "Unknown field “%(name)s”. To search for this text, put it in quotation marks."
             )
             typed = self.text[start : self.at]
-            self.trouble(sentence % {"name": name}, start, self.at, _quote(typed))
+            self.add_problem(sentence % {"name": name}, start, self.at, _quote(typed))
 
     @property
     def _allowed_fields(self) -> dict[str, FilterField]:
         return filter_fields.allowed_fields(is_reviewer=self.is_reviewer)
 
-    def _parse_value(self, field: FilterField, text: str, start: int, end: int) -> Any:
+    def _parse_value(self, filter_field: FilterField, text: str, start: int, end: int) -> Any:
         try:
-            return field.read(text)
+            return filter_field.read(text)
         except BadValue as error:
-            about = {"field": field.name, "value": text, "takes": error}
-            sentence = _("%(field)s can't be “%(value)s”. %(takes)s") % about
-            near = get_close_matches(text.lower(), field.choices, 1)
-            self.trouble(sentence, start, end, near[0] if near else "")
+            params = {"field": filter_field.name, "value": text, "takes": error}
+            sentence = _("%(field)s can't be “%(value)s”. %(takes)s") % params
+            matches = get_close_matches(text.lower(), filter_field.choices, 1)
+            self.add_problem(sentence, start, end, matches[0] if matches else "")
             return None
 
 

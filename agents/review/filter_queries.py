@@ -70,28 +70,28 @@ class AsciiIContains(Contains):
 def in_range(column: str) -> Callable[[Range], Q]:
     """Return a filter of a column by range."""
 
-    def which(range: Range) -> Q:
-        found = Q()
-        if range.low is not None:
-            found &= Q(**{f"{column}__{'gte' if range.has_low else 'gt'}": range.low})
-        if range.high is not None:
-            found &= Q(**{f"{column}__{'lte' if range.has_high else 'lt'}": range.high})
-        return found
+    def to_query(bounds: Range) -> Q:
+        condition = Q()
+        if bounds.low is not None:
+            condition &= Q(**{f"{column}__{'gte' if bounds.has_low else 'gt'}": bounds.low})
+        if bounds.high is not None:
+            condition &= Q(**{f"{column}__{'lte' if bounds.has_high else 'lt'}": bounds.high})
+        return condition
 
-    return which
+    return to_query
 
 
-def by_active_time(range: Range) -> Q:
+def by_active_time(bounds: Range) -> Q:
     """Filter by active time; a live run has none yet, so "not longer than" is true of it."""
-    return Q(seconds__isnull=False) & in_range("active")(range)
+    return Q(seconds__isnull=False) & in_range("active")(bounds)
 
 
 def _name_filter(column: str) -> Callable[[NamePattern], Q]:
-    def which(pattern: NamePattern) -> Q:
-        how = "istartswith" if pattern.is_beginning else "iexact"
-        return Q(**{f"{column}__{how}": pattern.text})
+    def to_query(pattern: NamePattern) -> Q:
+        lookup = "istartswith" if pattern.is_beginning else "iexact"
+        return Q(**{f"{column}__{lookup}": pattern.text})
 
-    return which
+    return to_query
 
 
 def _runs_with(rows: QuerySet) -> Q:
@@ -115,13 +115,13 @@ def by_status(name: str) -> Q:
 
 def by_agent(pattern: NamePattern) -> Q:
     """Filter by agent name as spelled, for which the database has statistics."""
-    spelt = Agent.objects.filter(_name_filter("name")(pattern)).values("name")
-    there = (
+    as_spelled = Agent.objects.filter(_name_filter("name")(pattern)).values("name")
+    as_typed = (
         Q(agent_name__startswith=pattern.text)
         if pattern.is_beginning
         else Q(agent_name=pattern.text)
     )
-    return there | Q(agent_name__in=spelt)
+    return as_typed | Q(agent_name__in=as_spelled)
 
 
 def by_model(text: str) -> Q:
@@ -148,17 +148,17 @@ def by_version(text: str) -> Q:
     """Filter by agent version (v3), by none (draft), or by the hash of the whole setup."""
     if text.lower() == DRAFT:
         return Q(agent_version=None)
-    if (number := re.fullmatch(r"v(\d{1,9})", text.lower())) is not None:
-        return Q(agent_version=int(number[1]))
+    if (match := re.fullmatch(r"v(\d{1,9})", text.lower())) is not None:
+        return Q(agent_version=int(match[1]))
     return Q(version__startswith=text.lower())
 
 
-def started_before(day: Range) -> Q:
-    return Q(started_at__lt=day.low)
+def started_before(days: Range) -> Q:
+    return Q(started_at__lt=days.low)
 
 
-def started_after(day: Range) -> Q:
-    return Q(started_at__gte=day.low)
+def started_after(days: Range) -> Q:
+    return Q(started_at__gte=days.low)
 
 
 def by_kind(name: str) -> Q:
@@ -166,9 +166,9 @@ def by_kind(name: str) -> Q:
 
 
 def by_tool(pattern: NamePattern) -> Q:
-    how = "istartswith" if pattern.is_beginning else "iexact"
+    lookup = "istartswith" if pattern.is_beginning else "iexact"
     name = search_tag(AgentStep.Kind.TOOL, pattern.text)
-    step = {"kind": AgentStep.Kind.TOOL, f"action__{how}": pattern.text}
+    step = {"kind": AgentStep.Kind.TOOL, f"action__{lookup}": pattern.text}
     return _step_filter(name, not pattern.is_beginning, **step)
 
 
@@ -241,6 +241,6 @@ def contains(column: str) -> Callable[[str], Q]:
     return lambda text: Q(**{f"{column}__says": text})
 
 
-def text_filter(words: str) -> Q:
+def text_filter(text: str) -> Q:
     """Return runs whose question or answer contains this text."""
-    return Q(query__says=words) | Q(answer__says=words)
+    return Q(query__says=text) | Q(answer__says=text)

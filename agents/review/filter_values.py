@@ -94,10 +94,10 @@ def parse_day(text: str) -> Range:
 def _parse_range(text: str, read: Callable[[str], tuple[float, float]], takes: str) -> Range:
     """Parse `>5`, `2..8` or `5`, which includes everything displayed as that."""
     try:
-        found = COMPARISON.fullmatch(text.strip())
-        if found is None:
+        comparison = COMPARISON.fullmatch(text.strip())
+        if comparison is None:
             raise ValueError(text)
-        sign, rest = found.groups()
+        sign, rest = comparison.groups()
         first, dots, last = rest.partition("..")
         if dots and not sign and (first or last):
             ends = [read(end)[0] if end else None for end in (first, last)]
@@ -115,29 +115,29 @@ def _parse_range(text: str, read: Callable[[str], tuple[float, float]], takes: s
 
 def _read_number(text: str) -> tuple[float, float]:
     """Return a number and its precision."""
-    found = NUMBER.fullmatch(text.strip())
-    if not found:
+    match = NUMBER.fullmatch(text.strip())
+    if not match:
         raise ValueError(text)
-    value = float(found[0])
+    value = float(match[0])
     if value > MAX_NUMBER:
         raise ValueError(text)
-    return value, 10.0 ** -min(len(found[2] or ""), 9)
+    return value, 10.0 ** -min(len(match[2] or ""), 9)
 
 
 def _read_duration(text: str) -> tuple[float, float]:
-    found = DURATION.fullmatch(text.strip())
-    if not found:
+    match = DURATION.fullmatch(text.strip())
+    if not match:
         raise ValueError(text)
-    value, grain = _read_number(found[1])
-    unit = UNIT_SECONDS[found[4] or "s"]
+    value, grain = _read_number(match[1])
+    unit = UNIT_SECONDS[match[4] or "s"]
     return value * unit, grain * unit
 
 
 def _read_day(text: str) -> tuple[datetime, datetime]:
     text = text.strip().lower()
-    if found := RELATIVE_TIME.fullmatch(text):
-        then = timezone.now() - timedelta(seconds=int(found[1]) * UNIT_SECONDS[found[2]])
-        return then, then + timedelta(seconds=UNIT_SECONDS[found[2]])
+    if match := RELATIVE_TIME.fullmatch(text):
+        then = timezone.now() - timedelta(seconds=int(match[1]) * UNIT_SECONDS[match[2]])
+        return then, then + timedelta(seconds=UNIT_SECONDS[match[2]])
     if text in DAYS_AGO:
         return _day_bounds(timezone.localdate() - timedelta(days=DAYS_AGO[text]))
     if re.fullmatch(r"\d{4}-\d\d", text):

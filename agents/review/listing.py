@@ -95,7 +95,7 @@ class RunPage:
     def pks(self) -> list[int]:
         """The runs of this page, in its order."""
         if self.sort is None:
-            return [found.pk for found in self.found[:PAGE_SIZE]]
+            return [match.pk for match in self.found[:PAGE_SIZE]]
         start = (self.number - 1) * PAGE_SIZE
         return sorted_pks(self.found, self.sort)[start : start + PAGE_SIZE]
 
@@ -117,42 +117,46 @@ class RunPage:
         return load_rows(self.pks, self.reader)
 
 
-def page(user: User, run_filter: Filter, cursor: Cursor, sort: Sort | None = None) -> RunPage:
-    look = RunSearch(user, run_filter, sort)
+def load_page(
+    user: User, run_filter: Filter, cursor: Cursor, sort: Sort | None = None
+) -> RunPage:
+    search = RunSearch(user, run_filter, sort)
     if sort is not None:
-        return _sorted_page(look, cursor.number)
+        return _sorted_page(search, cursor.number)
     if cursor.newer is not None:
-        return page(user, run_filter, Cursor(older=look.above(cursor.newer)))
-    strides = _scan_ranges(user, run_filter, cursor.older)
-    found, last = look.found(strides)
-    is_early = len(found) <= PAGE_SIZE or last > strides[-1].start and len(found) <= MAX_MATCHES
+        return load_page(user, run_filter, Cursor(older=search.above(cursor.newer)))
+    id_ranges = _scan_ranges(user, run_filter, cursor.older)
+    matches, last = search.find(id_ranges)
+    is_early = (
+        len(matches) <= PAGE_SIZE or last > id_ranges[-1].start and len(matches) <= MAX_MATCHES
+    )
     is_unread = is_early and Run.objects.filter(pk__lt=last).exists()
     return RunPage(
         reader=user,
-        found=found,
+        found=matches,
         has_newer=cursor.older is not None,
         unread=last if is_unread else None,
     )
 
 
-def _sorted_page(look: "RunSearch", number: int) -> RunPage:
-    strides = _scan_ranges(look.user, look.run_filter, None)
-    found, last = look.found(strides)
+def _sorted_page(search: "RunSearch", number: int) -> RunPage:
+    id_ranges = _scan_ranges(search.user, search.run_filter, None)
+    matches, last = search.find(id_ranges)
     is_unread = last > 1 and Run.objects.filter(pk__lt=last).exists()
-    page = RunPage(
-        reader=look.user,
-        found=found,
+    first_page = RunPage(
+        reader=search.user,
+        found=matches,
         unread=last if is_unread else None,
-        sort=look.sort,
+        sort=search.sort,
     )
-    return replace(page, number=min(max(1, number), page.last_number))
+    return replace(first_page, number=min(max(1, number), first_page.last_number))
 
 
-def sorted_pks(found: Sequence[RunMatch], sort: Sort) -> list[int]:
+def sorted_pks(matches: Sequence[RunMatch], sort: Sort) -> list[int]:
     """Return the matches in this order; empty values are last, ties newest first."""
-    known = [run for run in found[:MAX_MATCHES] if run.key is not None]
+    known = [run for run in matches[:MAX_MATCHES] if run.key is not None]
     known.sort(key=lambda run: run.key, reverse=sort.is_descending)
-    return [run.pk for run in (*known, *(r for r in found[:MAX_MATCHES] if r.key is None))]
+    return [run.pk for run in (*known, *(r for r in matches[:MAX_MATCHES] if r.key is None))]
 
 
 class RunSearch:
@@ -175,18 +179,18 @@ class RunSearch:
         is_long = self.is_discreet and is_reviewer(user)
         self.most = MAX_MASKED_MATCHES if is_long else MAX_MATCHES + 1
 
-    def found(self, strides: Sequence[range]) -> tuple[list[RunMatch], int]:
+    def find(self, id_ranges: Sequence[range]) -> tuple[list[RunMatch], int]:
         """Return matches, newest first, and the last run searched."""
         columns: list[Any] = ["pk", "started_at", "status", ACTIVE_SECONDS]
         columns += [self.sort.column.key] if self.sort else []
         rows = self.runs.order_by("-pk").values_list(*columns)
         found: list[RunMatch] = []
-        for stride in strides:
-            part = rows.filter(pk__gte=stride.start, pk__lt=stride.stop)
-            found += [RunMatch(*row) for row in part[: self.most - len(found)]]
+        for id_range in id_ranges:
+            candidates = rows.filter(pk__gte=id_range.start, pk__lt=id_range.stop)
+            found += [RunMatch(*row) for row in candidates[: self.most - len(found)]]
             if len(found) >= self.most:
                 break
-        last = found[-1].pk if len(found) >= self.most else strides[-1].start
+        last = found[-1].pk if len(found) >= self.most else id_ranges[-1].start
         readable = self._readable_pks(run.pk for run in found)
         return [run for run in found if run.pk in readable], last
 
@@ -210,9 +214,9 @@ class RunSearch:
         most = self.most if self.is_discreet else PAGE_SIZE + 1
         pks = self._fetch_pks(self.runs.filter(pk__gt=pk).order_by("pk"), most)
         readable = self._readable_pks(pks)
-        before = [each for each in pks if each in readable]
-        if len(before) > PAGE_SIZE:
-            return before[PAGE_SIZE - 1] + 1
+        readable_before = [run_id for run_id in pks if run_id in readable]
+        if len(readable_before) > PAGE_SIZE:
+            return readable_before[PAGE_SIZE - 1] + 1
         return pks[-1] + 1 if self.is_discreet and len(pks) == most else None
 
     def _fetch_pks(self, runs: QuerySet[Run], most: int) -> list[int]:
@@ -228,17 +232,17 @@ def neighbours(
     user: User, query: str, pk: int, sort: Sort | None = None
 ) -> tuple[int | None, int | None]:
     """Return the runs before and after one in the list: newer and older, unless sorted."""
-    look = RunSearch(user, parse(query, is_reviewer=is_reviewer(user)), sort)
+    search = RunSearch(user, parse(query, is_reviewer=is_reviewer(user)), sort)
     if sort is not None:
-        found, _last = look.found(_scan_ranges(user, look.run_filter, None))
-        pks = [None, *sorted_pks(found, sort), None]
-        at = pks.index(pk) if pk in pks else 0
-        return (pks[at - 1], pks[at + 1]) if at else (None, None)
-    runs = look.runs
+        matches, _last = search.find(_scan_ranges(user, search.run_filter, None))
+        pks = [None, *sorted_pks(matches, sort), None]
+        index = pks.index(pk) if pk in pks else 0
+        return (pks[index - 1], pks[index + 1]) if index else (None, None)
+    runs = search.runs
     if is_reviewer(user):
         runs = runs.filter(pk__range=(pk - SCAN_DISTANCES[-1], pk + SCAN_DISTANCES[-1]))
-    newer = look.first(runs.filter(pk__gt=pk).order_by("pk"))
-    return newer, look.first(runs.filter(pk__lt=pk).order_by("-pk"))
+    newer = search.first(runs.filter(pk__gt=pk).order_by("pk"))
+    return newer, search.first(runs.filter(pk__lt=pk).order_by("-pk"))
 
 
 def is_reviewer(user: User) -> bool:
@@ -251,7 +255,7 @@ def _scan_ranges(user: User, run_filter: Filter, older: int | None) -> list[rang
     top = min(older or end, end)
     if not run_filter.terms or not is_reviewer(user):
         return [range(0, top)]
-    ends = [top, *(max(0, top - back) for back in SCAN_DISTANCES)]
+    ends = [top, *(max(0, top - distance) for distance in SCAN_DISTANCES)]
     return [range(low, high) for high, low in pairwise(ends) if low < high]
 
 
@@ -264,7 +268,7 @@ def load_rows(pks: list[int], reader: Any) -> list[RunRow]:
     runs = (
         Run.objects.filter(pk__in=pks).select_related("user__profile").defer(*DEFERRED_FIELDS)
     )
-    order = {pk: place for place, pk in enumerate(pks)}
+    order = {pk: position for position, pk in enumerate(pks)}
     ratings = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
     flagged = set(Review.objects.open().filter(run__in=pks).values_list("run", flat=True))
     return [

@@ -67,18 +67,18 @@ def prompt_sources(
         texts.setdefault(source, []).append(text)
     if sum(len(text) for parts in texts.values() for text in parts) > MAX_CHARS:
         return []
-    counted = {source: sum(map(tokens.count, parts)) for source, parts in texts.items()}
-    total = max(1, sum(counted.values()))
+    token_counts = {source: sum(map(tokens.count, parts)) for source, parts in texts.items()}
+    total = max(1, sum(token_counts.values()))
     return [
         PromptSource(
             source=source,
-            tokens=counted[source],
-            share=round(100 * counted[source] / total),
+            tokens=token_counts[source],
+            share=round(100 * token_counts[source] / total),
             memories=_used(notes, source),
             experiences=used_experiences(notes) if source == "experiences" else (),
         )
         for source in ORDER
-        if counted.get(source)
+        if token_counts.get(source)
     ]
 
 

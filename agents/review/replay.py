@@ -84,8 +84,8 @@ class ReplayProjection(Projection):
 
     def _apply_status_change(self, event: Event) -> None:
         """Apply changes that were saved without an event of their own."""
-        waits = any(question.is_waiting for question in self._questions)
-        if event.type is EventType.APPROVAL_RESOLVED and not waits:
+        is_waiting = any(approval.is_waiting for approval in self._questions)
+        if event.type is EventType.APPROVAL_RESOLVED and not is_waiting:
             self.run.status = Run.Status.RUNNING
         if event.type is EventType.RUN_FINISHED or event.data.get("kind") == "resumed":
             self.run.takeovers = self.last.takeovers
@@ -121,12 +121,12 @@ class ReplayProjection(Projection):
         """Skip: the chat remembers it since the run ended."""
 
     def waits(self, run: int, *, has_queued: bool) -> list[Wait]:
-        asked: list[Wait] = [
-            (question.asked_at, question.decided_at)
-            for question in self._questions
-            if not question.granted_scope
+        decision_waits: list[Wait] = [
+            (approval.asked_at, approval.decided_at)
+            for approval in self._questions
+            if not approval.granted_scope
         ]
-        return asked + queue_waits_of(self._list)
+        return decision_waits + queue_waits_of(self._list)
 
     def marks(self, run: int) -> str:
         """Return no tags: a replayed state is in no list."""
@@ -137,20 +137,20 @@ class ReplayProjection(Projection):
         self._approvals[step] = Approval(pk=pk, run=self.run, step=step, **question)
         self._questions[:] = self._approvals.values()
 
-    def decide(self, run: int, step: int, **word: Any) -> None:
-        who = get_user_model().objects.filter(pk=word.pop("decided_by")).first()
-        question = self._approvals[step]
-        vars(question).update(word)
-        question.decided_by = who
+    def decide(self, run: int, step: int, **decision: Any) -> None:
+        decider = get_user_model().objects.filter(pk=decision.pop("decided_by")).first()
+        approval = self._approvals[step]
+        vars(approval).update(decision)
+        approval.decided_by = decider
 
     def withdraw(self, run: int, at: datetime, **which: Any) -> None:
-        waiting = [question for question in self._questions if question.is_waiting]
+        pending = [approval for approval in self._questions if approval.is_waiting]
         withdrawn = {"verdict": Approval.Verdict.WITHDRAWN, "decided_at": at}
-        RowList(waiting).filter(**which).update(**withdrawn)
+        RowList(pending).filter(**which).update(**withdrawn)
 
     def was_declined(self, run: int, number: int) -> bool:
-        found = {step.status for step in self._list if step.parent == number}
-        return AgentStep.Status.REJECTED in found and AgentStep.Status.FAILED not in found
+        statuses = {step.status for step in self._list if step.parent == number}
+        return AgentStep.Status.REJECTED in statuses and AgentStep.Status.FAILED not in statuses
 
     def write(self) -> None:
         """Skip: nothing is saved."""
@@ -173,9 +173,9 @@ class RowList(list[Any]):
         return len(self)
 
 
-def _prefill(rows: QuerySet[Any], found: list[Any]) -> QuerySet[Any]:
+def _prefill(rows: QuerySet[Any], results: list[Any]) -> QuerySet[Any]:
     """Prefill a queryset, so that the database isn't queried."""
-    vars(rows).update(_result_cache=found, _prefetch_done=True)
+    vars(rows).update(_result_cache=results, _prefetch_done=True)
     return rows
 
 
@@ -229,7 +229,7 @@ class ReplayChunk:
 
 def replay_view(
     run: Run,
-    at: int,
+    seq: int,
     place: str = "chat",
     masker: Masker | None = None,
     viewer: int | None = None,
@@ -243,7 +243,7 @@ def replay_view(
         place,
         viewer=viewer,
         masker=masker,
-        projection=ReplayProjection.after(run, at),
+        projection=ReplayProjection.after(run, seq),
     )
 
 
@@ -254,18 +254,21 @@ def load_chunk(
     masker: Masker | None = None,
     viewer: int | None = None,
 ) -> ReplayChunk:
-    page = replay_view(run, after, place, masker, viewer)
-    began, whole = page.projection.seq, page.snapshot()
-    ms, frames, size = elapsed_ms(run, page.projection.time), [], 0
-    for event in _next_events(run, began):
+    view = replay_view(run, after, place, masker, viewer)
+    start_seq = view.projection.seq
+    whole = view.snapshot()
+    ms = elapsed_ms(run, view.projection.time)
+    frames = []
+    size = 0
+    for event in _next_events(run, start_seq):
         frames.append(
-            Frame(seq=event.seq, ms=elapsed_ms(run, event.time), html=page.next(event))
+            Frame(seq=event.seq, ms=elapsed_ms(run, event.time), html=view.next(event))
         )
         size += len(frames[-1].html)
         if size > MAX_HTML_CHARS:
             break
-    until = frames[-1].seq if frames else began
-    return ReplayChunk(after=began, until=until, ms=ms, whole=whole, frames=frames)
+    until = frames[-1].seq if frames else start_seq
+    return ReplayChunk(after=start_seq, until=until, ms=ms, whole=whole, frames=frames)
 
 
 def elapsed_ms(run: Run, time: datetime) -> int:

@@ -100,8 +100,8 @@ class ReplayTimeline:
 
     def away(self, ms: int) -> AbsenceSpan | None:
         """Return the absence at this time; a lost connection takes precedence."""
-        now = [a for a in self.absences if a.start <= ms and (a.end is None or ms < a.end)]
-        return max(now, key=lambda away: away.is_lost, default=None)
+        current = [a for a in self.absences if a.start <= ms and (a.end is None or ms < a.end)]
+        return max(current, key=lambda away: away.is_lost, default=None)
 
     @property
     def gaps(self) -> Iterator[Gap]:
@@ -127,20 +127,22 @@ class ReplayTimeline:
         return next((m for m in reversed(self.marks) if _position(m) <= (seq, ms)), None)
 
     def before(self, seq: int, ms: int) -> str:
-        earlier = (mark.address for mark in reversed(self.marks) if _position(mark) < (seq, ms))
+        earlier = (
+            marker.address for marker in reversed(self.marks) if _position(marker) < (seq, ms)
+        )
         return next(earlier, "?at=0")
 
     def next(self, seq: int, ms: int) -> str:
-        later = (mark.address for mark in self.marks if _position(mark) > (seq, ms))
+        later = (marker.address for marker in self.marks if _position(marker) > (seq, ms))
         return next(later, f"?at={self.last}")
 
     def _event_markers(self, events: Iterable[Event]) -> Iterator[Marker]:
         for event in events:
             is_end = event.type is EventType.RUN_FINISHED
             if (
-                text := _describe_end(self.run) if is_end else describe_event(event)
+                described := _describe_end(self.run) if is_end else describe_event(event)
             ) is not None:
-                yield self._make_marker(event, *text)
+                yield self._make_marker(event, *described)
 
     def _make_marker(self, event: Event, kind: SegmentKind, words: str) -> Marker:
         ms = elapsed_ms(self.run, event.time)
@@ -193,15 +195,15 @@ class ReplayTimeline:
         return round(ms / max(self.duration, 1) * WIDTH, 2)
 
 
-def _position(mark: Marker) -> tuple[int, int]:
-    return mark.seq, mark.ms
+def _position(marker: Marker) -> tuple[int, int]:
+    return marker.seq, marker.ms
 
 
 def absence_events(absence: Absence) -> Iterator[tuple[datetime, str]]:
     """Yield when a page left and returned, as text."""
     is_lost = absence.reason == Absence.Reason.LOST
-    gone = _("The page lost its connection") if is_lost else _("The page was closed")
-    yield absence.left_at, gone
+    sentence = _("The page lost its connection") if is_lost else _("The page was closed")
+    yield absence.left_at, sentence
     if absence.came_back_at is not None:
         yield absence.came_back_at, _("The page reconnected")
 
@@ -259,10 +261,10 @@ def _describe_tool_result(data: Mapping[str, Any]) -> tuple[SegmentKind, str] | 
 
 
 def _describe_evaluation(data: Mapping[str, Any]) -> tuple[SegmentKind, str]:
-    why = {"why": translate(data["reason"])}
+    params = {"why": translate(data["reason"])}
     if data["is_met"]:
-        return "plan", _("As expected: %(why)s") % why
-    return "failed", _("Not as expected: %(why)s") % why
+        return "plan", _("As expected: %(why)s") % params
+    return "failed", _("Not as expected: %(why)s") % params
 
 
 def _describe_task_result(data: Mapping[str, Any]) -> tuple[SegmentKind, str] | None:
@@ -282,8 +284,8 @@ def _describe_waiting(event: Event) -> tuple[SegmentKind, str] | None:
         case EventType.APPROVAL_REQUESTED if data["why"] == "plan":
             return "waiting", _("Plan approval requested")
         case EventType.APPROVAL_REQUESTED if data["why"] == "elicitation":
-            tool = {"tool": data["function"]["name"]}
-            return "waiting", _("%(tool)s asked the user a question") % tool
+            params = {"tool": data["function"]["name"]}
+            return "waiting", _("%(tool)s asked the user a question") % params
         case EventType.APPROVAL_RESOLVED if data.get("why") == "elicitation":
             return "waiting", _describe_answer(data)
         case EventType.APPROVAL_REQUESTED if data["why"] == BUDGET:
@@ -292,15 +294,16 @@ def _describe_waiting(event: Event) -> tuple[SegmentKind, str] | None:
             name = data["function"]["name"]
             return "waiting", _("Approval requested for %(tool)s") % {"tool": name}
         case EventType.APPROVAL_RESOLVED:
-            who = {"person": data.get("by_name", "")}
-            yes, no = _("%(person)s approved"), _("%(person)s rejected")
-            return "waiting", (yes if data["is_approved"] else no) % who
+            params = {"person": data.get("by_name", "")}
+            approved = _("%(person)s approved")
+            rejected = _("%(person)s rejected")
+            return "waiting", (approved if data["is_approved"] else rejected) % params
         case EventType.RUN_PAUSED:
             return "waiting", _("Waiting for user input")
         case EventType.STATUS if data["kind"] == StatusKind.TOOL_PROGRESS:
             return None  # the step has a bar; a line per report would bury the rest
-        case EventType.STATUS if words := step_notes.note_sentence(dict(data)):
-            return ("resumed" if data["kind"] == "resumed" else "run"), words
+        case EventType.STATUS if sentence := step_notes.note_sentence(dict(data)):
+            return ("resumed" if data["kind"] == "resumed" else "run"), sentence
     return None
 
 

@@ -69,8 +69,8 @@ class RerunSetup:
     @cached_property
     def models(self) -> list[str]:
         """The models this installation uses, because they cost money."""
-        closed = permissions.restrictions_for(self.user).agents
-        agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed)
+        restricted = permissions.restrictions_for(self.user).agents
+        agents = Agent.objects.filter(enabled=True).exclude(pk__in=restricted)
         used = [model_setups.model_names(agent) for agent in agents]
         names = {name for names in used for name in names}
         return sorted({self.run.model, *names, *model_setups.model_labels()})
@@ -78,16 +78,18 @@ class RerunSetup:
     @property
     def before(self) -> RerunOptions:
         """The options as the run started, as far as still available."""
-        started = self._start_data
-        known = _tool_names(started)
-        off = self.run.overrides.get("guardrails_off", ())
+        start_data = self._start_data
+        tool_names = _tool_names(start_data)
+        disabled_guardrails = self.run.overrides.get("guardrails_off", ())
         return RerunOptions(
-            instructions=custom_instructions.remove(started.get("instructions"))
+            instructions=custom_instructions.remove(start_data.get("instructions"))
             or planner_factory.agent_instructions(self.agent),
             model=self.run.model,
             fallback=self.run.overrides.get("fallback_models", AGENT_DEFAULT),
-            tools=[name for name in self.tools if name in known] if started else self.tools,
-            guardrails=[name for name in self.guardrails if name not in off],
+            tools=[name for name in self.tools if name in tool_names]
+            if start_data
+            else self.tools,
+            guardrails=[name for name in self.guardrails if name not in disabled_guardrails],
         )
 
     @property
@@ -104,27 +106,29 @@ class RerunSetup:
     @property
     def missing_tools(self) -> list[str]:
         """Tools the run had and its agent no longer has."""
-        had = _tool_names(self._start_data)
-        return [] if self.run.workflow_id else sorted(had - set(self.tools))
+        tool_names = _tool_names(self._start_data)
+        return [] if self.run.workflow_id else sorted(tool_names - set(self.tools))
 
     def overrides(self, options: RerunOptions) -> dict[str, Any]:
         """Return the options that differ from the current agent."""
         agent = self.agent
-        chosen: dict[str, Any] = {}
+        overrides: dict[str, Any] = {}
         if options.instructions and options.instructions != planner_factory.agent_instructions(
             agent
         ):
-            chosen["instructions"] = options.instructions
+            overrides["instructions"] = options.instructions
         if options.model != model_setups.model_name(agent):
-            chosen["model"] = options.model
+            overrides["model"] = options.model
         if options.fallback != AGENT_DEFAULT:
-            chosen["fallback_models"] = options.fallback
+            overrides["fallback_models"] = options.fallback
         if set(options.tools) != set(self.tools):
-            chosen["tools"] = sorted(options.tools)
-        if off := [name for name in self.guardrails if name not in options.guardrails]:
-            chosen["guardrails_off"] = off
+            overrides["tools"] = sorted(options.tools)
+        if disabled_guardrails := [
+            name for name in self.guardrails if name not in options.guardrails
+        ]:
+            overrides["guardrails_off"] = disabled_guardrails
         kept = ("effort", "temperature")
-        return chosen | {n: self.run.overrides[n] for n in kept if n in self.run.overrides}
+        return overrides | {n: self.run.overrides[n] for n in kept if n in self.run.overrides}
 
     @cached_property
     def _start_data(self) -> dict[str, Any]:
@@ -152,15 +156,18 @@ def nearest_step(run: Run, number: int) -> int:
     Parallel calls and the work of another agent are in progress, and what a guardrail stopped
     is checked again.
     """
-    ends, found, busy_until, was_blocked = _step_end_seqs(run), 1, 0.0, False
+    ends = _step_end_seqs(run)
+    nearest = 1
+    busy_until = 0.0
+    was_blocked = False
     for step in run.steps.filter(number__lte=number).order_by("number"):
         if step.parent is None and step.first_seq > busy_until and not was_blocked:
-            found = step.number
+            nearest = step.number
         is_guardrail = step.kind == AgentStep.Kind.GUARDRAIL
-        ended = step.first_seq if is_guardrail else ends.get(step.number, math.inf)
-        busy_until = max(busy_until, ended)
+        end_seq = step.first_seq if is_guardrail else ends.get(step.number, math.inf)
+        busy_until = max(busy_until, end_seq)
         was_blocked = step.status == AgentStep.Status.BLOCKED
-    return found
+    return nearest
 
 
 @transaction.atomic
@@ -170,8 +177,8 @@ def prepare_once(
     """Return the run and whether it is new: the same form sent twice gives the same."""
     get_user_model().objects.select_for_update().get(pk=user.pk)  # locks out concurrent forms
     topic = _topic(token, user.pk, run.pk, step, asdict(options))
-    if (known := Run.objects.filter(user=user, topic=topic).first()) is not None:
-        return known, False
+    if (existing := Run.objects.filter(user=user, topic=topic).first()) is not None:
+        return existing, False
     _check_limit(user)
     return prepare(run, step, options, user, topic), True
 
@@ -180,7 +187,7 @@ def prepare(run: Run, step: int, options: RerunOptions, user: User, topic: str =
     """Create the rerun; those of others' questions are audited."""
     setup = RerunSetup(run, user.pk)
     try:
-        again = runs.prepare_rerun(
+        rerun = runs.prepare_rerun(
             run,
             topic=topic or _topic(uuid4().hex),
             step=nearest_step(run, step),
@@ -191,20 +198,20 @@ def prepare(run: Run, step: int, options: RerunOptions, user: User, topic: str =
     except (model_setups.ModelNotConfigured, QuotaExceeded) as error:
         raise RerunRejected(f"{translate(str(error))} {translate(error.advice)}") from error
     if masking.asker_id(run) != user.pk:
-        audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)
-    return again
+        audit.record(user, audit.RERUN, run, run=rerun.pk, step=rerun.origin_step)
+    return rerun
 
 
-def _topic(*about: Any) -> str:
+def _topic(*parts: Any) -> str:
     """Return a topic from the whole form: a page can send other values with the same token."""
-    digest = sha256(json.dumps(about, sort_keys=True).encode(errors="replace")).hexdigest()
+    digest = sha256(json.dumps(parts, sort_keys=True).encode(errors="replace")).hexdigest()
     return f"rerun.{digest}"
 
 
 def _check_limit(user: User) -> None:
-    live = Run.objects.live().without_experiments()
-    live = live.filter(user=user, origin_step__isnull=False)
-    if live.count() >= MAX_LIVE_RERUNS:
+    live_reruns = Run.objects.live().without_experiments()
+    live_reruns = live_reruns.filter(user=user, origin_step__isnull=False)
+    if live_reruns.count() >= MAX_LIVE_RERUNS:
         raise RerunRejected(
             _(
                 "You already have %(most)d reruns in progress. Wait for one to finish, "
@@ -216,11 +223,11 @@ def _check_limit(user: User) -> None:
 
 def _step_end_seqs(run: Run) -> dict[int, int]:
     """Return the seq of the event that ended each step."""
-    ended = run.events.filter(type=EventType.STEP).order_by("seq")
-    return {step: seq for seq, step in ended.values_list("seq", "data__step")}
+    end_events = run.events.filter(type=EventType.STEP).order_by("seq")
+    return {step: seq for seq, step in end_events.values_list("seq", "data__step")}
 
 
-def _tool_names(started: Mapping[str, Any]) -> set[str]:
+def _tool_names(start_data: Mapping[str, Any]) -> set[str]:
     """Return the tools a run had, also those that its model could only find."""
-    sent = {tool["function"]["name"] for tool in started.get("tools", ())}
-    return (sent | {*started.get("unsent_tools", ())}) - {*CONSTANT_TOOLS}
+    sent = {tool["function"]["name"] for tool in start_data.get("tools", ())}
+    return (sent | {*start_data.get("unsent_tools", ())}) - {*CONSTANT_TOOLS}

@@ -66,13 +66,13 @@ class CaseView:
         return self.run.query
 
     @property
-    def words(self) -> str:
+    def answer_text(self) -> str:
         """The original answer."""
         return self.run.answer
 
     @property
     def answer(self) -> SafeString:
-        return render_markdown(self.words)
+        return render_markdown(self.answer_text)
 
     @cached_property
     def review(self) -> Review | None:
@@ -153,8 +153,8 @@ class CaseView:
 def build_case(request: UserRequest, run: Run, **about: Any) -> CaseView:
     """Return a run as this user can review it."""
     may_review = feedback.reviewable_runs(request.user).filter(pk=run.pk).exists()
-    for found in _build_cases(request, [run.pk], may_review=may_review, **about):
-        return found
+    for case in _build_cases(request, [run.pk], may_review=may_review, **about):
+        return case
     raise Http404  # deleted meanwhile
 
 
@@ -170,14 +170,16 @@ def queue_page(request: UserRequest, show: str, after: str = "") -> tuple[list[C
     return _build_cases(request, pks[:PAGE_SIZE]), more
 
 
-def _after_filter(last: Review | None, show: str) -> Q:
+def _after_filter(last_review: Review | None, show: str) -> Q:
     """Return what follows this review, regardless of decisions made meanwhile."""
-    if last is None:
+    if last_review is None:
         return Q()
     if show == "decided":
-        at = last.decided_at or timezone.now()
-        return Q(decided_at__lt=at) | Q(decided_at=at, pk__lt=last.pk)
-    return Q(flagged_at__gt=last.flagged_at) | Q(flagged_at=last.flagged_at, pk__gt=last.pk)
+        decided_at = last_review.decided_at or timezone.now()
+        return Q(decided_at__lt=decided_at) | Q(decided_at=decided_at, pk__lt=last_review.pk)
+    return Q(flagged_at__gt=last_review.flagged_at) | Q(
+        flagged_at=last_review.flagged_at, pk__gt=last_review.pk
+    )
 
 
 def _filter_reviews(user: User, show: str) -> QuerySet[Review]:
@@ -199,10 +201,10 @@ def _order_reviews(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
 
 
 def _build_cases(request: UserRequest, pks: Iterable[int], **about: Any) -> list[CaseView]:
-    found = {run.pk: run for run in masking.load_origins(_load_runs(pks))}
+    runs = {run.pk: run for run in masking.load_origins(_load_runs(pks))}
     if about.get("may_review", True):
         about["reviewers"] = feedback.reviewers()
-    return [_make_case(request, found[pk], **about) for pk in pks if pk in found]
+    return [_make_case(request, runs[pk], **about) for pk in pks if pk in runs]
 
 
 def _make_case(request: UserRequest, run: Run, **about: Any) -> CaseView:

@@ -102,13 +102,15 @@ def _get_user(number: int) -> User:
 
 
 @transaction.atomic
-def _save_stories(random: Random, count: int, people: list, words: int) -> dict[int, datetime]:
+def _save_stories(
+    random: Random, count: int, people: list, chunk_count: int
+) -> dict[int, datetime]:
     """Save the first runs, one after the other on the first day."""
     agents = {agent.name: agent for agent in Agent.objects.all()}
     began = timezone.now() - timedelta(days=DAYS)
     saved = {}
     for number in range(count):
-        story = make_story(random, 1_000 + number, words)
+        story = make_story(random, 1_000 + number, chunk_count)
         run = Run(
             user=random.choice(people),
             topic=f"seed.{number}",
@@ -169,14 +171,14 @@ def _insert_copies(copies: list[RunCopy], report: Callable[[str], None]) -> None
 @transaction.atomic
 def _insert_batch(copies: list[RunCopy]) -> None:
     rows = [(copy.run, copy.story, copy.later, copy.person) for copy in copies]
-    mine = {"id": "plan.run", "user_id": "plan.person", "topic": "'seed.' || plan.run"}
+    run_changes = {"id": "plan.run", "user_id": "plan.person", "topic": "'seed.' || plan.run"}
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM seed_plan")
         cursor.executemany("INSERT INTO seed_plan VALUES (%s, %s, %s, %s)", rows)
-        cursor.execute(_copy_sql(Run, "id", mine, ["started_at", "ended_at"]))
-        of_it = {"run_id": "plan.run"}
-        cursor.execute(_copy_sql(AgentStep, "run_id", of_it, ["started_at", "ended_at"]))
-        cursor.execute(_copy_sql(RunEvent, "run_id", of_it, ["time"]))
+        cursor.execute(_copy_sql(Run, "id", run_changes, ["started_at", "ended_at"]))
+        row_changes = {"run_id": "plan.run"}
+        cursor.execute(_copy_sql(AgentStep, "run_id", row_changes, ["started_at", "ended_at"]))
+        cursor.execute(_copy_sql(RunEvent, "run_id", row_changes, ["time"]))
 
 
 def _copy_sql(model: type[Model], story: str, changes: dict[str, str], times: list[str]) -> str:

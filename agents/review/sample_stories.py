@@ -72,7 +72,7 @@ class StoryCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """A sample run. `words` are the pieces its answer is streamed in."""
+    """A sample run, whose answer is streamed in `chunk_count` pieces."""
 
     query: str
     answer: str
@@ -84,29 +84,31 @@ class Story:
     history: Sequence[dict[str, Any]] = ()
     is_warned: bool = False
     thinks: float = 1.0
-    words: int = 1
+    chunk_count: int = 1
     prompt_tokens: int = 400
 
-    def usage(self, written: int) -> dict[str, Any]:
-        read, write = MODELS.get(self.model, (None, None))
+    def usage(self, completion_tokens: int) -> dict[str, Any]:
+        input_price, output_price = MODELS.get(self.model, (None, None))
         cost = None
-        if read is not None and write is not None:
-            cost = (read * self.prompt_tokens + write * written) / 1e6
-        used = {"prompt_tokens": self.prompt_tokens, "completion_tokens": written}
-        return used | {"total_tokens": self.prompt_tokens + written, "cost": cost}
+        if input_price is not None and output_price is not None:
+            cost = (input_price * self.prompt_tokens + output_price * completion_tokens) / 1e6
+        counts = {"prompt_tokens": self.prompt_tokens, "completion_tokens": completion_tokens}
+        return counts | {"total_tokens": self.prompt_tokens + completion_tokens, "cost": cost}
 
 
-def make_story(random: Random, number: int, words: int) -> Story:
+def make_story(random: Random, number: int, chunk_count: int) -> Story:
     query, answer, tools = random.choices(
-        CONVERSATIONS, [1 if talk[2] else 3 for talk in CONVERSATIONS]
+        CONVERSATIONS, [1 if conversation[2] else 3 for conversation in CONVERSATIONS]
     )[0]
     ending = random.choices(list(ENDING_WEIGHTS), list(ENDING_WEIGHTS.values()))[0]
     is_blocked = ending is StopReason.BLOCKED
     is_japanese = not query.isascii()
-    whole = answer.format(n=number) + FILLER[is_japanese] * random.choice([1, 2, 2, 3, 5, 12])
+    full_answer = answer.format(n=number) + FILLER[is_japanese] * random.choice(
+        [1, 2, 2, 3, 5, 12]
+    )
     return Story(
         query=query.format(n=number),
-        answer=whole if ending in {StopReason.COMPLETED, StopReason.DEGRADED} else "",
+        answer=full_answer if ending in {StopReason.COMPLETED, StopReason.DEGRADED} else "",
         agent=random.choice(AGENTS),
         model=random.choice(list(MODELS)),
         calls=[] if is_blocked else [_make_call(random, tool, number) for tool in tools],
@@ -115,7 +117,7 @@ def make_story(random: Random, number: int, words: int) -> Story:
         history=_random_history(random, number),
         is_warned=random.random() < 0.03,
         thinks=random.lognormvariate(0.3, 0.7),
-        words=words,
+        chunk_count=chunk_count,
         prompt_tokens=random.randint(300, 6_000),
     )
 
@@ -133,9 +135,9 @@ def _make_call(random: Random, tool: str, number: int) -> StoryCall:
 
 def _random_history(random: Random, number: int) -> list[dict[str, Any]]:
     """Return an earlier conversation, for every third run."""
-    talks = random.randint(1, 4) if random.random() < 0.33 else 0
+    turns = random.randint(1, 4) if random.random() < 0.33 else 0
     messages = []
-    for query, answer, _ in random.choices(CONVERSATIONS, k=talks):
+    for query, answer, _ in random.choices(CONVERSATIONS, k=turns):
         messages.append({"role": "user", "content": query.format(n=number)})
         messages.append(
             {"role": "assistant", "content": answer.format(n=number) + FILLER[False]}
@@ -164,8 +166,8 @@ class StoryEvents:
     def _start_data(self) -> dict[str, Any]:
         story = self.story
         data = {"query": story.query, "path": [story.agent], "model": story.model}
-        how = {"dialect": "native", "road": "direct", "max_steps": 10}
-        return data | how | {"instructions": "Help the shop's customers.", "tools": []}
+        setup = {"dialect": "native", "road": "direct", "max_steps": 10}
+        return data | setup | {"instructions": "Help the shop's customers.", "tools": []}
 
     def _guardrail_event(self) -> Event:
         self.step += 1
@@ -200,15 +202,15 @@ class StoryEvents:
 
     def _answer_turn(self) -> Iterator[Event]:
         yield self._step_start_event()
-        for words in _split_text(self.story.answer, self.story.words):
-            self._advance(self.story.thinks / self.story.words)
-            yield self._emit(EventType.DELTA, content=words, step=self.step)
+        for chunk in _split_text(self.story.answer, self.story.chunk_count):
+            self._advance(self.story.thinks / self.story.chunk_count)
+            yield self._emit(EventType.DELTA, content=chunk, step=self.step)
         if self.story.ending is StopReason.ERROR:
-            about = {"type": "ModelError", "advice": "Try again.", "step": self.step}
-            yield self._emit(EventType.ERROR, message=self.story.detail, **about)
+            details = {"type": "ModelError", "advice": "Try again.", "step": self.step}
+            yield self._emit(EventType.ERROR, message=self.story.detail, **details)
             return
-        written = max(20, len(self.story.answer) // 4)
-        yield self._emit(EventType.USAGE, step=self.step, **self.story.usage(written))
+        completion_tokens = max(20, len(self.story.answer) // 4)
+        yield self._emit(EventType.USAGE, step=self.step, **self.story.usage(completion_tokens))
         status = "done" if self.story.answer else "cancelled"
         yield self._emit(EventType.STEP, step=self.step, kind="answer", status=status)
 

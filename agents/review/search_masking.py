@@ -55,17 +55,17 @@ def _is_text_term(term: Term) -> bool:
 def _matches(term: Term, run: Run, user: User) -> bool:
     is_own = run.user_id == user.pk and asker_id(run) == user.pk
     texts = [getattr(run, name) for name in SEARCHED_COLUMNS[term.field]]
-    found = any(
-        _contains_readable(text, words, is_own) for words in term.values for text in texts
+    is_match = any(
+        _contains_readable(text, searched, is_own) for searched in term.values for text in texts
     )
-    return found != term.is_not
+    return is_match != term.is_not
 
 
-def _contains_readable(text: str, words: str, is_own: bool) -> bool:
+def _contains_readable(text: str, searched: str, is_own: bool) -> bool:
     """Check a match, masking only if needed, because it is slow."""
-    return _contains(text, words) and (is_own or _contains(mask_text(text), words))
+    return _contains(text, searched) and (is_own or _contains(mask_text(text), searched))
 
 
-def _contains(text: str, words: str) -> bool:
+def _contains(text: str, searched: str) -> bool:
     """Search like the databases: ignoring case for Latin letters only."""
-    return words.encode().lower() in text.encode(errors="replace").lower()
+    return searched.encode().lower() in text.encode(errors="replace").lower()

@@ -62,9 +62,9 @@ def build_panel(run: Run, user: User, *, is_masked: bool) -> SharePanel | None:
 
 def active_links(run: Run, user: User) -> QuerySet[ShareLink]:
     """Return working links the user can revoke: all for the run's owner."""
-    working = ShareLink.objects.open().filter(run=run).select_related("made_by")
+    open_links = ShareLink.objects.open().filter(run=run).select_related("made_by")
     is_own = asker_id(run) == user.pk
-    return working if is_own else working.filter(made_by=user)
+    return open_links if is_own else open_links.filter(made_by=user)
 
 
 def create_link(run: Run, user: User, level: str, hours: str, *, is_masked: bool) -> str:
@@ -73,12 +73,13 @@ def create_link(run: Run, user: User, level: str, hours: str, *, is_masked: bool
         raise ShareLinkRejected(_("Choose what to share and how long the link works."))
     if not _can_create(Level(level), is_masked):
         raise ShareLinkRejected(_("To share everything, unmask this run first."))
-    token, lasts = secrets.token_urlsafe(TOKEN_BYTES), int(hours)
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    lifetime = int(hours)
     fields = {"run": run, "level": level, "made_by": user, "digest": token_digest(token)}
     with errors.reraise_as(ShareLinkRejected), transaction.atomic():
-        ends = timezone.now() + timedelta(hours=lasts)
-        link = ShareLink.objects.create(expires_at=ends, **fields)
-        audit.record(user, audit.SHARED, run, link=link.pk, level=level, hours=lasts)
+        expires_at = timezone.now() + timedelta(hours=lifetime)
+        link = ShareLink.objects.create(expires_at=expires_at, **fields)
+        audit.record(user, audit.SHARED, run, link=link.pk, level=level, hours=lifetime)
     return token
 
 
@@ -90,8 +91,8 @@ def revoke(link: ShareLink, user: User) -> None:
 
 def find_link(token: str) -> ShareLink | None:
     """Return a working link, or None."""
-    working = ShareLink.objects.open().select_related("run", "made_by")
-    link = working.filter(digest=token_digest(token)).first()
+    open_links = ShareLink.objects.open().select_related("run", "made_by")
+    link = open_links.filter(digest=token_digest(token)).first()
     return link if link is not None and _is_still_allowed(link) else None
 
 

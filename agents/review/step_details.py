@@ -108,8 +108,8 @@ class StepDetails:
 
     def _ended_with(self, name: str) -> Any:
         """Return a value of the event that ended the step."""
-        ended = self.run.events.filter(type=EventType.STEP, data__step=self.step.number)
-        value = (ended.values_list("data", flat=True).last() or {}).get(name) or ""
+        end_events = self.run.events.filter(type=EventType.STEP, data__step=self.step.number)
+        value = (end_events.values_list("data", flat=True).last() or {}).get(name) or ""
         return masking.mask_value(value) if self.is_masked else value
 
     @cached_property
@@ -117,12 +117,13 @@ class StepDetails:
         """The whole request: rows save only its new part."""
         if not (self.step.request and "messages" in self.step.request):
             return None
-        before: list[Message] = []
+        messages: list[Message] = []
         for request in self._previous_requests():
-            before = [*before[: request["kept"]], *request["messages"]]
-        unchanged, new = self.step.request["kept"], self.step.request["messages"]
-        trimmed = [message for message in before[unchanged:] if message not in new]
-        return Prompt([*before[:unchanged], *new], unchanged, trimmed)
+            messages = [*messages[: request["kept"]], *request["messages"]]
+        unchanged = self.step.request["kept"]
+        new = self.step.request["messages"]
+        trimmed = [message for message in messages[unchanged:] if message not in new]
+        return Prompt([*messages[:unchanged], *new], unchanged, trimmed)
 
     @cached_property
     def prompt_sources(self) -> list[PromptSource]:
@@ -185,20 +186,23 @@ class StepDetails:
         start_events = start_events.filter(
             agent=self.step.agent_name, seq__lte=self.step.first_seq
         )
-        started = start_events.order_by("-seq").values_list("data", flat=True).first() or {}
-        sent = {tool["function"]["name"]: tool for tool in started.get("tools", ())}
-        return sent | self._unsent_definitions if started.get("unsent_tools") else sent
+        start_data = start_events.order_by("-seq").values_list("data", flat=True).first() or {}
+        sent = {tool["function"]["name"]: tool for tool in start_data.get("tools", ())}
+        return sent | self._unsent_definitions if start_data.get("unsent_tools") else sent
 
     @property
     def _unsent_definitions(self) -> dict[str, dict[str, Any]]:
         """The definitions of tools that the model has called without being sent them."""
         events = self.run.events.filter(type=EventType.STATUS, agent=self.step.agent_name)
-        found = [
+        functions = [
             data["function"]
             for data in events.values_list("data", flat=True)
             if data.get("kind") == StatusKind.UNSENT_TOOL and "function" in data
         ]
-        return {one["name"]: {"type": "function", "function": one} for one in found}
+        return {
+            function["name"]: {"type": "function", "function": function}
+            for function in functions
+        }
 
     @cached_property
     def parameters(self) -> str:
@@ -210,9 +214,9 @@ class StepDetails:
         if self.prompt is None:
             return format_json(self.step.action_input) if self.step.action else ""
         request = self.step.request or {}
-        sent = {"model": request.get("provider_model") or request.get("model", self.run.model)}
-        sent |= {"messages": self.prompt.messages, "tools": self.tools}
-        return format_json(sent | (request.get("parameters") or {}))
+        body = {"model": request.get("provider_model") or request.get("model", self.run.model)}
+        body |= {"messages": self.prompt.messages, "tools": self.tools}
+        return format_json(body | (request.get("parameters") or {}))
 
     @cached_property
     def guardrails(self) -> list[AgentStep]:
@@ -242,9 +246,9 @@ class StepDetails:
     def tokens_per_second(self) -> float | None:
         if self.step.ended_at is None or not self.step.completion_tokens:
             return None
-        took = (self.step.ended_at - self.step.started_at).total_seconds()
-        took -= self.seconds_to_first_token or 0.0
-        return self.step.completion_tokens / took if took > 0.05 else None
+        seconds = (self.step.ended_at - self.step.started_at).total_seconds()
+        seconds -= self.seconds_to_first_token or 0.0
+        return self.step.completion_tokens / seconds if seconds > 0.05 else None
 
     @property
     def cost_share(self) -> float | None:
@@ -258,7 +262,7 @@ class StepDetails:
         return format_json(events)
 
     @cached_property
-    def words(self) -> int:
+    def delta_count(self) -> int:
         return self._events.filter(type__in=DELTA_TYPES).count()
 
     def _mask_row(self, row: Row) -> Row:
@@ -283,8 +287,8 @@ class StepDetails:
 def count_replaced_values(run: Run) -> int:
     """Return how many values the run's models weren't sent."""
     steps = run.steps.filter(request__has_key="replaced").order_by()
-    found = steps.values_list("request__replaced", flat=True)
-    return len({alias for replaced in found for alias in replaced})
+    replaced_values = steps.values_list("request__replaced", flat=True)
+    return len({alias for replaced in replaced_values for alias in replaced})
 
 
 def is_masked_at_rest(run: Run) -> bool:

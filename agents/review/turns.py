@@ -48,10 +48,10 @@ def turns_around(run: Run, user: User, session: Any) -> list[Turn]:
         children.setdefault(parent if parent in tree else None, []).append(pk)
     if run.pk not in tree or len(tree) < 2:
         return []
-    here = tree[run.pk]
-    beside = set(children[here if here in tree else None]) - {run.pk}
-    shown = _window(list(_rows(children)), run.pk)
-    rows = Run.objects.for_user(user).filter(pk__in=[pk for pk, *_ in shown])
+    parent_id = tree[run.pk]
+    siblings = set(children[parent_id if parent_id in tree else None]) - {run.pk}
+    window = _window(list(_rows(children)), run.pk)
+    rows = Run.objects.for_user(user).filter(pk__in=[pk for pk, *_ in window])
     # Each run is masked for itself: a reviewer gives a reason for one of them.
     visible = {
         row.pk: masking.mask_row(row) if masking.is_masked_for(row, user, session) else row
@@ -64,9 +64,9 @@ def turns_around(run: Run, user: User, session: Any) -> list[Turn]:
             number=number,
             versions=versions,
             is_here=pk == run.pk,
-            is_sibling=pk in beside,
+            is_sibling=pk in siblings,
         )
-        for pk, depth, number, versions in shown
+        for pk, depth, number, versions in window
         if pk in visible
     ]
 
@@ -83,13 +83,13 @@ def _siblings(
     children: dict[int | None, list[int]], parent: int | None, depth: int
 ) -> list[Row]:
     """Return the children of a run, the last one first; those of a fork are indented."""
-    found = children.get(parent, [])
-    deeper = depth + (len(found) > 1)
-    return [(pk, deeper, at, len(found)) for at, pk in enumerate(found, 1)][::-1]
+    siblings = children.get(parent, [])
+    deeper = depth + (len(siblings) > 1)
+    return [(pk, deeper, index, len(siblings)) for index, pk in enumerate(siblings, 1)][::-1]
 
 
-def _window(rows: list[Row], run: int) -> list[Row]:
+def _window(rows: list[Row], run_id: int) -> list[Row]:
     """Return the rows around a run: a conversation can have hundreds."""
-    at = next(at for at, row in enumerate(rows) if row[0] == run)
-    start = max(0, min(at - MAX_TURNS // 2, len(rows) - MAX_TURNS))
+    index = next(index for index, row in enumerate(rows) if row[0] == run_id)
+    start = max(0, min(index - MAX_TURNS // 2, len(rows) - MAX_TURNS))
     return rows[start : start + MAX_TURNS]

@@ -143,7 +143,7 @@ ROUTES = {
     "traces/views/": change(ACCOUNTS),
     "traces/views/<int:pk>/delete/": change(OWNER),
     "traces/columns/": change(ACCOUNTS),
-    "traces/export/<slug:form>/": change(ACCOUNTS),  # only of runs they can see
+    "traces/export/<slug:file_format>/": change(ACCOUNTS),  # only of runs they can see
     "traces/selected/": change(ACCOUNTS),  # only for runs they can see
     "traces/<int:pk>/": read(READERS),
     "traces/<int:pk>/text/<slug:name>/": read(READERS),

@@ -271,7 +271,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "step": 1,
         "number": 1,
         "name": "result",
-        "form": "csv",
+        "file_format": "csv",
         "traces/<int:pk>/text/<slug:name>": "answer",
         "digest": "ab" * 32,
         "token": TOKEN,

@@ -65,7 +65,7 @@ def metric(answer, key):
 def listed(url, user):
     """Return how many runs the list behind a link has."""
     asked = parse_qs(urlsplit(url).query)["q"][0]
-    return listing.page(user, parse(asked, is_reviewer=True), listing.Cursor()).count
+    return listing.load_page(user, parse(asked, is_reviewer=True), listing.Cursor()).count
 
 
 def staff(person, *permissions):

@@ -109,7 +109,7 @@ def _long_run() -> int:
         model="demo",
         calls=[call] * (STEPS - 1),
         ending=StopReason.COMPLETED,
-        words=EVENTS - 5 * STEPS,
+        chunk_count=EVENTS - 5 * STEPS,
     )
     run = Run(topic="bench", agent_name="helper", model="demo", query=story.query)
     sample_runs.save_story(run, story, timezone.now())

@@ -33,7 +33,7 @@ def listed(url, user):
     """Return how many runs the list behind a link has."""
     asked = parse(parse_qs(urlsplit(url).query)["q"][0], is_reviewer=True)
     assert not asked.problems
-    return listing.page(user, asked, listing.Cursor()).count
+    return listing.load_page(user, asked, listing.Cursor()).count
 
 
 def lines(answer):

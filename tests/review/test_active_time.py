@@ -113,12 +113,15 @@ def test_the_active_time_of_a_waiting_run_does_not_grow(run, monkeypatch):
 
 def test_list_filter_and_chart_use_active_time(sent, person):
     def found(query):
-        page = listing.page(person, parse(query, is_reviewer=False), listing.Cursor())
+        page = listing.load_page(person, parse(query, is_reviewer=False), listing.Cursor())
         return [run.active for run in page.found]
 
     assert found("") == found("duration:<6s") == found("waited:>30s") == [5]
     assert found("duration:>6s") == found("waited:<30s") == []
-    assert p95(listing.page(person, parse("", is_reviewer=False), listing.Cursor()).found) == 5
+    assert (
+        p95(listing.load_page(person, parse("", is_reviewer=False), listing.Cursor()).found)
+        == 5
+    )
 
 
 def test_the_list_hatches_waiting_time(sent, client, person):
@@ -165,7 +168,7 @@ def test_steps_are_turns_or_steps_of_a_plan_everywhere(sent, run, person, client
         )
         told_of = json.loads("".join(exports.as_json(row, is_masked=False)))
         assert told_of["run"]["step_count"] == row.step_count
-    page = listing.page(person, parse("steps:3", is_reviewer=False), listing.Cursor())
+    page = listing.load_page(person, parse("steps:3", is_reviewer=False), listing.Cursor())
     assert [found.pk for found in page.found] == [plan.pk]
     client.force_login(person)
     compared = client.get(f"/traces/{sent.pk}/compare/{plan.pk}/").content.decode()

@@ -423,9 +423,9 @@ def test_a_text_search_in_other_users_runs_can_continue(personal_run, reviewer, 
     monkeypatch.setattr(listing, "MAX_MASKED_MATCHES", 4)
     asked = parse("who", is_reviewer=True)
 
-    pages = [listing.page(reviewer, asked, listing.Cursor())]
+    pages = [listing.load_page(reviewer, asked, listing.Cursor())]
     while pages[-1].older:
-        pages.append(listing.page(reviewer, asked, listing.Cursor(older=pages[-1].older)))
+        pages.append(listing.load_page(reviewer, asked, listing.Cursor(older=pages[-1].older)))
 
     assert [len(page.found) for page in pages] == [4, 4, 3]
     assert pages[0].unread

@@ -29,31 +29,31 @@ UNCACHED_HEADERS = {"Cache-Control": "no-store, private"}
 @require_safe
 def attachment(request: UserRequest, pk: int, digest: str) -> HttpResponseBase:
     """Return a file of a run; one that may contain personal data can't be masked."""
-    found = open_run(request, pk)
-    if found.is_masked:
+    readable = open_run(request, pk)
+    if readable.is_masked:
         raise PermissionDenied(_("Unmask this run to see its files."))
     # Access can end any time: a member's browser asks again, and a reviewer's keeps no copy.
-    is_participant = masking.is_participant(found.row, request.user)
+    is_participant = masking.is_participant(readable.row, request.user)
     headers = serving.REVALIDATED if is_participant else UNCACHED_HEADERS
-    return _respond(request, found.row, digest, headers)
+    return _respond(request, readable.row, digest, headers)
 
 
 @require_safe
 def file_text(request: UserRequest, pk: int, number: int) -> HttpResponse:
     """Return the text that the model got of a file of the question, masked for others."""
-    found = open_run(request, pk)
-    files = found.row.files
+    readable = open_run(request, pk)
+    files = readable.row.files
     if not 0 < number <= len(files):
         raise Http404
     file = files[number - 1]
-    text = find_file_text(found.row, file)
-    if text is not None and found.is_masked:
-        text = replace(text, text=masking.mask_text(text.text))
+    extracted = find_file_text(readable.row, file)
+    if extracted is not None and readable.is_masked:
+        extracted = replace(extracted, text=masking.mask_text(extracted.text))
     context = {
-        "found": text,
-        "text": text.excerpt if text else None,
+        "found": extracted,
+        "text": extracted.excerpt if extracted else None,
         "nothing": _without_text(file["kind"]),
-        "view": found.view(),
+        "view": readable.view(),
     }
     response = render(request, "trace/_file_text.html", context)
     response["Cache-Control"] = "no-store, private"
@@ -87,9 +87,9 @@ def _respond(
     file = row.file
     if file is None:  # not moved yet
         is_inline = row.mime_type in serving.INLINE_TYPES
-        about = (row.size, row.digest, row.mime_type, row.name, is_inline)
+        attributes = (row.size, row.digest, row.mime_type, row.name, is_inline)
         open_data = partial(BytesIO, row.data or b"")
-        return serving.respond(request, serving.Content(open_data, *about), headers)
+        return serving.respond(request, serving.Content(open_data, *attributes), headers)
     if request.GET.get("size") == "thumbnail" and images.has_thumbnail(
         file, owner=request.user.pk
     ):

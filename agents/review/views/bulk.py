@@ -26,27 +26,28 @@ MAX_PICKED = 1_000
 
 
 @require_POST
-async def export_runs(request: UserRequest, form: str) -> HttpResponseBase:
+async def export_runs(request: UserRequest, file_format: str) -> HttpResponseBase:
     """Stream the selected runs or, if none is selected, all that match the filter."""
-    if form not in bulk.FORMATS:
+    if file_format not in bulk.FORMATS:
         raise Http404
-    selection, columns = await database.run(_open_export, request, form)
-    pieces = bulk.export(selection, columns, form)
-    return download(pieces, f"runs.{form}", bulk.FORMATS[form])
+    selection, columns = await database.run(_open_export, request, file_format)
+    pieces = bulk.export(selection, columns, file_format)
+    return download(pieces, f"runs.{file_format}", bulk.FORMATS[file_format])
 
 
 @require_POST
 def act_on_runs(request: UserRequest) -> HttpResponse:
     """Compare, flag or save the selected runs."""
-    selection, action = _selection(request), request.POST.get("action", "")
-    here = _page_url(request, ListLook.of(request).url(selection.run_filter.text))
+    selection = _selection(request)
+    action = request.POST.get("action", "")
+    back_url = _page_url(request, ListLook.of(request).url(selection.run_filter.text))
     if not selection.pks and "all" not in request.POST:
         messages.error(request, _("Select at least one run first."))
-        return redirect(here)
+        return redirect(back_url)
     try:
         match action:
             case "compare":
-                return _compare(request, selection, here)
+                return _compare(request, selection, back_url)
             case "flag":
                 with errors.reraise_as(feedback.FeedbackRejected):
                     outcome = bulk.flag(selection, request.POST.get("why", ""))
@@ -55,32 +56,33 @@ def act_on_runs(request: UserRequest) -> HttpResponse:
                 with errors.reraise_as(feedback.FeedbackRejected):
                     outcome = bulk.save_examples(selection, request.session)
                 _report(request, outcome, _saved_sentence(outcome.done))
-    except feedback.FeedbackRejected as sentence:
-        messages.error(request, str(sentence))
-    return redirect(here)
+    except feedback.FeedbackRejected as rejection:
+        messages.error(request, str(rejection))
+    return redirect(back_url)
 
 
-def _compare(request: UserRequest, selection: Selection, here: str) -> HttpResponse:
+def _compare(request: UserRequest, selection: Selection, back_url: str) -> HttpResponse:
     pks, _more = selection.first(3)
     if len(pks) != 2:
         messages.error(request, _("Select exactly two runs to compare them."))
-        return redirect(here)
+        return redirect(back_url)
     return redirect("trace:compare", *sorted(pks))
 
 
 def _page_url(request: UserRequest, url: str) -> str:
     """Return the list's URL at the page that the action was on."""
     sent = {name: request.POST.get(name, "") for name in ("older", "newer", "page")}
-    place = {name: text for name, text in sent.items() if text.isascii() and text.isdigit()}
-    return f"{url}{'&' if '?' in url else '?'}{urlencode(place)}" if place else url
+    position = {name: text for name, text in sent.items() if text.isascii() and text.isdigit()}
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(position)}" if position else url
 
 
-def _open_export(request: UserRequest, form: str) -> tuple[Selection, list[Column]]:
-    selection, look = _selection(request), ListLook.of(request)
+def _open_export(request: UserRequest, file_format: str) -> tuple[Selection, list[Column]]:
+    selection = _selection(request)
+    look = ListLook.of(request)
     if is_reviewer(request.user):
         # One entry: the file has no more of each run than the list.
-        about = {"selected": len(selection.pks)} if selection.pks else {"selected": "all"}
-        audit.record(request.user, audit.LIST_EXPORTED, "runs", form=form, **about)
+        details = {"selected": len(selection.pks)} if selection.pks else {"selected": "all"}
+        audit.record(request.user, audit.LIST_EXPORTED, "runs", form=file_format, **details)
     return selection, look.columns
 
 
@@ -99,14 +101,14 @@ def _report(request: UserRequest, outcome: Outcome, done: str) -> None:
 
 
 def _flagged_sentence(count: int) -> str:
-    words = ngettext(
+    sentence = ngettext(
         "%(count)d run flagged for review.", "%(count)d runs flagged for review.", count
     )
-    return words % {"count": count}
+    return sentence % {"count": count}
 
 
 def _saved_sentence(count: int) -> str:
-    words = ngettext(
+    sentence = ngettext(
         "%(count)d run saved as an example.", "%(count)d runs saved as examples.", count
     )
-    return words % {"count": count}
+    return sentence % {"count": count}

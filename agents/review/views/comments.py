@@ -45,10 +45,10 @@ def comment_thread(request: UserRequest, pk: int, step: int) -> HttpResponse:
 def delete_comment(request: UserRequest, pk: int, comment: int) -> HttpResponse:
     run = get_object_or_404(comments.commentable_runs(request.user), pk=pk)
     try:
-        gone = comments.delete(request.user, comment)
+        deleted = comments.delete(request.user, comment)
     except Comment.DoesNotExist:
         raise Http404 from None
-    return _render_thread(request, run, gone.step)
+    return _render_thread(request, run, deleted.step)
 
 
 def _render_thread(request: UserRequest, run: Run, step: int, **about: str) -> HttpResponse:

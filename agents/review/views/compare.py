@@ -38,10 +38,10 @@ def compare_with(request: UserRequest, pk: int) -> HttpResponse:
 def find_comparison(request: UserRequest) -> HttpResponse:
     """Redirect to the comparison of two typed numbers."""
     left, right = (_parse_number(request.GET.get(name, "")) for name in ("a", "b"))
-    found = open_run(request, left, AUDIT_SOURCE)
+    readable = open_run(request, left, AUDIT_SOURCE)
     if right is not None and Run.objects.for_user(request.user).filter(pk=right).exists():
         return redirect("trace:compare", left, right)
-    return _render_candidates(request, found, _("No run has this number."))
+    return _render_candidates(request, readable, _("No run has this number."))
 
 
 def _run_view(request: UserRequest, pk: int) -> RunView:
@@ -49,12 +49,14 @@ def _run_view(request: UserRequest, pk: int) -> RunView:
 
 
 def _render_candidates(
-    request: UserRequest, found: ReadableRun, problem: str = ""
+    request: UserRequest, readable: ReadableRun, problem: str = ""
 ) -> HttpResponse:
-    others = Run.objects.for_user(request.user).exclude(pk=found.row.pk).select_related("user")
-    groups = _candidate_groups(found.row, others)
+    others = (
+        Run.objects.for_user(request.user).exclude(pk=readable.row.pk).select_related("user")
+    )
+    groups = _candidate_groups(readable.row, others)
     context = {
-        "view": found.view(),
+        "view": readable.view(),
         "groups": [
             (label, [_candidate_view(request, run) for run in runs]) for label, runs in groups
         ],
@@ -74,17 +76,17 @@ def _candidate_groups(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[R
     kin = others.filter(Q(pk=run.origin_id) | Q(origin=run.pk) | _sibling_filter(run))
     newest = Run.objects.values_list("pk", flat=True).first() or 0
     recent = others.filter(pk__gt=newest - RECENT_RUNS)
-    wanted = [
+    queries = [
         (_("Reruns"), kin),
         (_("Same question"), recent.filter(query=run.query)),
         (_("Same agent"), recent.filter(agent_name=run.agent_name)),
     ]
     known: set[int] = set()
     groups = []
-    for label, runs in wanted:
-        found = load_origins(runs.exclude(pk__in=known)[:MAX_CANDIDATES])
-        known |= {other.pk for other in found}
-        groups += [(label, found)] if found else []
+    for label, runs in queries:
+        candidates = load_origins(runs.exclude(pk__in=known)[:MAX_CANDIDATES])
+        known |= {other.pk for other in candidates}
+        groups += [(label, candidates)] if candidates else []
     return groups
 
 

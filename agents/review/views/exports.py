@@ -13,27 +13,27 @@ from agents.web.downloads import download
 
 @require_GET
 async def export_json(request: UserRequest, pk: int) -> HttpResponseBase:
-    found = await database.run(_open_for_export, request, pk, "json")
+    readable = await database.run(_open_for_export, request, pk, "json")
     pieces = exports.as_json(
-        found.row,
-        is_masked=found.is_masked,
-        hides_private=found.hides_private,
-        hides_rules=found.hides_rules,
+        readable.row,
+        is_masked=readable.is_masked,
+        hides_private=readable.hides_private,
+        hides_rules=readable.hides_rules,
     )
     return download(pieces, f"trace-{pk}.json", "application/json")
 
 
 @require_GET
 async def export_markdown(request: UserRequest, pk: int) -> HttpResponseBase:
-    found = await database.run(_open_for_export, request, pk, "markdown")
+    readable = await database.run(_open_for_export, request, pk, "markdown")
     pieces = exports.as_markdown(
-        found.row, is_masked=found.is_masked, hides_private=found.hides_private
+        readable.row, is_masked=readable.is_masked, hides_private=readable.hides_private
     )
     return download(pieces, f"trace-{pk}.md", "text/markdown; charset=utf-8")
 
 
-def _open_for_export(request: UserRequest, pk: int, form: str) -> ReadableRun:
-    found = open_run(request, pk, "export")
-    if not masking.is_own(found.row, request.user):
-        audit.record(request.user, audit.EXPORTED, found.row, form=form)
-    return found
+def _open_for_export(request: UserRequest, pk: int, file_format: str) -> ReadableRun:
+    readable = open_run(request, pk, "export")
+    if not masking.is_own(readable.row, request.user):
+        audit.record(request.user, audit.EXPORTED, readable.row, form=file_format)
+    return readable

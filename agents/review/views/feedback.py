@@ -43,8 +43,8 @@ def rate(request: UserRequest, pk: int) -> HttpResponse:
     try:
         with deleted_as_404(run), errors.reraise_as(feedback.FeedbackRejected):
             feedback.rate(request.user, run, _parse_rating(request, run))
-    except feedback.FeedbackRejected as sentence:
-        problem = str(sentence)
+    except feedback.FeedbackRejected as rejection:
+        problem = str(rejection)
     return _render_rating(request, run, problem)
 
 
@@ -99,12 +99,14 @@ def deleted_as_404(run: Run) -> Iterator[None]:
         raise Http404 from None
 
 
-def _apply_feedback(request: UserRequest, run: Run, act: Callable[[], object]) -> HttpResponse:
+def _apply_feedback(
+    request: UserRequest, run: Run, action: Callable[[], object]
+) -> HttpResponse:
     try:
         with deleted_as_404(run), errors.reraise_as(feedback.FeedbackRejected):
-            act()
-    except feedback.FeedbackRejected as sentence:
-        return _render_feedback(request, run, str(sentence))
+            action()
+    except feedback.FeedbackRejected as rejection:
+        return _render_feedback(request, run, str(rejection))
     except Note.DoesNotExist:
         raise Http404 from None
     return _render_feedback(request, run)
@@ -137,11 +139,11 @@ def edit_label(request: UserRequest, run: Run) -> None:
 @reviewer_action
 def judge_hit(request: UserRequest, run: Run, hit: int) -> None:
     """Save whether a guardrail was right."""
-    found = get_object_or_404(run.hits.select_related("pattern", "run"), pk=hit)
-    word = request.POST.get("word", "")
-    if word not in hits.VERDICTS:
+    guardrail_hit = get_object_or_404(run.hits.select_related("pattern", "run"), pk=hit)
+    verdict = request.POST.get("word", "")
+    if verdict not in hits.VERDICTS:
         raise feedback.FeedbackRejected(_("Choose a verdict."))
-    hits.judge(request.user, found, hits.VERDICTS[word])
+    hits.judge(request.user, guardrail_hit, hits.VERDICTS[verdict])
 
 
 @reviewer_action
@@ -156,8 +158,9 @@ def assign(request: UserRequest, run: Run) -> None:
 
 @reviewer_action
 def decide(request: UserRequest, run: Run) -> None:
-    verdict, seen = request.POST.get("verdict", ""), request.POST.get("seen", "")
-    feedback.decide(request.user, run, verdict, seen)
+    verdict = request.POST.get("verdict", "")
+    seen_stamp = request.POST.get("seen", "")
+    feedback.decide(request.user, run, verdict, seen_stamp)
 
 
 @reviewer_action
@@ -207,9 +210,9 @@ def review_queue(request: UserRequest) -> HttpResponse:
         raise Http404
     show = request.GET.get("show", "")
     show = show if show in QUEUE_FILTERS else "open"
-    found, more = run_page.queue_page(request, show, request.GET.get("after", ""))
-    audit.record_views(request.user, [case.run for case in found], AUDIT_SOURCE)
-    context = {"cases": found, "show": show, "more": more, "here": "review"}
+    cases, more = run_page.queue_page(request, show, request.GET.get("after", ""))
+    audit.record_views(request.user, [case.run for case in cases], AUDIT_SOURCE)
+    context = {"cases": cases, "show": show, "more": more, "here": "review"}
     return render(request, "trace/review.html", context)
 
 
@@ -247,8 +250,8 @@ def _parse_step(request: UserRequest) -> int:
 
 def _return_url(request: UserRequest, pk: int, anchor: str) -> str:
     """Return the page the feedback was given on, if it is ours and can be displayed."""
-    before = previous_page(request)
+    previous_url = previous_page(request)
     # A rejected form is displayed at its own URL, which can't be returned to.
-    if before and resolve(before.partition("?")[0]).url_name not in POST_ONLY_URLS:
-        return f"{before}#{anchor}"
+    if previous_url and resolve(previous_url.partition("?")[0]).url_name not in POST_ONLY_URLS:
+        return f"{previous_url}#{anchor}"
     return f"{reverse('trace:run', args=[pk])}#{anchor}"

@@ -40,9 +40,9 @@ BUILT_IN_VIEWS = {
 @require_GET
 def run_list(request: UserRequest) -> HttpResponse:
     is_part = request.htmx and not request.htmx.history_restore_request
-    asked = _parse_filter(request)
+    run_filter = _parse_filter(request)
     custom = filter_controls.custom_range(
-        asked, request.GET.get("from", ""), request.GET.get("to", "")
+        run_filter, request.GET.get("from", ""), request.GET.get("to", "")
     )
     look = ListLook.of(request)
     if custom is not None:
@@ -52,31 +52,31 @@ def run_list(request: UserRequest) -> HttpResponse:
         newer=_parse_number(request, "newer"),
         number=_parse_number(request, "page") or 1,
     )
-    page = listing.page(request.user, asked, cursor, look.sort)
+    page = listing.load_page(request.user, run_filter, cursor, look.sort)
     is_first = cursor == Cursor()
     context = {
         "is_part": is_part,
-        "asked": asked,
+        "asked": run_filter,
         "look": look,
         "page": page,
         "charts": build_charts(page.found[:MAX_MATCHES]) if is_first else [],
         "is_first": is_first,
         "menus": [
-            filter_controls.date_menu(asked, look.url),
-            filter_controls.status_menu(asked, look.url),
-            filter_controls.agent_menu(asked, look.url),
+            filter_controls.date_menu(run_filter, look.url),
+            filter_controls.status_menu(run_filter, look.url),
+            filter_controls.agent_menu(run_filter, look.url),
         ],
-        "chips": _chips(asked, look),
+        "chips": _chips(run_filter, look),
         "problems": _problems(
-            asked,
+            run_filter,
             look,
-            [] if page.found else filter_completion.suggestions(request.user, asked),
+            [] if page.found else filter_completion.suggestions(request.user, run_filter),
         ),
-        "ready_made": _view_links(asked, BUILT_IN_VIEWS.items()),
-        "saved": _saved_views(asked, look),
+        "ready_made": _view_links(run_filter, BUILT_IN_VIEWS.items()),
+        "saved": _saved_views(run_filter, look),
         "fields": filter_completion.available_fields(request.user),
         "may_review": is_reviewer(request.user),
-        "within": look.kept(asked.text),
+        "within": look.kept(run_filter.text),
         "counted": _count_text(page, cursor),
         "place": _place(request),
         "matching": f"{page.count:,}{'+' if page.is_cut or page.unread else ''}",
@@ -149,8 +149,8 @@ class ListLook:
 
     def kept(self, query: str) -> str:
         """Return what a run's page needs to know its neighbors."""
-        kept = {"within": query, "sort": self.sort_text}
-        text = urlencode({name: value for name, value in kept.items() if value})
+        parameters = {"within": query, "sort": self.sort_text}
+        text = urlencode({name: value for name, value in parameters.items() if value})
         return f"?{text}" if text else ""
 
 
@@ -162,21 +162,22 @@ def completions(request: UserRequest) -> JsonResponse:
 @require_POST
 def save_view(request: UserRequest) -> HttpResponse:
     """Save a filter with its columns and order by name, replacing one with the same name."""
-    query, look = clean(request.POST.get("q", "")), ListLook.of(request)
+    query = clean(request.POST.get("q", ""))
+    look = ListLook.of(request)
     name = clean(request.POST.get("name", ""))[:MAX_NAME_CHARS] or query[:MAX_NAME_CHARS]
-    saved = SavedView.objects.filter(user=request.user).exclude(name=columns.OWN_COLUMNS)
-    if saved.count() >= MAX_SAVED_VIEWS and not saved.filter(name=name).exists():
+    own_views = SavedView.objects.filter(user=request.user).exclude(name=columns.OWN_COLUMNS)
+    if own_views.count() >= MAX_SAVED_VIEWS and not own_views.filter(name=name).exists():
         messages.error(
             request, _("You've reached the limit for saved views. Delete one first.")
         )
     elif name:
-        about = {
+        values = {
             "query": query,
             "sort": look.sort_text,
             "columns": columns.join(look.columns),
         }
         try:
-            saved.update_or_create(about, user=request.user, name=name)
+            own_views.update_or_create(values, user=request.user, name=name)
         except OperationalError as error:
             messages.error(request, errors.error_message(error))
     return redirect(look.url(query))
@@ -203,10 +204,10 @@ def save_columns(request: UserRequest) -> HttpResponse:
     return redirect(list_url(clean(request.POST.get("q", "")), look.sort_text))
 
 
-def list_url(query: str, sort: str = "", columns: str = "") -> str:
+def list_url(query: str, sort: str = "", column_names: str = "") -> str:
     """Return the URL of the list with this filter, order and columns."""
-    about = {"q": query, "sort": sort, "columns": columns}
-    text = urlencode({name: value for name, value in about.items() if value})
+    parameters = {"q": query, "sort": sort, "columns": column_names}
+    text = urlencode({name: value for name, value in parameters.items() if value})
     return reverse("trace:list") + (f"?{text}" if text else "")
 
 
@@ -261,14 +262,14 @@ def _view_links(
 
 
 def _saved_views(run_filter: Filter, look: ListLook) -> list[dict[str, Any]]:
-    now = (run_filter.text, look.sort_text, columns.join(look.columns))
+    current = (run_filter.text, look.sort_text, columns.join(look.columns))
     return [
         {
             "pk": view.pk,
             "name": view.name,
             "query": view.query,
             "url": list_url(view.query, view.sort, view.columns),
-            "is_current": now == (view.query, view.sort, view.columns or now[2]),
+            "is_current": current == (view.query, view.sort, view.columns or current[2]),
         }
         for view in look.views
     ]
@@ -278,13 +279,13 @@ def _count_text(page: RunPage, cursor: Cursor) -> str:
     """Return the number of matches, as far as known."""
     if page.sort is not None:
         first = (page.number - 1) * PAGE_SIZE
-        place = {"first": first + 1, "last": first + len(page.pks), "count": f"{page.count:,}"}
-        return _("%(first)s–%(last)s of %(count)s") % place if page.pks else ""
-    about = {"shown": min(page.count, PAGE_SIZE), "count": f"{page.count:,}"}
+        params = {"first": first + 1, "last": first + len(page.pks), "count": f"{page.count:,}"}
+        return _("%(first)s–%(last)s of %(count)s") % params if page.pks else ""
+    params = {"shown": min(page.count, PAGE_SIZE), "count": f"{page.count:,}"}
     if page.unread:
-        return _("%(count)s so far") % about
+        return _("%(count)s so far") % params
     if page.is_cut:
-        return _("%(shown)s of more than %(count)s") % about
+        return _("%(shown)s of more than %(count)s") % params
     if cursor == Cursor():
-        return _("%(shown)s of %(count)s") % about
-    return _("%(shown)s of the last %(count)s") % about
+        return _("%(shown)s of %(count)s") % params
+    return _("%(shown)s of the last %(count)s") % params

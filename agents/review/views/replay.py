@@ -19,22 +19,25 @@ SPEEDS = ["0.5", "1", "2", "4", "8"]
 
 @require_GET
 def replay_page(request: UserRequest, pk: int) -> HttpResponse:
-    found = open_run(request, pk, "replay")
-    run, timeline = found.run, ReplayTimeline(found.run, is_masked=found.is_masked)
-    at = parse_number(request.GET.get("at"), timeline.last)
-    ms = timeline.within(at, parse_number(request.GET.get("ms"), timeline.duration))
+    readable = open_run(request, pk, "replay")
+    run = readable.run
+    timeline = ReplayTimeline(readable.run, is_masked=readable.is_masked)
+    seq = parse_number(request.GET.get("at"), timeline.last)
+    ms = timeline.within(seq, parse_number(request.GET.get("ms"), timeline.duration))
     context = {
-        "view": replay.replay_view(run, at, masker=found.masker, viewer=found.viewer).view(),
+        "view": replay.replay_view(
+            run, seq, masker=readable.masker, viewer=readable.viewer
+        ).view(),
         "timeline": timeline,
-        "at": at,
+        "at": seq,
         "ms": ms,
-        "mark": timeline.at(at, ms),
+        "mark": timeline.at(seq, ms),
         "away": timeline.away(ms),
-        "before": timeline.before(at, ms),
-        "next": timeline.next(at, ms),
+        "before": timeline.before(seq, ms),
+        "next": timeline.next(seq, ms),
         "is_live": run.is_live,
         "speeds": SPEEDS,
-        "reel": _player_config(run, timeline, at),
+        "reel": _player_config(run, timeline, seq),
     }
     return render(request, "trace/replay.html", context)
 
@@ -42,26 +45,28 @@ def replay_page(request: UserRequest, pk: int) -> HttpResponse:
 @require_GET
 def replay_chunk(request: UserRequest, pk: int) -> JsonResponse:
     """Return a part of the replay as JSON."""
-    found = open_run(request, pk, "replay")
-    after = parse_number(request.GET.get("after"), event_store.last_seq(found.run))
-    part = replay.load_chunk(found.run, after, masker=found.masker, viewer=found.viewer)
-    frames = [[frame.seq, frame.ms, frame.html] for frame in part.frames]
+    readable = open_run(request, pk, "replay")
+    after = parse_number(request.GET.get("after"), event_store.last_seq(readable.run))
+    chunk = replay.load_chunk(
+        readable.run, after, masker=readable.masker, viewer=readable.viewer
+    )
+    frames = [[frame.seq, frame.ms, frame.html] for frame in chunk.frames]
     return JsonResponse(
         {
-            "after": part.after,
-            "until": part.until,
-            "ms": part.ms,
-            "whole": part.whole,
+            "after": chunk.after,
+            "until": chunk.until,
+            "ms": chunk.ms,
+            "whole": chunk.whole,
             "frames": frames,
         }
     )
 
 
-def _player_config(run: Run, timeline: ReplayTimeline, at: int) -> dict:
+def _player_config(run: Run, timeline: ReplayTimeline, seq: int) -> dict:
     """Return the player's initial configuration."""
     return {
         "run": run.pk,
-        "at": at,
+        "at": seq,
         "last": timeline.last,
         "duration": timeline.duration,
         "part": replay.MAX_FRAMES,

@@ -28,11 +28,11 @@ def rerun_form(request: UserRequest, pk: int, step: int) -> HttpResponse:
 
 @require_POST
 async def rerun(request: UserRequest, pk: int, step: int) -> HttpResponse:
-    answer = await database.run(_prepare_rerun, request, pk, step)
-    if isinstance(answer, HttpResponse):
-        return answer
-    runs.resume(answer)
-    return redirect("trace:compare", pk, answer.pk)
+    result = await database.run(_prepare_rerun, request, pk, step)
+    if isinstance(result, HttpResponse):
+        return result
+    runs.resume(result)
+    return redirect("trace:compare", pk, result.pk)
 
 
 @require_POST
@@ -46,28 +46,28 @@ async def stop(request: UserRequest, pk: int) -> HttpResponse:
 
 
 def _get_own_rerun(request: UserRequest, pk: int) -> Run:
-    mine = Run.objects.for_user(request.user).filter(user=request.user)
-    outside = Q(origin_step__isnull=False) | Q(topic__startswith=DRAFT_TOPIC_PREFIX)
-    return get_object_or_404(mine.filter(outside), pk=pk)
+    own_runs = Run.objects.for_user(request.user).filter(user=request.user)
+    is_outside_chat = Q(origin_step__isnull=False) | Q(topic__startswith=DRAFT_TOPIC_PREFIX)
+    return get_object_or_404(own_runs.filter(is_outside_chat), pk=pk)
 
 
 def _prepare_rerun(request: UserRequest, pk: int, step: int) -> Run | HttpResponse:
     """Return the new run, or the form with its errors."""
-    found = _open_source(request, pk, step)
+    readable = _open_source(request, pk, step)
     try:
-        form = RerunForm(_load_setup(request, found), request.user, request.POST)
+        form = RerunForm(_load_setup(request, readable), request.user, request.POST)
     except reruns.RerunRejected:
-        return _render_form(request, found, step)
+        return _render_form(request, readable, step)
     if not form.is_valid():
-        return _render_form(request, found, step, form)
+        return _render_form(request, readable, step, form)
     try:
         with errors.reraise_as(reruns.RerunRejected):
             run, is_new = reruns.prepare_once(
-                found.row, step, form.options, request.user, form.cleaned_data["token"]
+                readable.row, step, form.options, request.user, form.cleaned_data["token"]
             )
     except (reruns.RerunRejected, audit.NotRecorded) as reason:
         form.add_error(None, str(reason))
-        return _render_form(request, found, step, form)
+        return _render_form(request, readable, step, form)
     if not is_new:
         return redirect("trace:compare", pk, run.pk)
     if masking.is_masked_for(run, request.user, request.session):
@@ -76,32 +76,32 @@ def _prepare_rerun(request: UserRequest, pk: int, step: int) -> Run | HttpRespon
 
 
 def _open_source(request: UserRequest, pk: int, step: int) -> ReadableRun:
-    found = open_run(request, pk, "rerun")
-    if step != 1 and not found.row.steps.filter(number=step).exists():
+    readable = open_run(request, pk, "rerun")
+    if step != 1 and not readable.row.steps.filter(number=step).exists():
         raise Http404
-    if not reruns.can_rerun(request.user, found.row):
+    if not reruns.can_rerun(request.user, readable.row):
         raise PermissionDenied
-    return found
+    return readable
 
 
-def _load_setup(request: UserRequest, found: ReadableRun) -> reruns.RerunSetup:
+def _load_setup(request: UserRequest, readable: ReadableRun) -> reruns.RerunSetup:
     """Return the setup; a masked run can't be rerun, because the rerun would be unmasked."""
-    if found.is_masked:
+    if readable.is_masked:
         raise reruns.RerunRejected(
             _("Unmask this run first, because a rerun shows its content unmasked.")
         )
-    return reruns.RerunSetup(found.row, request.user.pk)
+    return reruns.RerunSetup(readable.row, request.user.pk)
 
 
 def _render_form(
-    request: UserRequest, found: ReadableRun, step: int, form: RerunForm | None = None
+    request: UserRequest, readable: ReadableRun, step: int, form: RerunForm | None = None
 ) -> HttpResponse:
-    nearest = reruns.nearest_step(found.row, step)
-    view = replace(found.view(), may_decide=False)
+    nearest = reruns.nearest_step(readable.row, step)
+    view = replace(readable.view(), may_decide=False)
     context = {"view": view, "asked": step, "step": nearest, "level": 2 if request.htmx else 1}
     context["replayed"] = [row for row in view.steps if row.number < nearest]
     try:
-        setup = _load_setup(request, found)
+        setup = _load_setup(request, readable)
         context |= {"setup": setup, "form": form or RerunForm(setup, request.user)}
     except reruns.RerunRejected as reason:
         context["problem"] = str(reason)

@@ -42,28 +42,28 @@ MAX_FILTER_CHARS = 500
 @require_GET
 @allow_frames
 def run_detail(request: UserRequest, pk: int) -> HttpResponse:
-    found = open_run(request, pk)
-    view = replace(found.view(), is_whole="all" in request.GET)
+    readable = open_run(request, pk)
+    view = replace(readable.view(), is_whole="all" in request.GET)
     within = request.GET.get("within", "").replace("\0", "")[:MAX_FILTER_CHARS]
     look = ListLook.of(request)
     newer, older = neighbours(request.user, within, pk, look.sort)
-    around = turns.turns_around(found.row, request.user, request.session)
+    nearby_turns = turns.turns_around(readable.row, request.user, request.session)
     context = {
         "view": view,
         "question": view.query,
-        "chat_url": view.chat_url if found.row.has_participant(request.user) else "",
-        "is_own": found.is_own,
+        "chat_url": view.chat_url if readable.row.has_participant(request.user) else "",
+        "is_own": readable.is_own,
         "list_href": look.url(within),
-        "turns": around,
-        "has_versions": any(turn.is_sibling for turn in around),
+        "turns": nearby_turns,
+        "has_versions": any(turn.is_sibling for turn in nearby_turns),
         "kept": look.kept(within),
         "sort": look.sort_text,
         "newer": newer,
         "older": older,
-        "origin": found.row.origin_id,
-        "absences": found.row.absences.count(),
-        "replaced": count_replaced_values(found.row),
-        "is_unkept": is_masked_at_rest(found.row),
+        "origin": readable.row.origin_id,
+        "absences": readable.row.absences.count(),
+        "replaced": count_replaced_values(readable.row),
+        "is_unkept": is_masked_at_rest(readable.row),
     }
     return render(request, "trace/run.html", context)
 
@@ -82,11 +82,12 @@ def run_steps(request: UserRequest, pk: int) -> HttpResponse:
 def step_detail(request: UserRequest, pk: int, number: int) -> HttpResponse:
     details = _load_details(request, pk, number)
     tab = request.GET.get("tab", "result")
-    run, row = details.run, details.step
+    run = details.run
+    row = details.step
     view = RunView(run, place="trace")
-    asked = Approval.objects.filter(run=run, step=number).select_related("decided_by")
-    seen = map(masking.mask_row, asked) if details.is_masked else asked
-    approvals = [ApprovalView(each, may_decide=False) for each in seen]
+    rows = Approval.objects.filter(run=run, step=number).select_related("decided_by")
+    visible_rows = map(masking.mask_row, rows) if details.is_masked else rows
+    approvals = [ApprovalView(each, may_decide=False) for each in visible_rows]
     numbers = run.steps.filter(number__in=[number - 1, number + 1])
     context = {
         "details": details,
@@ -113,11 +114,11 @@ def step_detail(request: UserRequest, pk: int, number: int) -> HttpResponse:
 
 def _openable_origins(request: UserRequest, details: StepDetails) -> set[int]:
     """Return the runs that its experiences come from, as far as this user can open them."""
-    origins = {one["run"] for one in details.experiences if one.get("run")}
+    origins = {experience["run"] for experience in details.experiences if experience.get("run")}
     if not origins:
         return set()
-    seen = Run.objects.for_user(request.user).filter(pk__in=origins)
-    return set(seen.values_list("pk", flat=True))
+    visible_runs = Run.objects.for_user(request.user).filter(pk__in=origins)
+    return set(visible_runs.values_list("pk", flat=True))
 
 
 @require_GET
@@ -126,53 +127,53 @@ def payload(request: UserRequest, pk: int, number: int, name: str) -> HttpRespon
     if name not in DOWNLOADS:
         raise Http404
     text = getattr(_load_details(request, pk, number), name)
-    answer = HttpResponse(text, content_type="text/plain; charset=utf-8")
-    file = f"run-{pk}-step-{number}-{name}.{DOWNLOADS[name]}"
-    answer["Content-Disposition"] = f'attachment; filename="{file}"'
-    return answer
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    file_name = f"run-{pk}-step-{number}-{name}.{DOWNLOADS[name]}"
+    response["Content-Disposition"] = f'attachment; filename="{file_name}"'
+    return response
 
 
 @require_GET
 def run_text(request: UserRequest, pk: int, name: str) -> HttpResponse:
     """Return a full text as plain text, which a browser never interprets."""
-    found = open_run(request, pk)
+    readable = open_run(request, pk)
     if name not in TEXTS:
         raise Http404
-    answer = HttpResponse(TEXTS[name](found), content_type="text/plain; charset=utf-8")
-    answer["Content-Disposition"] = f'inline; filename="run-{pk}-{name}.txt"'
-    answer["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'; sandbox"
-    return answer
+    response = HttpResponse(TEXTS[name](readable), content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'inline; filename="run-{pk}-{name}.txt"'
+    response["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'; sandbox"
+    return response
 
 
-def _answer_text(found: ReadableRun) -> str:
+def _answer_text(readable: ReadableRun) -> str:
     """Return the answer, or the text so far while it is streamed."""
-    if not found.row.is_live:
-        return found.run.answer
-    streamed = event_store.streamed_answer(found.row)
-    return masking.mask_text(streamed) if found.is_masked else streamed
+    if not readable.row.is_live:
+        return readable.run.answer
+    streamed = event_store.streamed_answer(readable.row)
+    return masking.mask_text(streamed) if readable.is_masked else streamed
 
 
-def _correction_text(found: ReadableRun) -> str:
-    review = getattr(found.row, "review", None)
-    return found.visible_row(review).correction if review is not None else ""
+def _correction_text(readable: ReadableRun) -> str:
+    review = getattr(readable.row, "review", None)
+    return readable.visible_row(review).correction if review is not None else ""
 
 
 TEXTS: dict[str, Callable[[ReadableRun], str]] = {
-    "question": lambda found: found.run.query,
+    "question": lambda readable: readable.run.query,
     "answer": _answer_text,
     "correction": _correction_text,
 }
 
 
 def _load_details(request: UserRequest, pk: int, number: int) -> StepDetails:
-    found = open_run(request, pk)
-    step = get_object_or_404(AgentStep, run=found.row, number=number)
+    readable = open_run(request, pk)
+    step = get_object_or_404(AgentStep, run=readable.row, number=number)
     return StepDetails(
-        found.run,
-        found.visible_row(step),
-        found.is_masked,
-        found.hides_private,
-        found.hides_rules,
+        readable.run,
+        readable.visible_row(step),
+        readable.is_masked,
+        readable.hides_private,
+        readable.hides_rules,
     )
 
 

@@ -26,34 +26,35 @@ PRIVATE_HEADERS = {
 @require_http_methods(["GET", "POST"])
 def share(request: UserRequest, pk: int) -> HttpResponse:
     """Create a link and display it once."""
-    found = _open_shareable(request, pk)
+    readable = _open_shareable(request, pk)
     if request.method == "GET":
-        return _render_panel(request, found, {})
-    level, hours = request.POST.get("level", ""), request.POST.get("hours", "")
+        return _render_panel(request, readable, {})
+    level = request.POST.get("level", "")
+    hours = request.POST.get("hours", "")
     chosen = {"level": level, "lasts": hours}
     try:
         token = sharing.create_link(
-            found.row, request.user, level, hours, is_masked=found.is_masked
+            readable.row, request.user, level, hours, is_masked=readable.is_masked
         )
     except (sharing.ShareLinkRejected, audit.NotRecorded) as reason:
-        return _render_panel(request, found, chosen | {"problem": str(reason)}, status=422)
+        return _render_panel(request, readable, chosen | {"problem": str(reason)}, status=422)
     url = request.build_absolute_uri(reverse("trace:shared", args=[token]))
-    return _render_panel(request, found, chosen | {"made": url})
+    return _render_panel(request, readable, chosen | {"made": url})
 
 
 @require_POST
 def revoke(request: UserRequest, pk: int, link: int) -> HttpResponse:
-    found = _open_shareable(request, pk)
-    row = get_object_or_404(sharing.active_links(found.row, request.user), pk=link)
-    sharing.revoke(row, request.user)
-    return _render_panel(request, found, {}) if request.htmx else redirect("trace:share", pk)
+    readable = _open_shareable(request, pk)
+    share_link = get_object_or_404(sharing.active_links(readable.row, request.user), pk=link)
+    sharing.revoke(share_link, request.user)
+    return _render_panel(request, readable, {}) if request.htmx else redirect("trace:share", pk)
 
 
 def _open_shareable(request: UserRequest, pk: int) -> ReadableRun:
-    found = open_run(request, pk)
-    if not sharing.can_share(found.row, request.user):
+    readable = open_run(request, pk)
+    if not sharing.can_share(readable.row, request.user):
         raise Http404
-    return found
+    return readable
 
 
 @login_not_required
@@ -82,9 +83,9 @@ def _shared_context(link: ShareLink) -> dict[str, object]:
 
 
 def _render_panel(
-    request: UserRequest, found: ReadableRun, message: dict[str, str], status: int = 200
+    request: UserRequest, readable: ReadableRun, message: dict[str, str], status: int = 200
 ) -> HttpResponse:
-    context = {"view": found.view(), "is_open": True, **message}
+    context = {"view": readable.view(), "is_open": True, **message}
     # htmx doesn't swap error responses, so the status stays 200.
     if request.htmx:
         response = render(request, "trace/_share.html", context)

@@ -23,8 +23,8 @@ COMPARED_CHARS = 300
 @require_safe
 def source(request: UserRequest, pk: int, number: int) -> HttpResponse:
     """Lead to the place in the document, if the reader can open it and it is still there."""
-    found = open_run(request, pk)
-    passage = _passage(found.row, number)
+    readable = open_run(request, pk)
+    passage = _passage(readable.row, number)
     if passage is None or passage.passage is None:
         raise Http404
     saved = passage.passage
@@ -32,16 +32,20 @@ def source(request: UserRequest, pk: int, number: int) -> HttpResponse:
     document = documents.filter(pk=saved.document or 0).first()
     if document is not None and (chunk := _same_chunk(document, passage)) is not None:
         url = reverse("library:document", args=[document.pk])
-        rows = _cited_rows(found.run, number, chunk)
-        place = {"part": chunk.part, "chunk": chunk.pk, "row": rows}
-        return redirect(f"{url}?{urlencode(place, doseq=True)}#place")
-    visible = passage if not found.is_masked else _passage(found.row, number, found.visible_row)
+        rows = _cited_rows(readable.run, number, chunk)
+        parameters = {"part": chunk.part, "chunk": chunk.pk, "row": rows}
+        return redirect(f"{url}?{urlencode(parameters, doseq=True)}#place")
+    visible = (
+        passage
+        if not readable.is_masked
+        else _passage(readable.row, number, readable.visible_row)
+    )
     context = {
         "passage": visible,
         "html": render_markdown(visible.text if visible else "", top_level=2),
         "number": number,
         "document": document,
-        "view": found.view(),
+        "view": readable.view(),
         "step_url": f"{trace_url(pk)}#step-{passage.step}",
     }
     return render(request, "trace/source.html", context)
@@ -53,8 +57,8 @@ def _passage(
     kinds = (AgentStep.Kind.TOOL, AgentStep.Kind.ANSWER)
     steps = run.steps.filter(kind__in=kinds).defer("request").order_by("number")
     rows = map(visible_row, steps) if visible_row else steps
-    passages = (one for one in observed(rows) if one.passage is not None)
-    return next((one for one in passages if one.number == number), None)
+    passages = (passage for passage in observed(rows) if passage.passage is not None)
+    return next((passage for passage in passages if passage.number == number), None)
 
 
 def _cited_rows(run: Run, number: int, chunk: Chunk) -> list[int]:

@@ -14,22 +14,22 @@ MAX_REASON_CHARS = 1_000
 
 @require_POST
 def unmask(request: UserRequest, pk: int) -> HttpResponse:
-    found = open_run(request, pk)
+    readable = open_run(request, pk)
     if not request.user.has_perm(masking.UNMASK_PERMISSION):
         raise Http404
     if "again" in request.POST:
-        masking.remask(found.row, request.session)
+        masking.remask(readable.row, request.session)
         return redirect("trace:run", pk)
-    if not found.is_masked:
+    if not readable.is_masked:
         raise Http404
     reason = request.POST.get("reason", "").replace("\0", "").strip()[:MAX_REASON_CHARS]
     if not reason:
-        return _render_reason_form(request, found)
-    audit.record(request.user, audit.UNMASKED, found.row, reason=reason)
-    masking.unmask(found.row, request.session)
+        return _render_reason_form(request, readable)
+    audit.record(request.user, audit.UNMASKED, readable.row, reason=reason)
+    masking.unmask(readable.row, request.session)
     return redirect("trace:run", pk)
 
 
-def _render_reason_form(request: UserRequest, found: ReadableRun) -> HttpResponse:
-    context = {"view": found.view(), "problem": _("Enter a reason.")}
+def _render_reason_form(request: UserRequest, readable: ReadableRun) -> HttpResponse:
+    context = {"view": readable.view(), "problem": _("Enter a reason.")}
     return render(request, "trace/unmask.html", context, status=422)
