@@ -145,12 +145,12 @@ def evaluate(check: Check, facts: RunFacts) -> CheckResult:
 
 
 def similarity(expected: str, answer: str, kind: str = SIMILAR) -> CheckResult:
-    alike = text_similarity(expected, answer)
+    score = text_similarity(expected, answer)
     return CheckResult(
         kind=kind,
         value=expected[:MAX_VALUE_CHARS],
-        passed=alike >= PASSING_SIMILARITY,
-        score=round(alike, 4),
+        passed=score >= PASSING_SIMILARITY,
+        score=round(score, 4),
     )
 
 
@@ -166,11 +166,12 @@ def mean(results: Sequence[CheckResult]) -> float:
 
 def _contains(value: str, facts: RunFacts) -> bool:
     """Whether the words are in the answer; width, case and punctuation don't matter."""
-    words, answer = tokenize(value), tokenize(facts.answer)
+    words = tokenize(value)
+    answer_words = tokenize(facts.answer)
     if not words:
         return value.casefold() in facts.answer.casefold()
-    starts = range(len(answer) - len(words) + 1)
-    return any(answer[at : at + len(words)] == words for at in starts)
+    starts = range(len(answer_words) - len(words) + 1)
+    return any(answer_words[start : start + len(words)] == words for start in starts)
 
 
 def _equals(value: str, facts: RunFacts) -> bool:
@@ -215,11 +216,13 @@ _DETAILS: dict[str, Callable[[RunFacts], str]] = {
 
 
 def _evaluate_number(check: Check, facts: RunFacts) -> CheckResult:
-    wanted = _number(check["value"])
-    off = _tolerance(check.get("tolerance", "0"), wanted)
-    found = [_to_float(text) for text in NUMBER.findall(facts.answer)]
-    nearest = min(found, key=lambda number: abs(number - wanted), default=None)
-    passed = nearest is not None and abs(nearest - wanted) <= off + 1e-9 * max(1, abs(wanted))
+    expected = _number(check["value"])
+    tolerance = _tolerance(check.get("tolerance", "0"), expected)
+    numbers = [_to_float(text) for text in NUMBER.findall(facts.answer)]
+    nearest = min(numbers, key=lambda number: abs(number - expected), default=None)
+    passed = nearest is not None and abs(nearest - expected) <= tolerance + 1e-9 * max(
+        1, abs(expected)
+    )
     detail = "" if nearest is None else f"{nearest:g}"
     return CheckResult(
         kind="number",
@@ -241,11 +244,11 @@ def _number(text: str) -> float:
         raise InvalidCheck(_("“%(text)s” isn't a number.") % {"text": text[:40]}) from None
 
 
-def _tolerance(text: str, wanted: float) -> float:
+def _tolerance(text: str, expected: float) -> float:
     """Return an absolute tolerance; 1% is relative to the number."""
-    share = text.endswith("%")
+    is_percent = text.endswith("%")
     value = _number(text.removesuffix("%").strip())
-    return abs(value) * (abs(wanted) / 100 if share else 1)
+    return abs(value) * (abs(expected) / 100 if is_percent else 1)
 
 
 def _schema(text: str) -> OutputSchema:

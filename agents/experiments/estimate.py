@@ -32,17 +32,20 @@ class _Usage:
 
 def estimate(questions: Sequence[Question], agent: Agent, tested: Agent) -> Estimate:
     """Return the estimate with the price of the tested agent's model."""
-    known = [_of_run(one.origin) for one in questions if one.origin is not None]
-    without = len(questions) - len(known)
-    used = [*known, *([_average(agent)] * without if without else [])]
-    prompt, completion = sum(u.prompt for u in used), sum(u.completion for u in used)
+    recorded = [
+        _of_run(question.origin) for question in questions if question.origin is not None
+    ]
+    without = len(questions) - len(recorded)
+    usages = [*recorded, *([_average(agent)] * without if without else [])]
+    prompt = sum(estimated.prompt for estimated in usages)
+    completion = sum(estimated.completion for estimated in usages)
     model = model_setups.model_name(tested)
     price = model_clients.model_price(model)
     usage = {"prompt_tokens": int(prompt), "completion_tokens": int(completion)}
     free = 0.0 if model == "demo" else None
     return Estimate(
         questions=len(questions),
-        calls=round(sum(u.turns for u in used)),
+        calls=round(sum(estimated.turns for estimated in usages)),
         tokens=round(prompt + completion),
         cost=price.of(usage) if price else free,
     )

@@ -42,7 +42,7 @@ it), "reason": "one short sentence"}}"""
 
 
 async def grade(
-    check: Check, run: Run, tested: Agent, model: str, expected: str
+    check: Check, run: Run, agent: Agent, model: str, expected: str
 ) -> tuple[CheckResult, PlainReply | None]:
     """Return the judge's verdict and what it used."""
     if not model:
@@ -54,7 +54,7 @@ async def grade(
         answer=_fenced(run.answer),
     )
     try:
-        judge = await database.run(_load, run, tested, model)
+        judge = await database.run(_load, run, agent, model)
         reply = await judge.ask(
             [{"role": "user", "content": text}], max_tokens=MAX_REPLY_TOKENS
         )
@@ -63,13 +63,13 @@ async def grade(
     return _read(check, reply.text), reply
 
 
-def _load(run: Run, tested: Agent, model: str) -> agent_factory.PlainModel:
+def _load(run: Run, agent: Agent, model: str) -> agent_factory.PlainModel:
     """Return the judge: only this model, under the personal data policy of the agent."""
-    agent = copy(tested)
-    agent.fallback_models = ""
-    hides = tested.personal_data == Agent.PersonalData.HIDDEN
+    judge_agent = copy(agent)
+    judge_agent.fallback_models = ""
+    hides_personal_data = agent.personal_data == Agent.PersonalData.HIDDEN
     planners = planner_factory.build_planners(
-        agent, model, run, Pseudonymizer() if hides else None
+        judge_agent, model, run, Pseudonymizer() if hides_personal_data else None
     )
     return agent_factory.PlainModel(
         planners, Guardrails(MAX_TOKENS, MAX_TOKENS, count_tokens=tokens.count)
@@ -78,9 +78,9 @@ def _load(run: Run, tested: Agent, model: str) -> agent_factory.PlainModel:
 
 def _read(check: Check, text: str) -> CheckResult:
     """Return the verdict; a reply that can't be read fails the check."""
-    found = re.search(r"\{.*\}", text, re.DOTALL)
+    match = re.search(r"\{.*\}", text, re.DOTALL)
     try:
-        verdict = json.loads(found.group() if found else "")
+        verdict = json.loads(match.group() if match else "")
         score = min(1.0, max(0.0, float(verdict["score"])))
     except (ValueError, KeyError, TypeError):
         return failed(check, "The judge's reply couldn't be read.")

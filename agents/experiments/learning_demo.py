@@ -75,11 +75,11 @@ def make_agent(content: dict[str, Any], model: str) -> Agent:
 
 async def train(agent: Agent, user: User, training: list[dict[str, str]]) -> None:
     """Have the training questions answered, and correct the answers like a reviewer."""
-    for lesson in training:
-        run = await database.run(_prepare, agent, user, lesson["question"])
+    for example in training:
+        run = await database.run(_prepare, agent, user, example["question"])
         runs.launch(run)
         await runs.wait(run)
-        await database.run(_correct, run.pk, user, lesson["correction"])
+        await database.run(_correct, run.pk, user, example["correction"])
 
 
 def _prepare(agent: Agent, user: User, question: str) -> Run:
@@ -88,7 +88,7 @@ def _prepare(agent: Agent, user: User, question: str) -> Run:
 
 
 def _correct(pk: int, user: User, correction: str) -> None:
-    feedback.correct(user, Run.objects.get(pk=pk), correction, seen="")
+    feedback.correct(user, Run.objects.get(pk=pk), correction, seen_stamp="")
 
 
 def learn_and_approve(agent: Agent, user: User) -> int:

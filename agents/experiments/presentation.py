@@ -140,11 +140,14 @@ class ResultView:
     @property
     def divergence(self) -> str:
         """The first divergence as a sentence."""
-        found = self.result.divergence
-        if not found:
+        divergence = self.result.divergence
+        if not divergence:
             return ""
-        about = {"made": self._text(found["made"]), "recorded": self._text(found["recorded"])}
-        return _divergence_sentence(found) % about
+        params = {
+            "made": self._text(divergence["made"]),
+            "recorded": self._text(divergence["recorded"]),
+        }
+        return _divergence_sentence(divergence) % params
 
     @property
     def trace(self) -> str:
@@ -196,8 +199,8 @@ class ResultView:
         return None if score is None else round(100 * score)
 
 
-def _divergence_sentence(found: Mapping[str, Any]) -> str:
-    match found["kind"], bool(found["recorded"]):
+def _divergence_sentence(divergence: Mapping[str, Any]) -> str:
+    match divergence["kind"], bool(divergence["recorded"]):
         case "not_recorded", True:
             return _("Asked %(made)s instead of %(recorded)s")
         case "not_recorded", False:
@@ -288,25 +291,25 @@ class ExperimentView:
     @property
     def states(self) -> list[tuple[str, str, int]]:
         """How many results are in each final state: label, tone, count."""
-        found = Counter(row.result.state for row in self.rows if not row.result.is_open)
+        counts = Counter(row.result.state for row in self.rows if not row.result.is_open)
         return [
             (str(State(state).label), TONES.get(State(state), ""), count)
-            for state, count in found.most_common()
+            for state, count in counts.most_common()
         ]
 
     @property
     def verdicts(self) -> list[tuple[str, str, int, str]]:
         """How many results got better, stayed and so on: label, tone, count, meaning."""
-        found = Counter(row.result.verdict for row in self.rows if row.result.verdict)
+        counts = Counter(row.result.verdict for row in self.rows if row.result.verdict)
         return [
             (
                 str(verdict.label),
                 VERDICT_TONES.get(verdict, ""),
-                found[verdict],
+                counts[verdict],
                 str(VERDICT_HELP[verdict]),
             )
             for verdict in Verdict
-            if found[verdict]
+            if counts[verdict]
         ]
 
     @property
@@ -319,24 +322,24 @@ class ExperimentView:
             and row.length
             and row.result.state in {State.PASSED, State.FAILED}
         ]
-        named = {
+        labels = {
             "cost": _("Cost"),
             "tokens": _("Tokens"),
             "steps": _("Steps"),
             "words": _("Answer length"),
         }
-        found = [_ratio(label, name, pairs) for name, label in named.items()]
-        return [ratio for ratio in found if ratio is not None]
+        ratios = [_ratio(label, name, pairs) for name, label in labels.items()]
+        return [ratio for ratio in ratios if ratio is not None]
 
     @property
     def totals(self) -> Length:
-        found = [row.length for row in self.rows if row.length]
-        costs = [one.cost for one in found if one.cost is not None]
+        lengths = [row.length for row in self.rows if row.length]
+        costs = [length.cost for length in lengths if length.cost is not None]
         return Length(
-            steps=sum(one.steps for one in found),
-            tokens=sum(one.tokens for one in found),
-            words=sum(one.words for one in found),
-            seconds=sum(one.seconds or 0.0 for one in found),
+            steps=sum(length.steps for length in lengths),
+            tokens=sum(length.tokens for length in lengths),
+            words=sum(length.words for length in lengths),
+            seconds=sum(length.seconds or 0.0 for length in lengths),
             cost=sum(costs) if costs else None,
         )
 
@@ -358,8 +361,8 @@ class ExperimentView:
 
 
 def _ratio(label: str, name: str, pairs: Sequence[tuple[Length, Length]]) -> Ratio | None:
-    both = [(getattr(a, name), getattr(b, name)) for a, b in pairs]
-    known = [(a, b) for a, b in both if a is not None and b is not None]
+    values = [(getattr(a, name), getattr(b, name)) for a, b in pairs]
+    known = [(a, b) for a, b in values if a is not None and b is not None]
     before = sum(a for a, _after in known)
     if not before:
         return None

@@ -58,22 +58,22 @@ def _load_result(run: Run) -> ExperimentResult | None:
     return related.filter(run=run.pk).first()
 
 
-async def _until_approval(events: Events) -> Events:
+async def _until_approval(source: Events) -> Events:
     """Yield events until one needs a person; that one isn't saved or asked."""
-    async with aclosing(events) as stream:
+    async with aclosing(source) as stream:
         async for event in stream:
             if event.type in APPROVAL_EVENTS:
                 raise ApprovalNeeded
             yield event
 
 
-async def _within(events: Events, seconds: int) -> Events:
+async def _within(source: Events, seconds: int) -> Events:
     """Yield the events; raise DeadlineExceeded if they take too long."""
-    end = asyncio.get_running_loop().time() + seconds
-    async with aclosing(events) as stream:
+    deadline = asyncio.get_running_loop().time() + seconds
+    async with aclosing(source) as stream:
         while True:
             try:
-                async with asyncio.timeout_at(end):
+                async with asyncio.timeout_at(deadline):
                     event: Event = await anext(stream)
             except StopAsyncIteration:
                 return

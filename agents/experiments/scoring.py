@@ -24,9 +24,10 @@ UNORDERED_MODES = {Agent.Mode.PLAN, Agent.Mode.PANEL}
 async def score(result: ExperimentResult) -> None:
     """Score the result's run and save it."""
     await database.run(_score_without_model, result)
-    run, asked = result.run, _judged_checks(result)
-    if asked and run is not None and _has_answer(run):
-        await _grade(result, asked, run)
+    run = result.run
+    judged_checks = _judged_checks(result)
+    if judged_checks and run is not None and _has_answer(run):
+        await _grade(result, judged_checks, run)
     await database.run(_finish, result)
 
 
@@ -63,8 +64,12 @@ def _divergence(result: ExperimentResult, run: Run) -> Any:
 def _check(result: ExperimentResult, facts: RunFacts) -> list[CheckResult]:
     """Evaluate what needs no model: the example's checks, or the similarity to the answer."""
     if result.example is not None:
-        found = checks.of_example(result.example)
-        return [checks.evaluate(one, facts) for one in found if one["kind"] != checks.JUDGE]
+        example_checks = checks.of_example(result.example)
+        return [
+            checks.evaluate(check, facts)
+            for check in example_checks
+            if check["kind"] != checks.JUDGE
+        ]
     expected, kind = _reference(result.origin)
     if result.experiment.rubric and kind == checks.RECORDED:
         return []  # the recorded answer may be what the rubric is about
@@ -89,14 +94,16 @@ def _judged_checks(result: ExperimentResult) -> list[Check]:
     return [{"kind": checks.JUDGE, "value": rubric}] if rubric else []
 
 
-async def _grade(result: ExperimentResult, asked: list[Check], run: Run) -> None:
+async def _grade(result: ExperimentResult, judged_checks: list[Check], run: Run) -> None:
     """Let the judge model evaluate these checks."""
     experiment = result.experiment
-    tested = await database.run(tested_agent, experiment)
-    for check in asked:
+    agent = await database.run(tested_agent, experiment)
+    for check in judged_checks:
         expected = result.example.expected if result.example else ""
-        found, reply = await judge.grade(check, run, tested, experiment.judge_model, expected)
-        result.checks = [*result.checks, found.to_dict()]
+        check_result, reply = await judge.grade(
+            check, run, agent, experiment.judge_model, expected
+        )
+        result.checks = [*result.checks, check_result.to_dict()]
         if reply is not None:
             await database.run(_charge, result, run, reply)
 
@@ -119,17 +126,17 @@ def _charge(result: ExperimentResult, run: Run, reply: PlainReply) -> None:
 
 def _finish(result: ExperimentResult) -> None:
     """Save the result, its score and how it compares with the recording."""
-    found = [CheckResult(**one) for one in result.checks]
+    check_results = [CheckResult(**check) for check in result.checks]
     if result.state == State.SCORING:
-        has_passed = bool(found) and all(one.passed for one in found)
-        result.state = State.PASSED if has_passed or not found else State.FAILED
-        result.score = checks.mean(found) if found else None
+        has_passed = bool(check_results) and all(check.passed for check in check_results)
+        result.state = State.PASSED if has_passed or not check_results else State.FAILED
+        result.score = checks.mean(check_results) if check_results else None
     elif result.example is not None and result.state != State.CANCELLED:
         result.score = 0.0
     origin = result.origin
     if origin is not None:
         result.base_score = _base_score(result, origin)
-        result.verdict = _verdict(result, origin, found)
+        result.verdict = _verdict(result, origin, check_results)
     result.claimed_at = None
     result.save()
 
@@ -137,11 +144,11 @@ def _finish(result: ExperimentResult) -> None:
 def _base_score(result: ExperimentResult, origin: Run) -> float | None:
     if not _has_answer(origin):
         return 0.0 if result.example is not None else None
-    found = _check(result, RunFacts.of(origin))
-    return checks.mean(found) if found else None
+    check_results = _check(result, RunFacts.of(origin))
+    return checks.mean(check_results) if check_results else None
 
 
-def _verdict(result: ExperimentResult, origin: Run, found: list[CheckResult]) -> str:
+def _verdict(result: ExperimentResult, origin: Run, check_results: list[CheckResult]) -> str:
     """Return whether the answer got better; without a reference only that it changed."""
     if result.state in {State.CANCELLED, State.APPROVAL}:
         return ""
@@ -151,7 +158,7 @@ def _verdict(result: ExperimentResult, origin: Run, found: list[CheckResult]) ->
         return Verdict.WORSE if _has_answer(origin) else Verdict.SAME
     if not _has_answer(origin):
         return Verdict.BETTER
-    if any(one.kind == checks.RECORDED for one in found):
+    if any(check.kind == checks.RECORDED for check in check_results):
         is_same = (result.score or 0.0) >= SAME_SIMILARITY
         return Verdict.SAME if is_same else Verdict.CHANGED
     change = (result.score or 0.0) - (result.base_score or 0.0)

@@ -105,8 +105,8 @@ def _start(
             started_by=user,
         )
         ExperimentResult.objects.bulk_create(
-            _result(experiment, number, one)
-            for number, one in enumerate(questions.found, start=1)
+            _result(experiment, number, question)
+            for number, question in enumerate(questions.found, start=1)
         )
         is_backtest = kind == Experiment.Kind.BACKTEST
         action = audit.BACKTEST_STARTED if is_backtest else audit.EXAMPLES_RUN
@@ -162,9 +162,9 @@ def resolve(agent: Agent, spec: AgentSpec) -> Agent:
 def writing_tools(spec: AgentSpec) -> list[str]:
     """Return the described agent's tools that change something, by name."""
     rows = [link.configured_tool() for link in agent_spec.resolve(spec).links]
-    here = {tool.name for tool in tool_factory.build_tools(rows) if effect(tool) != "read"}
+    local = {tool.name for tool in tool_factory.build_tools(rows) if effect(tool) != "read"}
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
-    return sorted(here | {row.name for row in remote if row.effect != AgentStep.Effect.READ})
+    return sorted(local | {row.name for row in remote if row.effect != AgentStep.Effect.READ})
 
 
 async def on_finished(run: Run | None) -> None:
@@ -228,9 +228,9 @@ async def _score(result: ExperimentResult) -> None:
         await scoring.score(result)
     except Exception:  # one result that can't be scored must not stop the others
         logger.exception("Can't score result %s.", result.pk)
-        failed = {"state": State.ERROR, "problem": "Something went wrong on the server."}
-        same = ExperimentResult.objects.filter(pk=result.pk)
-        await same.aupdate(**failed)
+        values = {"state": State.ERROR, "problem": "Something went wrong on the server."}
+        row = ExperimentResult.objects.filter(pk=result.pk)
+        await row.aupdate(**values)
 
 
 @transaction.atomic
@@ -256,12 +256,13 @@ def _claim_ended(experiment: Experiment) -> list[ExperimentResult]:
     is_over = Q(state=State.RUNNING) & (Q(run=None) | ~Q(run__status__in=Run.LIVE))
     is_left = Q(state=State.SCORING, claimed_at__lt=now - RECLAIM_AFTER)
     related = ("experiment", "example", "origin", "run")
-    found = list(experiment.results.filter(is_over | is_left).select_related(*related))
-    pks = [result.pk for result in found]
+    results = list(experiment.results.filter(is_over | is_left).select_related(*related))
+    pks = [result.pk for result in results]
     ExperimentResult.objects.filter(pk__in=pks).update(state=State.SCORING, claimed_at=now)
-    for result in found:
-        result.state, result.checks = State.SCORING, []
-    return found
+    for result in results:
+        result.state = State.SCORING
+        result.checks = []
+    return results
 
 
 def _cancel_open(experiment: Experiment) -> list[Run]:
@@ -290,19 +291,20 @@ def _start_next(experiment: Experiment) -> list[Run]:
 
 
 def _start_run(experiment: Experiment, result: ExperimentResult) -> Run:
-    asked = result.example or result.origin
-    if asked is None:
+    source = result.example or result.origin
+    if source is None:
         raise AgentError("The example was deleted.")
     run = runs.prepare_experiment_run(
         resolve(experiment.agent, experiment.spec),
         experiment.spec,
-        query=asked.question if isinstance(asked, Example) else asked.query,
-        history=asked.history,
+        query=source.question if isinstance(source, Example) else source.query,
+        history=source.history,
         topic=f"{EXPERIMENT_TOPIC_PREFIX}{experiment.pk}.{uuid4().hex[:12]}",
         user=experiment.started_by,
         origin=result.origin,
     )
-    result.run, result.state = run, State.RUNNING
+    result.run = run
+    result.state = State.RUNNING
     result.save(update_fields=["run", "state"])
     return run
 

@@ -118,8 +118,8 @@ def add(example_set: ExampleSet, row: dict[str, Any], user: User | None) -> Exam
     question = clean_text(row.get("question"))
     if not question:
         raise ValueError(_("The question is empty."))
-    if (known := find_duplicate(example_set, question)) is not None:
-        raise ValueError(duplicate_message(known))
+    if (duplicate := find_duplicate(example_set, question)) is not None:
+        raise ValueError(duplicate_message(duplicate))
     return Example.objects.create(
         example_set=example_set,
         name=free_name(clean_text(row.get("name")) or question),
@@ -145,26 +145,26 @@ def _parse_checks(value: Any) -> list[dict[str, Any]]:
     if not value:
         return []
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        parsed = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         raise ValueError(_("The checks aren't valid JSON.")) from None
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(parsed, list) or not all(isinstance(check, dict) for check in parsed):
         raise ValueError(_("The checks must be a list of objects."))
-    return found
+    return parsed
 
 
 def find_duplicate(
-    example_set: ExampleSet | None, question: str, but: int | None = None
+    example_set: ExampleSet | None, question: str, excluded_pk: int | None = None
 ) -> Example | None:
     """Return an example of the set with the same question, if any."""
     if example_set is None:
         return None
     same = Example.objects.filter(example_set=example_set, question=question)
-    return (same.exclude(pk=but) if but else same).first()
+    return (same.exclude(pk=excluded_pk) if excluded_pk else same).first()
 
 
-def duplicate_message(known: Example) -> str:
-    return _("The set already has this question: %(name)s.") % {"name": known.name}
+def duplicate_message(example: Example) -> str:
+    return _("The set already has this question: %(name)s.") % {"name": example.name}
 
 
 def free_name(text: str) -> str:
@@ -179,21 +179,21 @@ def free_name(text: str) -> str:
     return name
 
 
-def export(examples: Iterable[Example], form: str, *, is_unmasked: bool) -> str:
+def export(examples: Iterable[Example], file_format: str, *, is_unmasked: bool) -> str:
     """Return examples as CSV or JSON Lines; recorded questions masked for reviewers."""
     rows = [
-        _export_row(one, is_masked=one.run_id is not None and not is_unmasked)
-        for one in examples
+        _export_row(example, is_masked=example.run_id is not None and not is_unmasked)
+        for example in examples
     ]
-    if form == "jsonl":
+    if file_format == "jsonl":
         return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    written = io.StringIO()
-    writer = csv.writer(written)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
     writer.writerow(COLUMNS)
     for row in rows:
         cells = {**row, "checks": json.dumps(row["checks"], ensure_ascii=False)}
         writer.writerow([_escape(str(cells[name])) for name in COLUMNS])
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 def _export_row(example: Example, *, is_masked: bool) -> dict[str, Any]:

@@ -122,9 +122,9 @@ def _repeatable(agent: Agent, user: User | None) -> RunQuerySet:
     return runs.filter(origin_step=None)
 
 
-def _chosen(chosen: ChosenRuns, agent: Agent, user: User | None) -> Iterator[Run]:
-    found = _repeatable(agent, user).in_bulk(chosen.runs)
-    yield from (found[pk] for pk in chosen.runs if pk in found)
+def _chosen(source: ChosenRuns, agent: Agent, user: User | None) -> Iterator[Run]:
+    runs = _repeatable(agent, user).in_bulk(source.runs)
+    yield from (runs[pk] for pk in source.runs if pk in runs)
 
 
 def _newest(past: PastRuns, agent: Agent, user: User | None) -> Iterator[Run]:

@@ -20,15 +20,15 @@ def published(agent: Agent) -> tuple[AgentSpec, int | None]:
 
 def version(agent: Agent, number: int) -> tuple[AgentSpec, int]:
     """Return the settings of an earlier version; raise ExperimentRejected."""
-    found = agent.versions.filter(number=number).first()
-    if found is None:
+    agent_version = agent.versions.filter(number=number).first()
+    if agent_version is None:
         raise ExperimentRejected(
             _("%(agent)s has no version %(number)d.") % {"agent": agent.name, "number": number}
         )
-    missing = agent_spec.resolve(found.snapshot).missing
+    missing = agent_spec.resolve(agent_version.snapshot).missing
     if missing:
         raise ExperimentRejected(" ".join(missing))
-    return found.snapshot, number
+    return agent_version.snapshot, number
 
 
 def has_draft(agent: Agent) -> bool:

@@ -46,12 +46,18 @@ class Trend:
 
 def build(experiments: Sequence[Experiment]) -> Trend | None:
     """Return a line per agent, oldest first; None without a finished experiment."""
-    done = [one for one in experiments if one.score is not None and not one.is_running]
-    recent = sorted(done, key=lambda one: one.pk)[-MAX_POINTS:]
+    done = [
+        experiment
+        for experiment in experiments
+        if experiment.score is not None and not experiment.is_running
+    ]
+    recent = sorted(done, key=lambda experiment: experiment.pk)[-MAX_POINTS:]
     if not recent:
         return None
-    agents = list(dict.fromkeys(one.agent.name for one in recent))
-    lines = [_line(name, COLOURS[at % len(COLOURS)], recent) for at, name in enumerate(agents)]
+    agents = list(dict.fromkeys(experiment.agent.name for experiment in recent))
+    lines = [
+        _line(name, COLOURS[index % len(COLOURS)], recent) for index, name in enumerate(agents)
+    ]
     grid = [(f"{_y(share):.1f}", f"{share:.0%}") for share in (0.0, 0.5, 1.0)]
     return Trend(lines=lines, grid=grid)
 
@@ -60,28 +66,28 @@ def _line(agent: str, tone: str, recent: Sequence[Experiment]) -> TrendLine:
     """Place an agent's experiments by their number, so that a busy day isn't a blur."""
     step = (WIDTH - 2 * PAD) / max(1, len(recent) - 1)
     points = [
-        _point(PAD + at * step if len(recent) > 1 else WIDTH / 2, one)
-        for at, one in enumerate(recent)
-        if one.agent.name == agent
+        _point(PAD + index * step if len(recent) > 1 else WIDTH / 2, experiment)
+        for index, experiment in enumerate(recent)
+        if experiment.agent.name == agent
     ]
     path = " ".join(f"{point.x},{point.y}" for point in points)
-    own = [one for one in recent if one.agent.name == agent]
+    own = [experiment for experiment in recent if experiment.agent.name == agent]
     return TrendLine(
         agent=agent, tone=tone, points=points, path=path, last=round(100 * (own[-1].score or 0))
     )
 
 
-def _point(x: float, one: Experiment) -> TrendPoint:
-    when = datetime_text(one.started_at)
-    score = one.score or 0.0
-    words = _("%(when)s, %(agent)s %(target)s: %(score)s") % {
+def _point(x: float, experiment: Experiment) -> TrendPoint:
+    when = datetime_text(experiment.started_at)
+    score = experiment.score or 0.0
+    title = _("%(when)s, %(agent)s %(target)s: %(score)s") % {
         "when": when,
-        "agent": one.agent.name,
-        "target": one.target_label,
+        "agent": experiment.agent.name,
+        "target": experiment.target_label,
         "score": f"{score:.0%}",
     }
-    href = reverse("admin:experiments_experiment_change", args=[one.pk])
-    return TrendPoint(x=f"{x:.1f}", y=f"{_y(score):.1f}", href=href, words=words)
+    href = reverse("admin:experiments_experiment_change", args=[experiment.pk])
+    return TrendPoint(x=f"{x:.1f}", y=f"{_y(score):.1f}", href=href, words=title)
 
 
 def _y(share: float) -> float:

@@ -57,10 +57,12 @@ class ExampleForm(forms.ModelForm):
     def clean(self) -> Any:
         cleaned = super().clean() or {}
         question = set_files.clean_text(cleaned.get("question", self.instance.question))
-        known = set_files.find_duplicate(cleaned.get("example_set"), question, self.instance.pk)
-        if question and known is not None:
+        duplicate = set_files.find_duplicate(
+            cleaned.get("example_set"), question, self.instance.pk
+        )
+        if question and duplicate is not None:
             field = "question" if "question" in self.fields else None
-            self.add_error(field, set_files.duplicate_message(known))
+            self.add_error(field, set_files.duplicate_message(duplicate))
         if "name" in self.fields and not cleaned.get("name") and question:
             cleaned["name"] = set_files.free_name(question)
         return cleaned
@@ -117,20 +119,20 @@ class ExampleAdmin(ConsoleAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         pk = _number(request.GET.get("example_set__id__exact", ""))
-        chosen = ExampleSet.objects.filter(pk=pk).first()
+        example_set = ExampleSet.objects.filter(pk=pk).first()
         return super().changelist_view(
-            request, {"example_set": chosen, **(extra_context or {})}
+            request, {"example_set": example_set, **(extra_context or {})}
         )
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        found = super().get_actions(request)
+        actions = super().get_actions(request)
         if not self.has_change_permission(request):
-            return found
-        for one in ExampleSet.objects.all()[:MAX_SET_ACTIONS]:
-            label = gettext("Move to %(name)s") % {"name": one.name}
-            move: Any = partial(_move, chosen=one)
-            found[f"move_{one.pk}"] = (move, f"move_{one.pk}", label)
-        return found
+            return actions
+        for example_set in ExampleSet.objects.all()[:MAX_SET_ACTIONS]:
+            label = gettext("Move to %(name)s") % {"name": example_set.name}
+            move: Any = partial(_move, example_set=example_set)
+            actions[f"move_{example_set.pk}"] = (move, f"move_{example_set.pk}", label)
+        return actions
 
     @admin.display(description=_("checks"))
     def check_count(self, example: Example) -> str:
@@ -152,19 +154,24 @@ class ExampleAdmin(ConsoleAdmin):
 
 
 def _move(
-    page: ExampleAdmin, request: HttpRequest, rows: QuerySet[Example], chosen: ExampleSet
+    model_admin: ExampleAdmin,
+    request: HttpRequest,
+    rows: QuerySet[Example],
+    example_set: ExampleSet,
 ) -> None:
     """Move examples to another set, except for questions it already has."""
     moved = 0
     for example in rows:
-        known = set_files.find_duplicate(chosen, example.question, example.pk)
-        if known is None:
-            Example.objects.filter(pk=example.pk).update(example_set=chosen)
+        duplicate = set_files.find_duplicate(example_set, example.question, example.pk)
+        if duplicate is None:
+            Example.objects.filter(pk=example.pk).update(example_set=example_set)
             moved += 1
         else:
-            page.message_user(request, set_files.duplicate_message(known), messages.WARNING)
-    said = ngettext("%(count)d example moved.", "%(count)d examples moved.", moved)
-    page.message_user(request, said % {"count": moved})
+            model_admin.message_user(
+                request, set_files.duplicate_message(duplicate), messages.WARNING
+            )
+    sentence = ngettext("%(count)d example moved.", "%(count)d examples moved.", moved)
+    model_admin.message_user(request, sentence % {"count": moved})
 
 
 def _number(text: str) -> int:

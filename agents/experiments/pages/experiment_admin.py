@@ -89,15 +89,17 @@ class ExperimentAdmin(ReadOnlyAdmin):
         rows = self.get_queryset(request)
         return get_object_or_404(rows, pk=int(object_id) if is_number else 0)
 
-    def _comparable(self, request: HttpRequest, one: Experiment) -> list[Experiment]:
-        if one.example_set_id is None:
+    def _comparable(self, request: HttpRequest, experiment: Experiment) -> list[Experiment]:
+        if experiment.example_set_id is None:
             return []
-        same = self.get_queryset(request).filter(example_set=one.example_set_id)
-        return list(same.exclude(pk=one.pk).exclude(score=None)[:MAX_LISTED])
+        same = self.get_queryset(request).filter(example_set=experiment.example_set_id)
+        return list(same.exclude(pk=experiment.pk).exclude(score=None)[:MAX_LISTED])
 
-    def _get_against(self, request: HttpRequest, one: Experiment) -> Experiment | None:
+    def _get_against(self, request: HttpRequest, experiment: Experiment) -> Experiment | None:
         chosen = request.GET.get("against", "")
-        return next((o for o in self._comparable(request, one) if str(o.pk) == chosen), None)
+        return next(
+            (o for o in self._comparable(request, experiment) if str(o.pk) == chosen), None
+        )
 
     def _may_cancel(self, request: HttpRequest, experiment: Experiment) -> bool:
         is_own = experiment.started_by_id == request.user.pk
@@ -127,8 +129,8 @@ class ExperimentAdmin(ReadOnlyAdmin):
         if agent is None:
             raise Http404
         user = signed_in_user(request)
-        given = request.POST or request.GET
-        form = BacktestForm(given or None, agent=agent, user=user)
+        parameters = request.POST or request.GET
+        form = BacktestForm(parameters or None, agent=agent, user=user)
         context: dict[str, Any] = {"form": form, "agent": agent}
         if form.is_valid():
             try:
@@ -136,13 +138,13 @@ class ExperimentAdmin(ReadOnlyAdmin):
                 source = form.chosen_source()
                 if request.method == "POST":
                     options = service.Options(target=target, version=version)
-                    started = service.start_backtest(agent, spec, source, user, options)
-                    return ExperimentStarted(started)
-                found = sources.load(source, agent, user)
+                    experiment = service.start_backtest(agent, spec, source, user, options)
+                    return ExperimentStarted(experiment)
+                questions = sources.load(source, agent, user)
                 tested = service.resolve(agent, spec)
-                context["estimate"] = estimate.estimate(found.found, agent, tested)
+                context["estimate"] = estimate.estimate(questions.found, agent, tested)
                 context["left_out"] = [
-                    sources.left_out_sentence(*pair) for pair in found.left_out.items()
+                    sources.left_out_sentence(*pair) for pair in questions.left_out.items()
                 ]
             except ExperimentRejected as reason:
                 form.add_error(None, str(reason))

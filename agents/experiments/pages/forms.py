@@ -47,8 +47,8 @@ class TargetForm(forms.Form):
         if chosen != Target.PUBLISHED:
             spec, number = targets.version(self.agent, int(chosen))
             return spec, Target.VERSION, number
-        now, current = targets.published(self.agent)
-        return now, Target.PUBLISHED, current
+        spec, current = targets.published(self.agent)
+        return spec, Target.PUBLISHED, current
 
 
 def _target_choices(agent: Agent) -> list[tuple[str, str]]:
@@ -86,10 +86,10 @@ class RunSetForm(TargetForm):
     field_order = ["agent_name", "target", "mode", "judge_model", "deadline"]
 
     def __init__(
-        self, data: Any, *, chosen: Agent | None, has_judge: bool, unrecorded: int, count: int
+        self, data: Any, *, agent: Agent | None, has_judge: bool, unrecorded: int, count: int
     ) -> None:
         mode = "live" if unrecorded == count else "recorded"
-        initial = {"agent_name": chosen, "mode": mode}
+        initial = {"agent_name": agent, "mode": mode}
         super().__init__(data, initial=initial, label_suffix="")
         if unrecorded:
             sentence = ngettext(
@@ -102,13 +102,14 @@ class RunSetForm(TargetForm):
             self.fields["mode"].help_text = sentence % {"count": unrecorded}
         agents = Agent.objects.filter(enabled=True).order_by("name")
         cast(forms.ModelChoiceField, self.fields["agent_name"]).queryset = agents
-        self._offer_targets(chosen)
+        self._offer_targets(agent)
         if has_judge:
             names = model_setups.model_labels()
-            default = model_setups.model_name(chosen) if chosen else ""
+            default = model_setups.model_name(agent) if agent else ""
             choices = [(name, name) for name in dict.fromkeys([default, *names]) if name]
             field = cast(forms.ChoiceField, self.fields["judge_model"])
-            field.choices, field.initial = choices, default
+            field.choices = choices
+            field.initial = default
         else:
             del self.fields["judge_model"]
 

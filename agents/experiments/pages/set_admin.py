@@ -38,18 +38,18 @@ class ExperimentStarted(HttpResponse):
     def __init__(self, experiment: Experiment) -> None:
         super().__init__()
         self.experiment = experiment
-        page = reverse("admin:experiments_experiment_change", args=[experiment.pk])
-        self["Location"] = page
+        url = reverse("admin:experiments_experiment_change", args=[experiment.pk])
+        self["Location"] = url
 
 
 async def run_admin_view(
     site: admin.AdminSite, view: Callable[..., HttpResponse], request: HttpRequest, *args: Any
 ) -> HttpResponse:
     """Return the response of an admin page; what it started runs on the server's loop."""
-    answer: HttpResponse = await database.run(site.admin_view(view), request, *args)
-    if isinstance(answer, ExperimentStarted):
-        await service.advance(answer.experiment.pk)
-    return answer
+    response: HttpResponse = await database.run(site.admin_view(view), request, *args)
+    if isinstance(response, ExperimentStarted):
+        await service.advance(response.experiment.pk)
+    return response
 
 
 class SetChangeList(ChangeList):
@@ -68,18 +68,22 @@ class ExampleSetAdmin(ConsoleAdmin):
     fields = ["name", "description", "agent"]
 
     def get_urls(self) -> list[URLPattern]:
-        def page(view: Any) -> Any:
+        def admin_view(view: Any) -> Any:
             return self.admin_site.admin_view(view)
 
         own = [
             path("<int:pk>/run/", self.run_view, name="review_exampleset_run"),
-            path("<int:pk>/import/", page(self.import_view), name="review_exampleset_import"),
             path(
-                "<int:pk>/export.<str:form>",
-                page(self.export_view),
+                "<int:pk>/import/",
+                admin_view(self.import_view),
+                name="review_exampleset_import",
+            ),
+            path(
+                "<int:pk>/export.<str:file_format>",
+                admin_view(self.export_view),
                 name="review_exampleset_export",
             ),
-            path("<int:pk>/", page(self.set_view), name="review_exampleset_page"),
+            path("<int:pk>/", admin_view(self.set_view), name="review_exampleset_page"),
         ]
         return [*own, *super().get_urls()]
 
@@ -142,14 +146,16 @@ class ExampleSetAdmin(ConsoleAdmin):
         }
         return render(request, f"{DIR}/overview.html", context)
 
-    def _context(self, request: HttpRequest, row: ExampleSet, tab: str) -> dict[str, Any]:
+    def _context(
+        self, request: HttpRequest, example_set: ExampleSet, tab: str
+    ) -> dict[str, Any]:
         return {
             **self.admin_site.each_context(request),
-            "title": row.name,
+            "title": example_set.name,
             "opts": self.opts,
-            "example_set": row,
+            "example_set": example_set,
             "tab": tab,
-            "example_count": row.examples.count(),
+            "example_count": example_set.examples.count(),
             "may_run": request.user.has_perm(ADD_PERMISSION),
             "may_change": self.has_change_permission(request),
             "may_add_examples": request.user.has_perm("review.add_example"),
@@ -164,11 +170,11 @@ class ExampleSetAdmin(ConsoleAdmin):
         example_set = self._get_set(request, pk)
         if not request.user.has_perm(ADD_PERMISSION):
             raise PermissionDenied
-        given = request.POST or request.GET
-        chosen = _chosen_agent(given.get("agent_name", ""), example_set)
+        parameters = request.POST or request.GET
+        agent = _chosen_agent(parameters.get("agent_name", ""), example_set)
         form = RunSetForm(
-            given or None,
-            chosen=chosen,
+            parameters or None,
+            agent=agent,
             has_judge=_has_judge(example_set),
             unrecorded=example_set.examples.filter(observations=[]).count(),
             count=example_set.examples.count(),
@@ -182,17 +188,21 @@ class ExampleSetAdmin(ConsoleAdmin):
             else:
                 if started is not None:
                     return started
-        if chosen is not None:
-            context["estimate"] = _estimate(example_set, chosen, request)
+        if agent is not None:
+            context["estimate"] = _estimate(example_set, agent, request)
         template = f"{DIR}/run.html"
         if request.headers.get("HX-Request"):
             template = f"{DIR}/_run_form.html"
-        if not request.POST and given:
+        if not request.POST and parameters:
             form.errors.clear()  # the form was only filled in
         return render(request, template, context)
 
     def _start(
-        self, request: HttpRequest, row: ExampleSet, form: RunSetForm, context: dict[str, Any]
+        self,
+        request: HttpRequest,
+        example_set: ExampleSet,
+        form: RunSetForm,
+        context: dict[str, Any],
     ) -> HttpResponse | None:
         """Start it; None if it would run tools with side effects and wasn't confirmed."""
         spec, target, version = form.tested()
@@ -204,9 +214,11 @@ class ExampleSetAdmin(ConsoleAdmin):
         agent = form.agent
         if agent is None:
             raise ExperimentRejected(str(_("Choose an agent.")))
-        chosen = service.Options(target=target, version=version, **options)
+        experiment_options = service.Options(target=target, version=version, **options)
         user = signed_in_user(request)
-        return ExperimentStarted(service.start_examples(row, agent, spec, user, chosen))
+        return ExperimentStarted(
+            service.start_examples(example_set, agent, spec, user, experiment_options)
+        )
 
     def import_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Add examples from a file, with a result per row."""
@@ -223,32 +235,36 @@ class ExampleSetAdmin(ConsoleAdmin):
         return render(request, f"{DIR}/import.html", context)
 
     def _import(
-        self, request: HttpRequest, row: ExampleSet, upload: Any, context: dict[str, Any]
+        self,
+        request: HttpRequest,
+        example_set: ExampleSet,
+        upload: Any,
+        context: dict[str, Any],
     ) -> None:
         try:
             if upload.size > set_files.MAX_BYTES:
-                most = {"most": set_files.MAX_BYTES // 10**6}
-                raise set_files.InvalidFile(_("The file is larger than %(most)d MB.") % most)
+                params = {"most": set_files.MAX_BYTES // 10**6}
+                raise set_files.InvalidFile(_("The file is larger than %(most)d MB.") % params)
             user = signed_in_user(request)
-            result = set_files.import_file(row, upload.name, upload.read(), user)
+            result = set_files.import_file(example_set, upload.name, upload.read(), user)
         except set_files.InvalidFile as problem:
             context["problem"] = str(problem)
             return
-        audit.record(user, audit.CHANGED, row, added=result.added)
-        context |= {"result": result, "example_count": row.examples.count()}
+        audit.record(user, audit.CHANGED, example_set, added=result.added)
+        context |= {"result": result, "example_count": example_set.examples.count()}
 
-    def export_view(self, request: HttpRequest, pk: int, form: str) -> HttpResponse:
+    def export_view(self, request: HttpRequest, pk: int, file_format: str) -> HttpResponse:
         """Return the set as a file; recorded questions are masked without permission."""
         example_set = self._get_set(request, pk)
-        if form not in {"csv", "jsonl"}:
+        if file_format not in {"csv", "jsonl"}:
             raise Http404
         is_unmasked = request.user.has_perm(masking.UNMASK_PERMISSION)
         rows = example_set.examples.order_by("pk")
-        text = set_files.export(rows, form, is_unmasked=is_unmasked)
-        kinds = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
-        answer = HttpResponse(text, content_type=kinds[form])
-        answer["Content-Disposition"] = f'attachment; filename="examples-{pk}.{form}"'
-        return answer
+        text = set_files.export(rows, file_format, is_unmasked=is_unmasked)
+        content_types = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+        response = HttpResponse(text, content_type=content_types[file_format])
+        response["Content-Disposition"] = f'attachment; filename="examples-{pk}.{file_format}"'
+        return response
 
 
 def _chosen_agent(text: str, example_set: ExampleSet) -> Agent | None:
@@ -263,9 +279,9 @@ def _chosen_agent(text: str, example_set: ExampleSet) -> Agent | None:
 
 def _has_judge(example_set: ExampleSet) -> bool:
     rows: QuerySet[Example] = example_set.examples.exclude(checks=[])
-    return any(one["kind"] == checks.JUDGE for row in rows for one in row.checks)
+    return any(check["kind"] == checks.JUDGE for row in rows for check in row.checks)
 
 
-def _estimate(row: ExampleSet, agent: Agent, request: HttpRequest) -> estimate.Estimate:
-    questions = sources.load(row, agent, signed_in_user(request)).found
+def _estimate(example_set: ExampleSet, agent: Agent, request: HttpRequest) -> estimate.Estimate:
+    questions = sources.load(example_set, agent, signed_in_user(request)).found
     return estimate.estimate(questions, agent, agent)

@@ -31,24 +31,25 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            found = asyncio.run(_compare(options["user"], options["model"]))
+            comparison = asyncio.run(_compare(options["user"], options["model"]))
         except (AgentError, ExperimentRejected) as error:
             raise CommandError(str(error)) from error
         if options["json"]:
-            self.stdout.write(json.dumps(_report(found), ensure_ascii=False))
+            self.stdout.write(json.dumps(_report(comparison), ensure_ascii=False))
         else:
-            self._print(found)
+            self._print(comparison)
 
-    def _print(self, found: Comparison) -> None:
-        on = {result.name: result for result in found.on.results.all()}
+    def _print(self, comparison: Comparison) -> None:
+        on = {result.name: result for result in comparison.on.results.all()}
         self.stdout.write(f"{'off':>5} {'on':>5}  example")
-        for result in found.off.results.all():
+        for result in comparison.off.results.all():
             other = on[result.name]
             self.stdout.write(f"{_score(result):>5} {_score(other):>5}  {result.name}")
-        self.stdout.write(f"{_score(found.off):>5} {_score(found.on):>5}  mean score")
+        self.stdout.write(f"{_score(comparison.off):>5} {_score(comparison.on):>5}  mean score")
         self.stdout.write(
-            f"{found.off.passed} of {found.off.count} passed without experiences, "
-            f"{found.on.passed} with the {found.experiences} that were learned and approved."
+            f"{comparison.off.passed} of {comparison.off.count} passed without experiences, "
+            f"{comparison.on.passed} with the {comparison.experiences} that were learned and "
+            "approved."
         )
 
 
@@ -74,11 +75,11 @@ def _score(scored: Any) -> str:
     return "—" if scored.score is None else f"{scored.score:.2f}"
 
 
-def _report(found: Comparison) -> dict[str, Any]:
+def _report(comparison: Comparison) -> dict[str, Any]:
     return {
-        "experiences": found.experiences,
-        "off": _figures(found.off),
-        "on": _figures(found.on),
+        "experiences": comparison.experiences,
+        "off": _figures(comparison.off),
+        "on": _figures(comparison.on),
     }
 
 

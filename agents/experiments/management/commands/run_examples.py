@@ -112,14 +112,14 @@ def _start(options: dict[str, Any]) -> int:
         raise CommandError("Choose an agent with --agent.", returncode=UNUSABLE)
     try:
         target, number, spec = _target(agent, options)
-        settings = Options(
+        experiment_options = Options(
             target=target,
             version=number,
             is_live=options["live"],
             judge_model=options["judge"],
             deadline=options["timeout"],
         )
-        return service.start_examples(example_set, agent, spec, None, settings).pk
+        return service.start_examples(example_set, agent, spec, None, experiment_options).pk
     except ExperimentRejected as error:
         raise CommandError(str(error), returncode=UNUSABLE) from error
 
@@ -128,8 +128,8 @@ def _target(agent: Agent, options: dict[str, Any]) -> tuple[str, int | None, Age
     if options["draft"]:
         return Experiment.Target.DRAFT, None, targets.draft(agent)
     if options["number"] is not None:
-        old, number = targets.version(agent, options["number"])
-        return Experiment.Target.VERSION, number, old
+        spec, number = targets.version(agent, options["number"])
+        return Experiment.Target.VERSION, number, spec
     spec, current = targets.published(agent)
     return Experiment.Target.PUBLISHED, current, spec
 
