@@ -130,11 +130,12 @@ def deliver_due(now: datetime | None = None) -> int:
     now = now or timezone.now()
     due = Delivery.objects.filter(status=Status.PENDING, next_at__lte=now)
     due = due.select_related("channel").order_by("next_at")
-    stop, count = time.monotonic() + PASS_SECONDS, 0
+    deadline = time.monotonic() + PASS_SECONDS
+    count = 0
     # What was tried isn't due again at this `now`, so no delivery comes twice.
     while rows := list(due[:BATCH]):
         count += sum(_deliver(row, now) for row in rows)
-        if len(rows) < BATCH or time.monotonic() > stop:
+        if len(rows) < BATCH or time.monotonic() > deadline:
             break
     return count
 
@@ -142,9 +143,9 @@ def deliver_due(now: datetime | None = None) -> int:
 def _deliver(row: Delivery, now: datetime) -> bool:
     """Send a delivery, unless another process has it."""
     # From now on, not from when the batch was read: those before it may have taken minutes.
-    until = max(now, timezone.now()) + CLAIM
-    same = Delivery.objects.filter(pk=row.pk, status=Status.PENDING, next_at=row.next_at)
-    if not same.update(next_at=until, attempts=row.attempts + 1):
+    claimed_until = max(now, timezone.now()) + CLAIM
+    unclaimed = Delivery.objects.filter(pk=row.pk, status=Status.PENDING, next_at=row.next_at)
+    if not unclaimed.update(next_at=claimed_until, attempts=row.attempts + 1):
         return False
     try:
         send(row)

@@ -28,9 +28,9 @@ MAX_AGE = timedelta(days=1)
 def announce(now: datetime | None = None) -> int:
     """Announce new changes by the rules; return how many messages were created."""
     now = now or timezone.now()
-    fresh = ProblemChange.objects.filter(is_announced=False).order_by("pk")
+    unannounced = ProblemChange.objects.filter(is_announced=False).order_by("pk")
     count = 0
-    while changes := list(fresh[:BATCH]):
+    while changes := list(unannounced[:BATCH]):
         count += sum(_announce(change, now) for change in changes)
         if len(changes) < BATCH:
             break
@@ -79,11 +79,11 @@ def _rules(event: str, problem: Problem) -> QuerySet[AlertRule]:
 
 def _claim_quiet_period(rule: AlertRule, problem: Problem, now: datetime) -> bool:
     """Start a quiet period; return False within one. The problem's row is locked."""
-    until = now - timedelta(minutes=rule.quiet_minutes)
-    found, is_new = QuietPeriod.objects.get_or_create(
+    latest_start = now - timedelta(minutes=rule.quiet_minutes)
+    quiet_period, is_new = QuietPeriod.objects.get_or_create(
         {"announced_at": now}, rule=rule, problem=problem
     )
     if is_new:
         return True
-    over = QuietPeriod.objects.filter(pk=found.pk, announced_at__lte=until)
-    return over.update(announced_at=now) == 1
+    ended = QuietPeriod.objects.filter(pk=quiet_period.pk, announced_at__lte=latest_start)
+    return ended.update(announced_at=now) == 1

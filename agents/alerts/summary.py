@@ -155,13 +155,13 @@ def _figures(report: PeriodReport) -> list[Figure]:
     ]
 
 
-def _links(base: str, path: str) -> list[dict[str, str]]:
+def _links(base: str, dashboard_path: str) -> list[dict[str, str]]:
     pages = {
-        path: _("Dashboard"),
+        dashboard_path: _("Dashboard"),
         reverse("admin:problems_problem_changelist"): _("Problems"),
         reverse("trace:list"): _("Runs"),
     }
-    return [{"label": label, "url": base + page} for page, label in pages.items()]
+    return [{"label": label, "url": base + path} for path, label in pages.items()]
 
 
 def _plain_text(

@@ -25,9 +25,9 @@ def notifications(request: UserRequest) -> HttpResponse:
     rows = _own(request).select_related("problem")
     page = Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
     pks = [row.problem_id for row in page if row.problem_id]
-    seen = Problem.objects.for_user(request.user).filter(pk__in=pks)
-    visible = set(seen.values_list("pk", flat=True))
-    lines = [_line(row, row.problem_id in visible) for row in page]
+    visible_problems = Problem.objects.for_user(request.user).filter(pk__in=pks)
+    visible_pks = set(visible_problems.values_list("pk", flat=True))
+    lines = [_line(row, row.problem_id in visible_pks) for row in page]
     unread = any(line["is_unread"] for line in lines)
     context = {"page": page, "lines": lines, "unread": unread, "here": "notifications"}
     if not request.user.is_staff:

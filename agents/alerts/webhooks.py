@@ -31,13 +31,13 @@ def sign(secret: str, timestamp: str, body: bytes) -> str:
     return "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
-def post(url: str, payload: dict[str, Any], secret: str, delivery: str) -> None:
+def post(url: str, payload: dict[str, Any], secret: str, delivery_id: str) -> None:
     """Send it, from a thread without an event loop; raise DeliveryFailed."""
     body = json.dumps(payload, ensure_ascii=False).encode()
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "Ashiato",
-        ID_HEADER: delivery,
+        ID_HEADER: delivery_id,
         EVENT_HEADER: str(payload.get("type", "")),
         TIMESTAMP_HEADER: (timestamp := str(int(time.time()))),
     }

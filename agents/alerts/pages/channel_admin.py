@@ -71,15 +71,15 @@ class ChannelForm(forms.ModelForm):
         if not url:
             raise forms.ValidationError(_("Enter the URL that receives the alerts."))
         try:
-            needed = webhooks.policy().required_exemption(url)
+            exemption = webhooks.policy().required_exemption(url)
         except EgressRefused as error:
             raise forms.ValidationError(translate(str(error))) from error
-        if needed:
+        if exemption:
             sentence = _(
                 "%(place)s is a private address. An administrator can add it to "
                 "ASHIATO_EGRESS_ALLOW."
             )
-            raise forms.ValidationError(sentence % {"place": needed})
+            raise forms.ValidationError(sentence % {"place": exemption})
         return url
 
     def clean(self) -> dict[str, Any]:
@@ -121,8 +121,8 @@ class AlertChannelAdmin(ScopedAdmin):
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
     ) -> Any:
-        form = super().get_form(request, obj, change, **options)
-        return type("Form", (form,), {"channel_kind": _kind(request, obj)})
+        form_class = super().get_form(request, obj, change, **options)
+        return type("Form", (form_class,), {"channel_kind": _kind(request, obj)})
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         if db_field.name == "people":

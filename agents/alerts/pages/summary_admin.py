@@ -39,14 +39,14 @@ class SummaryScheduleAdmin(ScopedAdmin):
     change_form_template = f"{DIR}/change_form.html"
 
     def get_urls(self) -> list[URLPattern]:
-        def page(way: str, view: Any, name: str) -> URLPattern:
-            shown = self.admin_site.admin_view(view)
-            found: URLPattern = path(way, shown, name=f"alerts_summaryschedule_{name}")
-            return found
+        def admin_path(route: str, view: Any, name: str) -> URLPattern:
+            guarded = self.admin_site.admin_view(view)
+            pattern: URLPattern = path(route, guarded, name=f"alerts_summaryschedule_{name}")
+            return pattern
 
         own = [
-            page("<int:pk>/preview/", self.preview_view, "preview"),
-            page("<int:pk>/send/", self.send_view, "send"),
+            admin_path("<int:pk>/preview/", self.preview_view, "preview"),
+            admin_path("<int:pk>/send/", self.send_view, "send"),
         ]
         return [*own, *super().get_urls()]
 
@@ -93,8 +93,8 @@ class SummaryScheduleAdmin(ScopedAdmin):
         schedule = self._get_schedule(request, pk, "view")
         period = summary.period_before(schedule.frequency, timezone.now())
         base_url = request.build_absolute_uri("/")
-        found = summary.load(period, signed_in_user(request))
-        message = summary.build_message(found, schedule.name, base_url)
+        period_summary = summary.load(period, signed_in_user(request))
+        message = summary.build_message(period_summary, schedule.name, base_url)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Preview of %(name)s") % {"name": schedule.name},
@@ -118,12 +118,12 @@ class SummaryScheduleAdmin(ScopedAdmin):
         messages.success(request, sentence % {"n": count})
         return redirect("admin:alerts_summaryschedule_preview", pk)
 
-    def _get_schedule(self, request: HttpRequest, pk: int, right: str) -> SummarySchedule:
+    def _get_schedule(self, request: HttpRequest, pk: int, verb: str) -> SummarySchedule:
         """Return the schedule; its figures are for those who can review runs."""
-        needed = f"alerts.{right}_summaryschedule"
+        needed = f"alerts.{verb}_summaryschedule"
         if not all(map(request.user.has_perm, (needed, REVIEW_PERMISSION))):
             raise PermissionDenied
         rows = SummarySchedule.objects.all()
-        if right == "change":
+        if verb == "change":
             rows = rows.editable_by(request.user)
         return get_object_or_404(rows, pk=pk)
