@@ -99,15 +99,17 @@ def _collect_runs(progress: Progress, now: datetime) -> int:
 
 def _collect_ratings(progress: Progress, now: datetime) -> int:
     since = datetime.fromisoformat(progress.ratings_until) - OVERLAP
-    shown = findings.finished_runs().values("pk")
+    run_ids = findings.finished_runs().values("pk")
     settled = now - RATING_DELAY
     counted = ProblemRun.objects.filter(problem__kind=Problem.Kind.RATING).values("run")
-    bad = Rating.objects.filter(is_good=False, rated_at__gt=since, rated_at__lte=settled)
-    bad = bad.filter(run__in=shown).exclude(run__in=counted)
-    ratings = list(bad.select_related("run").order_by("rated_at")[:BATCH])
+    bad_ratings = Rating.objects.filter(
+        is_good=False, rated_at__gt=since, rated_at__lte=settled
+    )
+    bad_ratings = bad_ratings.filter(run__in=run_ids).exclude(run__in=counted)
+    ratings = list(bad_ratings.select_related("run").order_by("rated_at")[:BATCH])
     until = ratings[-1].rated_at if len(ratings) == BATCH else settled
-    found = findings.find_ratings(ratings)
-    return _save(found, progress, ratings_until=until.isoformat())
+    new_findings = findings.find_ratings(ratings)
+    return _save(new_findings, progress, ratings_until=until.isoformat())
 
 
 def _progress(now: datetime) -> Progress:
@@ -121,15 +123,15 @@ def _progress(now: datetime) -> Progress:
 
 
 def _save(
-    found: Sequence[Finding], progress: Progress, *, is_live: bool = True, **values: Any
+    new_findings: Sequence[Finding], progress: Progress, *, is_live: bool = True, **values: Any
 ) -> int:
     """Count the findings and move on, unless another process did meanwhile."""
     report = progress.changed()
-    if not found and all(report[name] == value for name, value in values.items()):
+    if not new_findings and all(report[name] == value for name, value in values.items()):
         return 0
     with transaction.atomic():
         row = Upkeep.objects.select_for_update().get(name=JOB_NAME)
-        count = counting.record(found, is_live=is_live) if found else 0
+        count = counting.record(new_findings, is_live=is_live) if new_findings else 0
         # Findings are counted once in any case; only the position must not go back.
         for name, value in values.items():
             furthest = max if name.endswith("_until") else min

@@ -24,8 +24,8 @@ def record(findings: Sequence[Finding], *, is_live: bool = True) -> int:
     processes and again after an interruption. What happened before an upgrade isn't announced.
     """
     by_problem: dict[Problem, list[Finding]] = defaultdict(list)
-    for problem, found in _with_problems(findings, is_live=is_live):
-        by_problem[problem].append(found)
+    for problem, finding in _with_problems(findings, is_live=is_live):
+        by_problem[problem].append(finding)
     count = 0
     for problem in sorted(by_problem, key=lambda row: row.pk):
         if new := _insert_runs(problem, by_problem[problem]):
@@ -38,9 +38,9 @@ def record(findings: Sequence[Finding], *, is_live: bool = True) -> int:
 def _with_problems(
     findings: Sequence[Finding], *, is_live: bool
 ) -> Iterable[tuple[Problem, Finding]]:
-    prints = {finding.fingerprint: finding for finding in findings}
-    known = _load(prints)
-    missing = [prints[key] for key in sorted(prints.keys() - known.keys())]
+    by_fingerprint = {finding.fingerprint: finding for finding in findings}
+    problems = _load(by_fingerprint)
+    missing = [by_fingerprint[key] for key in sorted(by_fingerprint.keys() - problems.keys())]
     if missing:
         Problem.objects.bulk_create(map(_new_problem, missing), ignore_conflicts=True)
         added = _load(finding.fingerprint for finding in missing)
@@ -49,19 +49,19 @@ def _with_problems(
                 problem=problem,
                 action=Action.FOUND,
                 at=problem.first_seen,
-                version=prints[key].run.agent_version,
+                version=by_fingerprint[key].run.agent_version,
                 is_announced=not is_live,
             )
             for key, problem in added.items()
         )
-        known |= added
+        problems |= added
     for finding in findings:
-        problem = known[finding.fingerprint]
+        problem = problems[finding.fingerprint]
         yield problem.merged_into or problem, finding
 
 
-def _load(prints: Iterable[str]) -> dict[str, Problem]:
-    rows = Problem.objects.filter(fingerprint__in=list(prints), algorithm=ALGORITHM)
+def _load(fingerprints: Iterable[str]) -> dict[str, Problem]:
+    rows = Problem.objects.filter(fingerprint__in=list(fingerprints), algorithm=ALGORITHM)
     return {row.fingerprint: row for row in rows.select_related("merged_into")}
 
 
@@ -90,8 +90,8 @@ def _insert_runs(problem: Problem, findings: Sequence[Finding]) -> list[Finding]
     counted = set(known.values_list("run", flat=True))
     new = [finding for pk, finding in sorted(unique.items()) if pk not in counted]
     ProblemRun.objects.bulk_create(
-        ProblemRun(problem=problem, run_id=found.run.pk, times=found.times, at=found.at)
-        for found in new
+        ProblemRun(problem=problem, run_id=finding.run.pk, times=finding.times, at=finding.at)
+        for finding in new
     )
     return new
 

@@ -123,18 +123,18 @@ def _run_cause(run: Run, error: str, names: Iterable[str]) -> Cause | None:
 
 
 def _failure_cause(run: Run, error: str, names: Iterable[str]) -> Cause | None:
-    kind = errors.error_class(error)
-    if issubclass(kind, errors.BudgetExceeded | errors.RunCancelled):
+    error_class = errors.error_class(error)
+    if issubclass(error_class, errors.BudgetExceeded | errors.RunCancelled):
         return None
-    if issubclass(kind, errors.EmptyReply):
+    if issubclass(error_class, errors.EmptyReply):
         return Cause(stage="model", kind=Kind.EMPTY_ANSWER, subject=_provider(run))
     message = _message(run, names)
     model = _named_model(run, names)
-    if issubclass(kind, errors.OutputDecodingFailed):
+    if issubclass(error_class, errors.OutputDecodingFailed):
         return Cause(stage="output", kind=Kind.SCHEMA, message=message)
-    if issubclass(kind, errors.NoPlan):
+    if issubclass(error_class, errors.NoPlan):
         return Cause(stage="plan", kind=Kind.NO_PLAN, message=message)
-    if issubclass(kind, errors.PlanParseError):
+    if issubclass(error_class, errors.PlanParseError):
         return Cause(
             stage="parse",
             kind=Kind.MODEL_ERROR,
@@ -142,7 +142,7 @@ def _failure_cause(run: Run, error: str, names: Iterable[str]) -> Cause | None:
             message=message,
             model=model,
         )
-    if issubclass(kind, errors.ModelError | errors.AgentConnectionError):
+    if issubclass(error_class, errors.ModelError | errors.AgentConnectionError):
         return Cause(
             stage="model",
             kind=Kind.MODEL_ERROR,
@@ -200,20 +200,20 @@ def _tool_cause(step: AgentStep) -> Cause:
 
 def _tool_errors(runs: dict[int, Run]) -> Iterator[Finding]:
     """Yield failed calls, those of one cause and run together."""
-    used = [pk for pk, run in runs.items() if "|tool" in run.marks]
-    if not used:
+    run_ids = [pk for pk, run in runs.items() if "|tool" in run.marks]
+    if not run_ids:
         return
     failed = AgentStep.objects.filter(
-        run__in=used, kind=AgentStep.Kind.TOOL, status=AgentStep.Status.FAILED
+        run__in=run_ids, kind=AgentStep.Kind.TOOL, status=AgentStep.Status.FAILED
     )
     columns = (
         *("run", "number", "action", "action_input", "observation"),
         *("started_at", "ended_at"),
     )
-    steps_found = list(failed.only(*columns).order_by("run", "number"))
-    refused = _refused_steps({step.run_id for step in steps_found})
+    failed_steps = list(failed.only(*columns).order_by("run", "number"))
+    refused = _refused_steps({step.run_id for step in failed_steps})
     groups: dict[tuple[int, Cause], list[AgentStep]] = defaultdict(list)
-    for step in steps_found:
+    for step in failed_steps:
         if (step.run_id, step.number) in refused or step.observation.startswith(NOT_CALLED):
             continue
         groups[step.run_id, _tool_cause(step)].append(step)
@@ -233,11 +233,11 @@ def _refused_steps(runs: set[int]) -> set[tuple[int, int]]:
 
 
 def _blocks(runs: dict[int, Run]) -> Iterator[Finding]:
-    blocked = [pk for pk, run in runs.items() if "|guardrail" in run.marks]
-    if not blocked:
+    run_ids = [pk for pk, run in runs.items() if "|guardrail" in run.marks]
+    if not run_ids:
         return
     hits = GuardrailHit.objects.filter(
-        run__in=blocked, action=GuardrailPattern.Action.BLOCK, is_observed=False
+        run__in=run_ids, action=GuardrailPattern.Action.BLOCK, is_observed=False
     ).values_list("run", "pattern__name", "stage", "at")
     groups: dict[tuple[int, Cause], list[datetime]] = defaultdict(list)
     for pk, name, stage, at in hits.order_by("run", "pk"):

@@ -116,20 +116,21 @@ def _is_distinctive(text: str) -> bool:
 
 def _strings(value: Any) -> Iterator[str]:
     """Yield the texts in JSON data, however deep it is nested."""
-    left = [value]
-    while left:
-        match left.pop():
+    remaining = [value]
+    while remaining:
+        match remaining.pop():
             case str() as text:
                 yield " ".join(text.split())
                 yield from (line.strip() for line in text.splitlines())
             case dict() as items:
-                left += items.values()
+                remaining += items.values()
             case list() as items:
-                left += items
+                remaining += items
 
 
-def _placeholder(found: re.Match[str]) -> str:
-    kind, text = found.lastgroup or "", found.group()
+def _placeholder(match: re.Match[str]) -> str:
+    kind = match.lastgroup or ""
+    text = match.group()
     if kind == "kept":
         return text
     if kind == "masked":

@@ -115,24 +115,24 @@ def people_counts(problems: Sequence[Problem]) -> dict[int, int]:
 
 def count_since(problem: Problem, since: datetime) -> int:
     """Return how often it occurred since then, as far as the runs still exist."""
-    rows = problem.occurrences.filter(at__gt=since).aggregate(total=Sum("times", default=0))
-    return int(rows["total"])
+    totals = problem.occurrences.filter(at__gt=since).aggregate(total=Sum("times", default=0))
+    return int(totals["total"])
 
 
 def status_sentence(problem: Problem) -> str:
     """Return what the status means for new occurrences."""
     version = problem.resolved_version
     if problem.status == Status.RESOLVED and problem.awaits_version:
-        since = count_since(problem, problem.resolved_at) if problem.resolved_at else 0
-        waits = _(
+        count = count_since(problem, problem.resolved_at) if problem.resolved_at else 0
+        sentence = _(
             "Resolved in version %(version)d. Runs of earlier versions don't open it."
         ) % {"version": version}
-        if not since:
-            return waits
-        still = ngettext(
-            "%(count)d occurrence since then.", "%(count)d occurrences since then.", since
+        if not count:
+            return sentence
+        count_sentence = ngettext(
+            "%(count)d occurrence since then.", "%(count)d occurrences since then.", count
         )
-        return f"{waits} {still % {'count': since}}"
+        return f"{sentence} {count_sentence % {'count': count}}"
     if problem.status == Status.RESOLVED:
         return _("Resolved. It opens again if it occurs in a run that starts later.")
     if problem.status == Status.IGNORED and problem.returns_on_spike:
@@ -144,7 +144,7 @@ def status_sentence(problem: Problem) -> str:
 
 def change_sentence(change: ProblemChange, people: dict[int, str]) -> str:
     """Return an entry of the history as a sentence."""
-    named = {
+    params = {
         "who": display_name(change.by) or _("A former user"),
         "version": change.version,
         "to": people.get(change.details.get("to", 0), _("a former user")),
@@ -152,12 +152,12 @@ def change_sentence(change: ProblemChange, people: dict[int, str]) -> str:
         "recent": change.details.get("recent", 0),
         "usual": change.details.get("usual", 0),
     }
-    key = change.action
-    if key == Action.ASSIGNED and change.details.get("to") is None:
-        return _("%(who)s removed the assignee.") % named
-    if key in VERSION_SENTENCES and change.version:
-        return str(VERSION_SENTENCES[key]) % named
-    return str(SENTENCES[key]) % named
+    action = change.action
+    if action == Action.ASSIGNED and change.details.get("to") is None:
+        return _("%(who)s removed the assignee.") % params
+    if action in VERSION_SENTENCES and change.version:
+        return str(VERSION_SENTENCES[action]) % params
+    return str(SENTENCES[action]) % params
 
 
 VERSION_SENTENCES: dict[str, Promise] = {

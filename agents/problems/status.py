@@ -88,15 +88,16 @@ def merge(user: User, problem: Problem, into: Problem) -> None:
     rows = {row.pk: row for row in _locked([problem.pk, into.pk])}
     if len(rows) < 2 or any(row.merged_into_id for row in rows.values()):
         raise ChangeRejected(_("One of these problems was already merged."))
-    source, target = rows[problem.pk], rows[into.pk]
-    there = ProblemRun.objects.filter(problem=target).values("run")
-    twice = ProblemRun.objects.filter(problem=source, run__in=there).delete()[0]
+    source = rows[problem.pk]
+    target = rows[into.pk]
+    target_runs = ProblemRun.objects.filter(problem=target).values("run")
+    duplicates = ProblemRun.objects.filter(problem=source, run__in=target_runs).delete()[0]
     ProblemRun.objects.filter(problem=source).update(problem=target)
     _move_counts(ProblemHour, ["hour"], source, target)
     _move_counts(ProblemTag, ["kind", "value"], source, target)
     Problem.objects.filter(pk=target.pk).update(
         count=F("count") + source.count,
-        run_count=F("run_count") + source.run_count - twice,
+        run_count=F("run_count") + source.run_count - duplicates,
         first_seen=Least("first_seen", source.first_seen),
         last_seen=Greatest("last_seen", source.last_seen),
     )
@@ -136,18 +137,19 @@ def _set_status(
     **values: Any,
 ) -> None:
     """Change the status if it is still what the user saw."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "resolved_at": timezone.now() if status == Status.RESOLVED else None,
         "resolved_version": None,
         "awaits_version": False,
         "returns_on_spike": False,
     }
     rows = Problem.objects.filter(pk=problem.pk, status=problem.status)
-    if not rows.update(status=status, **known | values):
+    if not rows.update(status=status, **defaults | values):
         raise ChangeRejected(
             _("The status of this problem changed meanwhile. Review it and try again.")
         )
-    before, problem.status = problem.status, status
+    before = problem.status
+    problem.status = status
     _log(user, problem, action)
     audit.record(user, CHANGED, problem, before=before, state=action.value)
 

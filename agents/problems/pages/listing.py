@@ -80,12 +80,12 @@ def tabs(request: HttpRequest, rows: QuerySet[Problem]) -> list[dict[str, Any]]:
     counts = rows.order_by().aggregate(
         **{name: Count("pk", filter=tab_filter(name, request)) for name in TAB_LABELS}
     )
-    here = request.GET.get(TAB_PARAMETER, "") or OPEN
-    kept = request.GET.copy()
-    kept.pop("p", None)
-    found = []
+    current_tab = request.GET.get(TAB_PARAMETER, "") or OPEN
+    parameters = request.GET.copy()
+    parameters.pop("p", None)
+    entries = []
     for name, label in TAB_LABELS.items():
-        kept[TAB_PARAMETER] = name
-        about = {"label": label, "count": counts[name], "is_here": name == here}
-        found.append(about | {"url": f"?{kept.urlencode()}", "name": name})
-    return found
+        parameters[TAB_PARAMETER] = name
+        entry = {"label": label, "count": counts[name], "is_here": name == current_tab}
+        entries.append(entry | {"url": f"?{parameters.urlencode()}", "name": name})
+    return entries

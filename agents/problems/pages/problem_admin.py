@@ -84,8 +84,10 @@ class ProblemAdmin(ReadOnlyAdmin):
         if not request.user.has_perm(VIEW_PERMISSION):
             raise PermissionDenied
         context = {"tabs": listing.tabs(request, self.get_queryset(request))}
-        page: HttpResponse = super().changelist_view(request, context | (extra_context or {}))
-        return page
+        response: HttpResponse = super().changelist_view(
+            request, context | (extra_context or {})
+        )
+        return response
 
     @admin.display(description=_("problem"))
     def summary(self, problem: Problem) -> SafeString:
@@ -118,11 +120,11 @@ class ProblemAdmin(ReadOnlyAdmin):
     @admin.display(description=_("status"))
     def state(self, problem: Problem) -> SafeString:
         tone = presentation.TONES[Problem.Status(problem.status)]
-        status = badge(problem.get_status_display(), tone)
+        status_badge = badge(problem.get_status_display(), tone)
         if problem.assignee is None:
-            return status
+            return status_badge
         name = display_name(problem.assignee)
-        return format_html('{} <small class="assignee">{}</small>', status, name)
+        return format_html('{} <small class="assignee">{}</small>', status_badge, name)
 
     # Bulk actions
 
