@@ -40,12 +40,13 @@ def catch_up(most: int | None = None) -> int:
     With `most`, it stops soon after as many.
     """
     _mark_resumed()
-    done, has_more = _count_titles(most), True
-    while has_more and (most is None or done < most):
-        found, has_more = _look_further(most or PAGE)
-        done += found
-    done += _refresh_marked(most)
-    return done + _refresh_outdated(None if most is None else most - done)
+    count = _count_titles(most)
+    has_more = True
+    while has_more and (most is None or count < most):
+        summarized, has_more = _summarize_next(most or PAGE)
+        count += summarized
+    count += _refresh_marked(most)
+    return count + _refresh_outdated(None if most is None else most - count)
 
 
 def delete_orphans() -> None:
@@ -105,26 +106,26 @@ def _countable() -> RunQuerySet:
     return Run.objects.exclude(status__in=Run.LIVE).executed().without_experiments()
 
 
-def _look_further(most: int) -> tuple[int, bool]:
+def _summarize_next(most: int) -> tuple[int, bool]:
     """Summarize the next runs, and mark live ones; return how many, and if there are more."""
     last = _last_run()
     newer = Run.objects.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)
-    page = list(newer[:most])
-    seen = Run.objects.filter(pk__gt=last - OVERLAP, pk__lte=last, figures=None)
-    pks = [*seen.order_by("pk").values_list("pk", flat=True), *page]
+    new_pks = list(newer[:most])
+    skipped = Run.objects.filter(pk__gt=last - OVERLAP, pk__lte=last, figures=None)
+    pks = [*skipped.order_by("pk").values_list("pk", flat=True), *new_pks]
     live = set(Run.objects.live().filter(pk__in=pks).values_list("pk", flat=True))
     known = StaleRun.objects.filter(run__in=live).values_list("run", flat=True)
     mark_stale(live - set(known))
     missing = _countable().filter(pk__in=pks, figures=None)
-    wanted = list(missing.order_by("pk").values_list("pk", flat=True))
+    missing_pks = list(missing.order_by("pk").values_list("pk", flat=True))
     done = 0
-    for at in range(0, len(wanted), BATCH):
-        done += _summarize(wanted[at : at + BATCH])
-        if page and at + BATCH < len(wanted):
-            _advance(wanted[at : at + BATCH][-1])
-    if page:
-        _advance(page[-1])
-    return done, len(page) == most
+    for start in range(0, len(missing_pks), BATCH):
+        done += _summarize(missing_pks[start : start + BATCH])
+        if new_pks and start + BATCH < len(missing_pks):
+            _advance(missing_pks[start : start + BATCH][-1])
+    if new_pks:
+        _advance(new_pks[-1])
+    return done, len(new_pks) == most
 
 
 def _advance(pk: int) -> None:
@@ -137,32 +138,32 @@ def _advance(pk: int) -> None:
 
 def _summarize(pks: Sequence[int]) -> int:
     built = summaries.build(pks)
-    regenerated = (older for one in built for older in one.regenerated)
-    unaware = RunSummary.objects.filter(run__in={*regenerated} - {*pks}, regenerated=0)
+    regenerated = (older for rows in built for older in rows.regenerated)
+    outdated = RunSummary.objects.filter(run__in={*regenerated} - {*pks}, regenerated=0)
     with transaction.atomic():
         lock()
         _write(built)
-        mark_stale(unaware.values_list("run_id", flat=True))
+        mark_stale(outdated.values_list("run_id", flat=True))
     return len(built)
 
 
-def _write(built: Sequence[summaries.Built]) -> None:
-    pks = [one.run.run_id for one in built]
+def _write(built: Sequence[summaries.SummaryRows]) -> None:
+    pks = [rows.summary.run_id for rows in built]
     old = RunSummary.objects.filter(run__in=pks)
     old_days = list(old.values_list("day", flat=True))
-    mark_days([*old_days, *(one.run.day for one in built)])
-    there = Run.objects.filter(pk__in=pks).values_list("pk", flat=True)
-    present = set(there.select_for_update())  # none of them is deleted meanwhile
+    mark_days([*old_days, *(rows.summary.day for rows in built)])
+    run_ids = Run.objects.filter(pk__in=pks).values_list("pk", flat=True)
+    present = set(run_ids.select_for_update())  # none of them is deleted meanwhile
     if old_days:
         old.delete()
     # A process of an earlier version deletes summaries without these.
     ModelSummary.objects.filter(run__in=pks).delete()
-    kept = [one for one in built if one.run.run_id in present]
-    insert_many(RunSummary, [one.run for one in kept])
-    insert_many(ToolSummary, [tool for one in kept for tool in one.tools])
-    insert_many(ModelSummary, [model for one in kept for model in one.models])
-    if titled := [one.run.run_id for one in kept if one.has_title]:
-        TitleUsage.objects.filter(run__in=titled).update(is_counted=True)
+    kept = [rows for rows in built if rows.summary.run_id in present]
+    insert_many(RunSummary, [rows.summary for rows in kept])
+    insert_many(ToolSummary, [tool for rows in kept for tool in rows.tools])
+    insert_many(ModelSummary, [model for rows in kept for model in rows.models])
+    if titled_pks := [rows.summary.run_id for rows in kept if rows.has_title]:
+        TitleUsage.objects.filter(run__in=titled_pks).update(is_counted=True)
 
 
 def _refresh_marked(most: int | None) -> int:

@@ -43,34 +43,34 @@ class Chip:
     without: str
 
 
-def build(viewer: Viewer, chosen: Selection) -> list[Menu]:
-    options = _setups(viewer, chosen) | {"tool": _tools(viewer)}
+def build(viewer: Viewer, selection: Selection) -> list[Menu]:
+    options = _setups(viewer, selection) | {"tool": _tools(viewer)}
     if viewer.sees_people:
         options |= {"group": _groups(), "person": _people()}
-    if not chosen.agent:
+    if not selection.agent:
         del options["version"]  # a number says nothing without its agent
-    values = chosen.query()
+    values = selection.query()
     return [
         Menu(
             name=name,
             label=DIMENSIONS[name],
-            options=_with_chosen(found, values.get(name, "")),
+            options=_with_chosen(choices, values.get(name, "")),
             chosen=values.get(name, ""),
         )
-        for name, found in options.items()
-        if found or name in values
+        for name, choices in options.items()
+        if choices or name in values
     ]
 
 
 def versions_by_agent(viewer: Viewer) -> list[tuple[str, list[int]]]:
     """Return agents with at least two versions in use, and these, the newest first."""
-    found: dict[str, set[int]] = {}
+    versions: dict[str, set[int]] = {}
     for agent, version, _model in _recent(viewer):
         if version:
-            found.setdefault(agent, set()).add(version)
+            versions.setdefault(agent, set()).add(version)
     return [
         (agent, sorted(numbers, reverse=True))
-        for agent, numbers in sorted(found.items())
+        for agent, numbers in sorted(versions.items())
         if len(numbers) > 1
     ]
 
@@ -86,11 +86,11 @@ def chips(menus: Iterable[Menu], parameters: Mapping[str, str]) -> list[Chip]:
     return found
 
 
-def _setups(viewer: Viewer, chosen: Selection) -> dict[str, list[tuple[str, str]]]:
+def _setups(viewer: Viewer, selection: Selection) -> dict[str, list[tuple[str, str]]]:
     rows = _recent(viewer)
     agents = {agent for agent, _version, _model in rows}
-    models = {model for agent, _v, model in rows if model and chosen.agent in ("", agent)}
-    versions = {version for agent, version, _model in rows if agent == chosen.agent}
+    models = {model for agent, _v, model in rows if model and selection.agent in ("", agent)}
+    versions = {version for agent, version, _model in rows if agent == selection.agent}
     return {
         "agent": [(name, name) for name in sorted(agents)],
         "version": [_version_option(number) for number in sorted(versions, reverse=True)],

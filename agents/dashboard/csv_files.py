@@ -30,12 +30,12 @@ def comparison_rows(
 
 
 def response(rows: Iterable[Sequence[str]], name: str) -> HttpResponse:
-    written = io.StringIO()
-    written.write(BYTE_ORDER_MARK)
-    csv.writer(written).writerows(rows)
-    answer = HttpResponse(written.getvalue(), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
-    return answer
+    buffer = io.StringIO()
+    buffer.write(BYTE_ORDER_MARK)
+    csv.writer(buffer).writerows(rows)
+    http_response = HttpResponse(buffer.getvalue(), content_type="text/csv; charset=utf-8")
+    http_response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return http_response
 
 
 def _number(value: float | None) -> str:

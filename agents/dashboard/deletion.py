@@ -34,14 +34,14 @@ def keep_figures_of_run(instance: Run, **_signal: Any) -> None:
         built = _find(instance.pk)
         if built is None:
             return
-        mark_days([built.run.day])
-        if not built.run.is_hidden:
+        mark_days([built.summary.day])
+        if not built.summary.is_hidden:
             _keep(built)
         # At once, so that it isn't counted twice while the deletion goes on.
         RunSummary.objects.filter(run=instance.pk).delete()
 
 
-def _find(run: int) -> summaries.Built | None:
+def _find(run: int) -> summaries.SummaryRows | None:
     """Return a run's summary with its current feedback and title.
 
     Its events may be half deleted, so it isn't computed again.
@@ -50,36 +50,37 @@ def _find(run: int) -> summaries.Built | None:
     if row is None:
         return next(iter(summaries.build([run])), None)
     summaries.refresh_feedback(row)
-    tools, models = ToolSummary.objects.filter(run=run), ModelSummary.objects.filter(run=run)
-    built = summaries.Built(row, list(tools), list(models))
+    tools = ToolSummary.objects.filter(run=run)
+    models = ModelSummary.objects.filter(run=run)
+    built = summaries.SummaryRows(row, list(tools), list(models))
     for title in TitleUsage.objects.filter(run=run, is_counted=False):
         summaries.add_late_title(built, title)
     return built
 
 
-def _keep(built: summaries.Built) -> None:
-    row = built.run
+def _keep(built: summaries.SummaryRows) -> None:
+    row = built.summary
     values = {name: getattr(row, name) for name in (*COLUMNS, *MEASURES)}
-    whole = Totals()
-    whole.add_run(values)
-    _add(row, whole, grain=Grain.AGENT, model=row.model, tool="")
-    for tool in built.tools:
-        part = Totals()
-        part.add_calls(values, vars(tool))
-        _add(row, part, grain=Grain.TOOL, model=row.model, tool=tool.tool)
-    for model in built.models:
-        part = Totals()
-        part.add_run(values | {name: getattr(model, name) for name in CALL_MEASURES})
-        _add(row, part, grain=Grain.MODEL, model=model.model, tool="")
+    totals = Totals()
+    totals.add_run(values)
+    _add(row, totals, grain=Grain.AGENT, model=row.model, tool="")
+    for tool_summary in built.tools:
+        totals = Totals()
+        totals.add_calls(values, vars(tool_summary))
+        _add(row, totals, grain=Grain.TOOL, model=row.model, tool=tool_summary.tool)
+    for model_summary in built.models:
+        totals = Totals()
+        totals.add_run(values | {name: getattr(model_summary, name) for name in CALL_MEASURES})
+        _add(row, totals, grain=Grain.MODEL, model=model_summary.model, tool="")
 
 
-def _add(row: RunSummary, sums: Totals, **kind: str) -> None:
+def _add(row: RunSummary, totals: Totals, **columns: str) -> None:
     """Add sums to a row; `lock` keeps others from doing so meanwhile."""
-    key: dict[str, Any] = {"day": row.day, "agent_name": row.agent_name, **kind}
+    key: dict[str, Any] = {"day": row.day, "agent_name": row.agent_name, **columns}
     key["agent_version"] = row.agent_version
-    if (known := DeletedFigures.objects.filter(**key).first()) is not None:
-        sums.add_figures(known)
-    DeletedFigures.objects.update_or_create(sums.columns(), **key)
+    if (existing := DeletedFigures.objects.filter(**key).first()) is not None:
+        totals.add_figures(existing)
+    DeletedFigures.objects.update_or_create(totals.columns(), **key)
 
 
 def on_feedback(instance: Any, **_signal: Any) -> None:

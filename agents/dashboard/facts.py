@@ -110,64 +110,64 @@ def _add_steps(facts: dict[int, Facts]) -> None:
         *("number", "kind", "status", "action", "parent", "depth", "attempts"),
         *("first_seq", "started_at", "ended_at"),
     )
-    for run, *values in rows.values_list("run_id", *columns):
+    for run_id, *values in rows.values_list("run_id", *columns):
         step = Step(*values)
-        facts[run].steps[step.number] = step
-    steps = [step for each in facts.values() for step in each.steps.values()]
+        facts[run_id].steps[step.number] = step
+    steps = [step for run_facts in facts.values() for step in run_facts.steps.values()]
     if any(step.kind == Kind.PLAN for step in steps):
         plans = rows.filter(kind=Kind.PLAN).values_list("run_id", "number", "action_input")
-        for run, number, about in plans:
-            facts[run].plan_versions[number] = (about or {}).get("plan") or 1
+        for run_id, number, arguments in plans:
+            facts[run_id].plan_versions[number] = (arguments or {}).get("plan") or 1
     if any(step.kind == Kind.TOOL and step.status == FAILED for step in steps):
         failed = rows.filter(kind=Kind.TOOL, status=FAILED)
-        for run, number, text in failed.values_list(
+        for run_id, number, text in failed.values_list(
             "run_id", "number", Left("observation", MAX_TEXT)
         ):
             if TIMEOUT.search(text):
-                facts[run].late_calls.add(number)
+                facts[run_id].late_calls.add(number)
 
 
 def _add_events(facts: dict[int, Facts]) -> None:
     events = RunEvent.objects.filter(run__in=list(facts)).order_by()
     wanted = Q(type__in=[EventType.USAGE, EventType.ERROR])
     wanted |= Q(type=EventType.STATUS, data__kind=StatusKind.MODEL_FALLBACK)
-    for run, type_, data in (
+    for run_id, type_, data in (
         events.filter(wanted).order_by("run_id", "seq").values_list("run_id", "type", "data")
     ):
         if type_ == EventType.STATUS:
-            facts[run].fallbacks += 1
+            facts[run_id].fallbacks += 1
         elif data.get("replayed"):
             continue
         elif type_ == EventType.USAGE:
-            facts[run].usage.append(data)
+            facts[run_id].usage.append(data)
         elif data.get("type") == "ModelTimeout":
-            facts[run].has_model_timeout = True
-    for run, last in events.values_list("run_id").annotate(Max("seq")):
-        facts[run].last_seq = last
+            facts[run_id].has_model_timeout = True
+    for run_id, last in events.values_list("run_id").annotate(Max("seq")):
+        facts[run_id].last_seq = last
 
 
 def _add_unknown_tools(facts: dict[int, Facts]) -> None:
     """Add the names of called tools that don't exist: a model can write anything there."""
     called: dict[int, set[str]] = {}
-    for run, each in facts.items():
-        calls = [step for step in each.steps.values() if step.kind == Kind.TOOL]
+    for run_id, run_facts in facts.items():
+        calls = [step for step in run_facts.steps.values() if step.kind == Kind.TOOL]
         worked = {step.action for step in calls if step.status == AgentStep.Status.DONE}
-        called[run] = {step.action for step in calls} - worked
+        called[run_id] = {step.action for step in calls} - worked
     names = set().union(*called.values())
     existing = ToolRegistration.objects.filter(name__in=names) if names else ()
     names -= {tool.name for tool in existing}
-    doubtful = [run for run, own in called.items() if own & names]
+    doubtful = [run_id for run_id, called_names in called.items() if called_names & names]
     if not doubtful:
         return
     # Tools that were deleted since, and handoffs: their run was given them.
-    given = RunEvent.objects.filter(
+    start_events = RunEvent.objects.filter(
         run__in=doubtful, type__in=[EventType.RUN_STARTED, EventType.HANDOFF]
     )
-    for data in given.values_list("data", flat=True):
+    for data in start_events.values_list("data", flat=True):
         names -= {tool["function"]["name"] for tool in data.get("tools", ())}
         names -= set(data.get("unsent_tools", ()))
-    for run in doubtful:
-        facts[run].unknown_tools = called[run] & names
+    for run_id in doubtful:
+        facts[run_id].unknown_tools = called[run_id] & names
 
 
 def _add_titles(facts: dict[int, Facts]) -> None:
@@ -175,35 +175,35 @@ def _add_titles(facts: dict[int, Facts]) -> None:
     for title in TitleUsage.objects.filter(run__in=list(facts)):
         facts[title.run_id].title = title
     unknown = {
-        each.model_of(used)
-        for each in facts.values()
-        for used in each.usage
-        if used["cost"] is None
+        run_facts.model_of(usage)
+        for run_facts in facts.values()
+        for usage in run_facts.usage
+        if usage["cost"] is None
     }
-    unknown |= {each.title.model for each in facts.values() if each.title}
+    unknown |= {run_facts.title.model for run_facts in facts.values() if run_facts.title}
     free = pricing.free_models(unknown) if unknown else set()
-    for each in facts.values():
-        each.free_models = free
+    for run_facts in facts.values():
+        run_facts.free_models = free
 
 
 def add_feedback(facts: dict[int, Facts]) -> None:
     pks = list(facts)
-    for run, is_good in Rating.objects.filter(run__in=pks).values_list("run_id", "is_good"):
-        facts[run].ratings[is_good] += 1
+    for run_id, is_good in Rating.objects.filter(run__in=pks).values_list("run_id", "is_good"):
+        facts[run_id].ratings[is_good] += 1
     corrected = Review.objects.filter(run__in=pks).exclude(correction="")
-    for run in corrected.values_list("run_id", flat=True):
-        facts[run].is_corrected = True
+    for run_id in corrected.values_list("run_id", flat=True):
+        facts[run_id].is_corrected = True
     for older, newer in (pair for source in regenerations for pair in source(pks)):
         if older in facts:
             facts[older].is_regenerated = True
         if newer in facts:
             facts[newer].regenerated.append(older)
-    topics = {each.run["topic"] for each in facts.values()}
+    topics = {run_facts.run["topic"] for run_facts in facts.values()}
     rows = list(HiddenTopic.objects.filter(topic__in=topics).values_list("topic", "user"))
     hidden = {topic for topic, user in rows if user is not None}
-    if gone := {topic for topic, user in rows if user is None}:
+    if deleted_topics := {topic for topic, user in rows if user is None}:
         # A temporary chat that is being deleted is hidden from its user, too: it stays out.
-        kept = RunSummary.objects.filter(run__in=pks, is_hidden=True, topic__in=gone)
+        kept = RunSummary.objects.filter(run__in=pks, is_hidden=True, topic__in=deleted_topics)
         hidden |= set(kept.values_list("topic", flat=True))
-    for each in facts.values():
-        each.is_hidden = each.run["topic"] in hidden
+    for run_facts in facts.values():
+        run_facts.is_hidden = run_facts.run["topic"] in hidden

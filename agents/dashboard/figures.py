@@ -61,7 +61,7 @@ COLUMNS = {
     By.TOOL: ("tool",),
     By.PERSON: ("user_id",),
 }
-Found = dict[tuple[Any, ...], Totals]
+TotalsByKey = dict[tuple[Any, ...], Totals]
 Days = Sequence[date]
 
 
@@ -75,18 +75,18 @@ class FiguresQuery:
     def total(self) -> Totals:
         return self.split(By.NOTHING).get((), Totals())
 
-    def split(self, by: By) -> Found:
+    def split(self, by: By) -> TotalsByKey:
         """Return totals by the values of these columns; of none, by an empty tuple."""
-        found: Found = defaultdict(Totals)
+        totals_by_key: TotalsByKey = defaultdict(Totals)
         grain = self._grain(by)
         if grain is None:
-            self._add_live(found, by, self.window.days)
-            return found
-        live = self._live_days()
-        self._add_rolled(found, by, grain, live)
-        if live:
-            self._add_live(found, by, live)
-        return found
+            self._add_live(totals_by_key, by, self.window.days)
+            return totals_by_key
+        live_days = self._live_days()
+        self._add_rolled(totals_by_key, by, grain, live_days)
+        if live_days:
+            self._add_live(totals_by_key, by, live_days)
+        return totals_by_key
 
     def count_deleted(self) -> int:
         """Return how many counted runs no list has: they are deleted, or about to be."""
@@ -124,33 +124,41 @@ class FiguresQuery:
         changed = SummarizedDay.objects.filter(
             changes__gt=0, day__gte=self.window.first, day__lte=self.window.last
         )
-        found = set(changed.values_list("day", flat=True))
-        return sorted(found | ({self.window.last} if self.window.until else set()))
+        days = set(changed.values_list("day", flat=True))
+        return sorted(days | ({self.window.last} if self.window.until else set()))
 
     def _add_rolled(
-        self, found: Found, by: By, grain: Figures.Grain, but: Sequence[date]
+        self,
+        totals_by_key: TotalsByKey,
+        by: By,
+        grain: Figures.Grain,
+        excluded_days: Sequence[date],
     ) -> None:
-        days = Q(day__gte=self.window.first, day__lte=self.window.last) & ~Q(day__in=but)
+        days = Q(day__gte=self.window.first, day__lte=self.window.last) & ~Q(
+            day__in=excluded_days
+        )
         rows = DailyFigures.objects.filter(days, self._setup(), self._parts(), grain=grain)
         if self.people is not None:
             rows = rows.filter(user__in=self.people)
-        self._add_figures(found, by, rows)
+        self._add_figures(totals_by_key, by, rows)
 
-    def _add_figures(self, found: Found, by: By, rows: "QuerySet[Any]") -> None:
+    def _add_figures(self, totals_by_key: TotalsByKey, by: By, rows: "QuerySet[Any]") -> None:
         columns = COLUMNS.get(by, ())
-        _add_sums(found, rows, columns, {name: name for name in (*MEASURES, "call_ms")})
-        texts = ("active_histogram", "first_histogram", "call_histogram")
-        for values in rows.order_by().values_list(*columns, *texts):
-            key, histograms = values[: len(columns)], values[len(columns) :]
-            found[tuple(key)].add_histograms(*histograms)
+        _add_sums(totals_by_key, rows, columns, {name: name for name in (*MEASURES, "call_ms")})
+        histogram_columns = ("active_histogram", "first_histogram", "call_histogram")
+        for values in rows.order_by().values_list(*columns, *histogram_columns):
+            key = values[: len(columns)]
+            encoded = values[len(columns) :]
+            totals_by_key[tuple(key)].add_histograms(*encoded)
 
-    def _setup(self, of: str = "") -> Q:
-        which, chosen = Q(), self.selection
-        if chosen.agent:
-            which &= Q((f"{of}agent_name", chosen.agent))
-        if chosen.version:
-            which &= Q((f"{of}agent_version", chosen.version_number))
-        return which
+    def _setup(self, prefix: str = "") -> Q:
+        condition = Q()
+        selection = self.selection
+        if selection.agent:
+            condition &= Q((f"{prefix}agent_name", selection.agent))
+        if selection.version:
+            condition &= Q((f"{prefix}agent_version", selection.version_number))
+        return condition
 
     def _parts(self) -> Q:
         """Return the condition for added-up rows of one tool or one model."""
@@ -162,70 +170,76 @@ class FiguresQuery:
         model = self.selection.model
         return rows.filter(models__model=model) if model else rows
 
-    def _counted(self, days: Sequence[date], of: str = "", day: str = "day") -> Q:
-        """Return the condition for summaries that count; `of` is the path to them."""
-        which = self._setup(of) & Q((f"{of}is_hidden", False))
-        which &= Q((f"{day}__gte", days[0]), (f"{day}__lte", days[-1]))
+    def _counted(self, days: Sequence[date], prefix: str = "", day: str = "day") -> Q:
+        """Return the condition for summaries that count; `prefix` is the path to them."""
+        condition = self._setup(prefix) & Q((f"{prefix}is_hidden", False))
+        condition &= Q((f"{day}__gte", days[0]), (f"{day}__lte", days[-1]))
         if len(days) != (days[-1] - days[0]).days + 1:
-            which &= Q((f"{day}__in", days))
+            condition &= Q((f"{day}__in", days))
         if self.window.until is not None:
-            which &= Q((f"{of}started_at__lt", self.window.until))
+            condition &= Q((f"{prefix}started_at__lt", self.window.until))
         if self.people is not None:
-            which &= Q((f"{of}user__in", self.people))
+            condition &= Q((f"{prefix}user__in", self.people))
         if self.viewer.is_scoped:
-            which &= Q((f"{of}run__in", self.viewer.visible_runs()))
-        return which
+            condition &= Q((f"{prefix}run__in", self.viewer.visible_runs()))
+        return condition
 
-    def _add_live(self, found: Found, by: By, days: Sequence[date]) -> None:
+    def _add_live(self, totals_by_key: TotalsByKey, by: By, days: Sequence[date]) -> None:
         if self._has_tool(by):
-            self._add_tools(found, by, days)
+            self._add_tools(totals_by_key, by, days)
         elif self._has_model(by):
-            self._add_models(found, by, days)
+            self._add_models(totals_by_key, by, days)
         else:
-            self._add_summaries(found, by, self._summaries(days))
+            self._add_summaries(totals_by_key, by, self._summaries(days))
         if not self.viewer.is_scoped and self.people is None and by is not By.HOUR:
             for row in self._deleted(by, days):
                 key = (None,) if by is By.PERSON else _key_of(row, by)
-                found[key].add_figures(row)
+                totals_by_key[key].add_figures(row)
 
-    def _add_summaries(self, found: Found, by: By, rows: "QuerySet[RunSummary]") -> None:
+    def _add_summaries(
+        self, totals_by_key: TotalsByKey, by: By, rows: "QuerySet[RunSummary]"
+    ) -> None:
         rows, columns = _with_columns(rows, by)
-        _add_sums(found, rows, columns, {name: name for name in MEASURES})
+        _add_sums(totals_by_key, rows, columns, {name: name for name in MEASURES})
         for name in ("active", "first"):
             classes = rows.filter(**{f"{name}_class__isnull": False}).order_by()
             for *key, number, count in classes.values_list(*columns, f"{name}_class").annotate(
                 count=Count("pk")
             ):
-                getattr(found[tuple(key)], name)[number] += count
+                getattr(totals_by_key[tuple(key)], name)[number] += count
 
-    def _add_tools(self, found: Found, by: By, days: Sequence[date]) -> None:
+    def _add_tools(self, totals_by_key: TotalsByKey, by: By, days: Sequence[date]) -> None:
         """Add runs by their tools, with the calls of that tool instead of all."""
-        calls, day = ToolSummary.objects.all(), "run__day"
+        rows = ToolSummary.objects.all()
+        day = "run__day"
         if self.selection.tool and len(days) > MANY_DAYS:
             # SQLite would read all runs of these days, but those of one tool are fewer.
-            calls, day = calls.alias(own_day=Coalesce(day, day)), "own_day"
-        calls = calls.filter(self._counted(days, "run__", day))
+            rows = rows.alias(own_day=Coalesce(day, day))
+            day = "own_day"
+        rows = rows.filter(self._counted(days, "run__", day))
         if self.selection.tool:
-            calls = calls.filter(tool=self.selection.tool)
+            rows = rows.filter(tool=self.selection.tool)
         paths = {name: TOOL_MEASURES.get(name, f"run__{name}") for name in MEASURES}
         if self.selection.model:
-            calls = calls.filter(run__models__model=self.selection.model)
+            rows = rows.filter(run__models__model=self.selection.model)
         if self._has_model(by):
             paths |= {name: f"run__models__{name}" for name in CALL_MEASURES}
         columns = ["tool"] if by is By.TOOL else _run_columns(by, CALLED)
         if by is By.HOUR:
-            calls = calls.annotate(hour=_hour("run__started_at"))
-        _add_sums(found, calls, columns, {**paths, "call_ms": "call_ms"}, TOOL_HISTOGRAMS)
+            rows = rows.annotate(hour=_hour("run__started_at"))
+        _add_sums(
+            totals_by_key, rows, columns, {**paths, "call_ms": "call_ms"}, TOOL_HISTOGRAMS
+        )
 
-    def _add_models(self, found: Found, by: By, days: Sequence[date]) -> None:
+    def _add_models(self, totals_by_key: TotalsByKey, by: By, days: Sequence[date]) -> None:
         """Add runs by their models, with what calls of that model have used."""
-        calls = ModelSummary.objects.filter(self._counted(days, "run__", "run__day"))
+        rows = ModelSummary.objects.filter(self._counted(days, "run__", "run__day"))
         if self.selection.model:
-            calls = calls.filter(model=self.selection.model)
+            rows = rows.filter(model=self.selection.model)
         if by is By.HOUR:
-            calls = calls.annotate(hour=_hour("run__started_at"))
+            rows = rows.annotate(hour=_hour("run__started_at"))
         paths = {name: name if name in CALL_MEASURES else f"run__{name}" for name in MEASURES}
-        _add_sums(found, calls, _run_columns(by, "model"), paths, RUN_HISTOGRAMS)
+        _add_sums(totals_by_key, rows, _run_columns(by, "model"), paths, RUN_HISTOGRAMS)
 
     def _deleted(self, by: By, days: Sequence[date]) -> "QuerySet[DeletedFigures]":
         """Return what is left of deleted runs.
@@ -247,25 +261,33 @@ def _run_columns(by: By, model: str) -> list[str]:
 
 
 def _add_sums(
-    found: Found,
+    totals_by_key: TotalsByKey,
     rows: "QuerySet[Any]",
     columns: Sequence[str],
     paths: Mapping[str, str],
-    times: Mapping[str, str] | None = None,
+    histogram_paths: Mapping[str, str] | None = None,
 ) -> None:
     """Add the sums of these columns, grouped by others; the database adds them up.
 
-    `times` are columns of histograms, read in the same pass.
+    `histogram_paths` are columns of histograms, read in the same pass.
     """
     rows = rows.order_by()
-    asked: dict[str, Aggregate] = {f"sum_{name}": _Sum(path) for name, path in paths.items()}
-    asked.update({f"all_{name}": _Joined(path) for name, path in (times or {}).items()})
-    grouped = rows.values(*columns).annotate(**asked) if columns else [rows.aggregate(**asked)]
+    aggregates: dict[str, Aggregate] = {
+        f"sum_{name}": _Sum(path) for name, path in paths.items()
+    }
+    aggregates.update(
+        {f"all_{name}": _Joined(path) for name, path in (histogram_paths or {}).items()}
+    )
+    grouped = (
+        rows.values(*columns).annotate(**aggregates)
+        if columns
+        else [rows.aggregate(**aggregates)]
+    )
     for row in grouped:
-        totals = found[tuple(row[name] for name in columns)]
+        totals = totals_by_key[tuple(row[name] for name in columns)]
         totals.add_measures({name: row[f"sum_{name}"] for name in MEASURES})
         totals.call_ms += int(row.get("sum_call_ms") or 0)
-        for name in times or {}:
+        for name in histogram_paths or {}:
             histograms.add_joined(getattr(totals, name), row[f"all_{name}"] or "")
 
 

@@ -55,10 +55,11 @@ def decode(text: str) -> Histogram:
 
 def percentile(histogram: Mapping[int, int], share: float) -> float | None:
     """Return the milliseconds that this share of the durations stays within."""
-    wanted, seen = max(1, ceil(sum(histogram.values()) * share)), 0
+    rank = max(1, ceil(sum(histogram.values()) * share))
+    count = 0
     for number in sorted(histogram):
-        seen += histogram[number]
-        if seen >= wanted:
+        count += histogram[number]
+        if count >= rank:
             return middle_of(number)
     return None
 

@@ -304,9 +304,10 @@ GROUPS = (
 ALL_METRICS = {metric.key: metric for group in GROUPS for metric in group.metrics}
 
 
-def change_text(metric: Metric, now: Totals, before: Totals) -> str:
+def change_text(metric: Metric, current: Totals, previous: Totals) -> str:
     """Return the change: points of a rate, else percent; nothing without a basis."""
-    new, old = metric.value(now), metric.value(before)
+    new = metric.value(current)
+    old = metric.value(previous)
     if new is None or old is None:
         return ""
     if metric.is_rate:
@@ -318,12 +319,13 @@ def change_text(metric: Metric, now: Totals, before: Totals) -> str:
     return f"{signed(percent)}%" if percent else ""
 
 
-def tone(metric: Metric, now: Totals, before: Totals) -> str:
+def tone(metric: Metric, current: Totals, previous: Totals) -> str:
     """Return whether a change is better or worse, if it is either.
 
     A count grows with the number of runs, which is neither; and small changes are noise.
     """
-    new, old = metric.value(now), metric.value(before)
+    new = metric.value(current)
+    old = metric.value(previous)
     if not metric.good or new is None or old is None or metric.text is count_text:
         return ""
     if abs(new - old) < (MIN_POINTS if metric.is_rate else MIN_CHANGE * old):

@@ -57,15 +57,15 @@ class Choice:
     """What a request asks for: a period, another one, filters and a table."""
 
     def __init__(self, request: HttpRequest) -> None:
-        given = request.GET
+        parameters = request.GET
         self.now: datetime = timezone.now()
         self.viewer = Viewer(signed_in_user(request))
-        self.period, self.window = windows.parse(given, self.now)
-        self.against = windows.parse_against(given, self.now)
-        self.selection = Selection.parse(given, sees_people=self.viewer.sees_people)
-        by = given.get("by", "")
+        self.period, self.window = windows.parse(parameters, self.now)
+        self.against = windows.parse_against(parameters, self.now)
+        self.selection = Selection.parse(parameters, sees_people=self.viewer.sees_people)
+        by = parameters.get("by", "")
         self.by = by if by in self.dimensions else "agent"
-        self.sort = given.get("sort", "")
+        self.sort = parameters.get("sort", "")
 
     @cached_property
     def dimensions(self) -> Mapping[str, Any]:
@@ -79,19 +79,19 @@ class Choice:
     @property
     def parameters(self) -> dict[str, str]:
         """Return what links to this page keep."""
-        found = self.selection.query()
+        parameters = self.selection.query()
         if self.period == windows.CUSTOM:
-            found |= {"from": str(self.window.first), "to": str(self.window.last)}
+            parameters |= {"from": str(self.window.first), "to": str(self.window.last)}
         elif self.period != windows.DEFAULT_PERIOD:
-            found["period"] = self.period
+            parameters["period"] = self.period
         if self.against:
-            found |= {"vs_from": str(self.against.first), "vs_to": str(self.against.last)}
-        return found | ({} if self.by == "agent" else {"by": self.by})
+            parameters |= {"vs_from": str(self.against.first), "vs_to": str(self.against.last)}
+        return parameters | ({} if self.by == "agent" else {"by": self.by})
 
     def url(self, **changes: str) -> str:
         """Return a link to this page with some parameters changed; empty ones are removed."""
-        found = {name: v for name, v in {**self.parameters, **changes}.items() if v}
-        return f"?{urlencode(found)}"
+        parameters = {name: v for name, v in {**self.parameters, **changes}.items() if v}
+        return f"?{urlencode(parameters)}"
 
     def query(self, window: Window | None = None) -> FiguresQuery:
         return FiguresQuery(self.viewer, window or self.window, self.selection)
@@ -115,9 +115,14 @@ def console_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespons
 def overview(request: HttpRequest) -> HttpResponse:
     _catch_up()
     choice = Choice(request)
-    query, before = choice.query(), choice.query(choice.before).total()
-    line = series.load(query)
-    now = sum(line.points.values(), Totals()) if choice.window.length > 1 else query.total()
+    query = choice.query()
+    previous = choice.query(choice.before).total()
+    totals_series = series.load(query)
+    current = (
+        sum(totals_series.points.values(), Totals())
+        if choice.window.length > 1
+        else query.total()
+    )
     menus = choices.build(choice.viewer, choice.selection)
     context = {
         **admin.site.each_context(request),
@@ -128,9 +133,9 @@ def overview(request: HttpRequest) -> HttpResponse:
         "kept": _kept(choice),
         "periods": _periods(choice),
         "sentence": _sentence(choice),
-        "cards": [_card(choice, now, before, line, *each) for each in CARDS],
-        "axis": line.axis,
-        "groups": _compare(choice, now, before),
+        "cards": [_card(choice, current, previous, totals_series, *card) for card in CARDS],
+        "axis": totals_series.axis,
+        "groups": _compare(choice, current, previous),
         "headings": _headings(choice),
         "table": (table := tables.build(query, choice.by, choice.sort)),
         "rows": [(row, choice.url(**row.narrow) if row.narrow else "") for row in table.shown],
@@ -138,7 +143,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "tabs": _tabs(choice),
         "deleted": query.count_deleted(),
         "behind": catch_up.count_behind(MAX_BEHIND),
-        "is_empty": not (now["runs"] or before["runs"]),
+        "is_empty": not (current["runs"] or previous["runs"]),
     }
     return render(request, "admin/dashboard/overview.html", context)
 
@@ -149,13 +154,14 @@ def export(request: HttpRequest, name: str) -> HttpResponse:
     """Return one table as a CSV file: by what is chosen, or all figures."""
     _catch_up()
     choice = Choice(request)
-    file = f"dashboard-{choice.window.first}-{choice.window.last}"
+    file_name = f"dashboard-{choice.window.first}-{choice.window.last}"
     if name == "figures":
-        now, before = choice.query().total(), choice.query(choice.before).total()
-        rows = csv_files.comparison_rows(_compare(choice, now, before), _headings(choice))
-        return csv_files.response(rows, file)
+        current = choice.query().total()
+        previous = choice.query(choice.before).total()
+        rows = csv_files.comparison_rows(_compare(choice, current, previous), _headings(choice))
+        return csv_files.response(rows, file_name)
     table = tables.build(choice.query(), choice.by, choice.sort)
-    return csv_files.response(csv_files.table_rows(table), f"{file}-{choice.by}")
+    return csv_files.response(csv_files.table_rows(table), f"{file_name}-{choice.by}")
 
 
 @console_page
@@ -185,11 +191,11 @@ def version_comparison(request: HttpRequest) -> HttpResponse:
         "sentence": span_text(choice.window),
     }
     if old and new:
-        both = (old, new)
-        context["lines"] = versions.compare(choice.viewer, choice.window, agent, both)
-        context["links"] = [_version_url(choice, agent, number) for number in both]
+        compared = (old, new)
+        context["lines"] = versions.compare(choice.viewer, choice.window, agent, compared)
+        context["links"] = [_version_url(choice, agent, number) for number in compared]
         if not choice.viewer.is_scoped:
-            context["pairs"] = versions.load_pairs(agent, both)
+            context["pairs"] = versions.load_pairs(agent, compared)
     return render(request, "admin/dashboard/versions.html", context)
 
 
@@ -210,29 +216,29 @@ def _catch_up() -> None:
         return
 
 
-def _compare(choice: Choice, now: Totals, before: Totals) -> Any:
-    both = (choice.window, choice.before)
-    return tables.compare(now, before, choice.viewer, both, choice.selection)
+def _compare(choice: Choice, current: Totals, previous: Totals) -> Any:
+    compared_windows = (choice.window, choice.before)
+    return tables.compare(current, previous, choice.viewer, compared_windows, choice.selection)
 
 
 def _card(
     choice: Choice,
-    now: Totals,
-    before: Totals,
-    line: series.Series,
+    current: Totals,
+    previous: Totals,
+    totals_series: series.Series,
     metric: Metric,
     icon: str,
     tone: str,
 ) -> Card:
-    cell = tables.cell(metric, now, choice.viewer, choice.window, choice.selection)
+    cell = tables.cell(metric, current, choice.viewer, choice.window, choice.selection)
     return Card(
         metric=metric,
         icon=icon,
         cell=cell,
-        change=metrics.change_text(metric, now, before),
-        tone=metrics.tone(metric, now, before),
-        chart=line.chart(metric, tone),
-        note=_note(metric, now, cell),
+        change=metrics.change_text(metric, current, previous),
+        tone=metrics.tone(metric, current, previous),
+        chart=totals_series.chart(metric, tone),
+        note=_note(metric, current, cell),
     )
 
 
@@ -247,8 +253,12 @@ def _note(metric: Metric, totals: Totals, cell: tables.Cell) -> str:
             )
             return text % {"count": totals["unpriced"]}
         case "cost":
-            each = totals.cost_per_run
-            return _("%(cost)s per run") % {"cost": metrics.COST.text(each)} if each else ""
+            cost_per_run = totals.cost_per_run
+            return (
+                _("%(cost)s per run") % {"cost": metrics.COST.text(cost_per_run)}
+                if cost_per_run
+                else ""
+            )
         case "active_p95":
             return f"p50 {metrics.ACTIVE_P50.write(totals)}"
         case "first_p50":
@@ -300,13 +310,13 @@ def _tabs(choice: Choice) -> list[dict[str, Any]]:
 def _headers(choice: Choice) -> list[dict[str, Any]]:
     """Return the columns of the table with the links that sort by them."""
     columns = tables.TOOL_COLUMNS if choice.by == "tool" else tables.USUAL_COLUMNS
-    found = []
+    headers = []
     for metric in columns:
         is_down = choice.sort == f"-{metric.key}"
         order = "descending" if is_down else "ascending" if choice.sort == metric.key else ""
         sort = metric.key if is_down else f"-{metric.key}"
-        found.append({"metric": metric, "order": order, "url": f"{choice.url(sort=sort)}#by"})
-    return found
+        headers.append({"metric": metric, "order": order, "url": f"{choice.url(sort=sort)}#by"})
+    return headers
 
 
 def _sentence(choice: Choice) -> str:

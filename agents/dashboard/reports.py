@@ -65,13 +65,14 @@ def load_report(
     catch_up.catch_up(MAX_CAUGHT_UP)
     last = until or timezone.localdate(timezone=timezone.get_default_timezone()) - timedelta(1)
     window = Window(first=last - timedelta(days=days - 1), last=last)
-    viewer, chosen = Viewer(user), selection or Selection()
+    viewer = Viewer(user)
+    selection = selection or Selection()
     earlier = window.before(timezone.now())
-    query = FiguresQuery(viewer, window, chosen)
-    now = query.total()
-    before = FiguresQuery(viewer, earlier, chosen).total()
-    groups = tables.compare(now, before, viewer, (window, earlier), chosen)
-    lines = [_line(each) for _group, found in groups for each in found]
+    query = FiguresQuery(viewer, window, selection)
+    current = query.total()
+    previous = FiguresQuery(viewer, earlier, selection).total()
+    groups = tables.compare(current, previous, viewer, (window, earlier), selection)
+    lines = [_line(comparison) for _group, comparisons in groups for comparison in comparisons]
     path = f"{reverse('dashboard:overview')}?from={window.first}&to={window.last}"
     return PeriodReport(
         first=window.first, last=window.last, lines=lines, agents=_costs(query), path=path
@@ -79,25 +80,25 @@ def load_report(
 
 
 def _costs(query: FiguresQuery) -> list[AgentCost]:
-    found = [
+    costs = [
         AgentCost(name=str(name), cost=totals.cost)
         for (name,), totals in query.split(By.AGENT).items()
         if totals.cost
     ]
-    return sorted(found, key=lambda one: -one.cost)
+    return sorted(costs, key=lambda agent_cost: -agent_cost.cost)
 
 
-def _line(each: tables.Comparison) -> ReportLine:
-    metric: metrics.Metric = each.metric
+def _line(comparison: tables.Comparison) -> ReportLine:
+    metric: metrics.Metric = comparison.metric
     return ReportLine(
         key=metric.key,
         label=str(metric.label),
-        value=each.now.value,
-        before=each.before.value,
-        text=_text(each.now),
-        text_before=_text(each.before),
-        change=each.change,
-        is_worse=each.tone == "worse",
+        value=comparison.now.value,
+        before=comparison.before.value,
+        text=_text(comparison.now),
+        text_before=_text(comparison.before),
+        change=comparison.change,
+        is_worse=comparison.tone == "worse",
     )
 
 

@@ -63,39 +63,44 @@ def _roll_up(day: date, changes: int) -> bool:
 
 def sums_of_day(day: date) -> dict[Key, Totals]:
     """Return a day's figures by all grains."""
-    found: defaultdict[Key, Totals] = defaultdict(Totals)
+    totals_by_key: defaultdict[Key, Totals] = defaultdict(Totals)
     finest: defaultdict[Setup, Totals] = defaultdict(Totals)
     tools, models = (_parts_of_day(kind, day) for kind in (ToolSummary, ModelSummary))
     for row in RunSummary.objects.filter(day=day, is_hidden=False).values(
         "run_id", *COLUMNS, *MEASURES
     ):
-        agent, model = (row["agent_name"], row["agent_version"]), row["model"]
-        finest[*agent, model, row["user_id"]].add_run(row)
-        for tool in tools.get(row["run_id"], ()):
-            found[Grain.TOOL.value, *agent, model, None, tool["tool"]].add_calls(row, tool)
-        for part in models.get(row["run_id"], ()):
-            own = {name: part[name] for name in CALL_MEASURES}
-            found[Grain.MODEL.value, *agent, part["model"], None, ""].add_run(row | own)
+        agent_key = (row["agent_name"], row["agent_version"])
+        model = row["model"]
+        finest[*agent_key, model, row["user_id"]].add_run(row)
+        for tool_row in tools.get(row["run_id"], ()):
+            totals_by_key[
+                Grain.TOOL.value, *agent_key, model, None, tool_row["tool"]
+            ].add_calls(row, tool_row)
+        for model_row in models.get(row["run_id"], ()):
+            own = {name: model_row[name] for name in CALL_MEASURES}
+            totals_by_key[Grain.MODEL.value, *agent_key, model_row["model"], None, ""].add_run(
+                row | own
+            )
     for deleted in DeletedFigures.objects.filter(day=day):
         setup = (deleted.agent_name, deleted.agent_version, deleted.model)
         if deleted.grain == Grain.AGENT:
             finest[*setup, None].add_figures(deleted)  # under no person
         else:
-            found[deleted.grain, *setup, None, deleted.tool].add_figures(deleted)
-    for about, totals in finest.items():
-        for key in _keys(*about):
-            found[key].merge(totals)
-    return found
+            totals_by_key[deleted.grain, *setup, None, deleted.tool].add_figures(deleted)
+    for setup_key, totals in finest.items():
+        for key in _keys(*setup_key):
+            totals_by_key[key].merge(totals)
+    return totals_by_key
 
 
 def _parts_of_day(
-    kind: type[ToolSummary] | type[ModelSummary], day: date
+    model: type[ToolSummary] | type[ModelSummary], day: date
 ) -> dict[int, list[dict[str, Any]]]:
-    found: dict[int, list[dict[str, Any]]] = {}
-    rows = kind.objects.filter(run__day=day, run__is_hidden=False)
+    rows_by_run: dict[int, list[dict[str, Any]]] = {}
+    rows = model.objects.filter(run__day=day, run__is_hidden=False)
     for row in rows.values():
-        found.setdefault(row["run_id"], []).append({**row})
-    return found
+        rows_by_run.setdefault(row["run_id"], []).append({**row})
+    return rows_by_run
 
 
 def _keys(agent: str, version: int, model: str, user: int | None) -> Iterator[Key]:

@@ -35,15 +35,15 @@ class Selection:
     person: int | None = None
 
     @classmethod
-    def parse(cls, given: Mapping[str, str], *, sees_people: bool) -> "Selection":
-        version = given.get("version", "")
+    def parse(cls, parameters: Mapping[str, str], *, sees_people: bool) -> "Selection":
+        version = parameters.get("version", "")
         return cls(
-            agent=_clean(given.get("agent", "")),
+            agent=_clean(parameters.get("agent", "")),
             version=version if version == DRAFT or _number(version) else "",
-            model=_clean(given.get("model", "")),
-            tool=_clean(given.get("tool", "")),
-            group=_number(given.get("group", "")) if sees_people else None,
-            person=_number(given.get("person", "")) if sees_people else None,
+            model=_clean(parameters.get("model", "")),
+            tool=_clean(parameters.get("tool", "")),
+            group=_number(parameters.get("group", "")) if sees_people else None,
+            person=_number(parameters.get("person", "")) if sees_people else None,
         )
 
     def query(self) -> dict[str, str]:
@@ -103,15 +103,15 @@ def runs_url(
     """Return the list of exactly the runs that are counted; empty if the viewer has none."""
     if not viewer.reviews or selection.tool == UNKNOWN_TOOL:
         return ""  # the list finds tools by their names
-    asked = [
+    filter_terms = [
         *terms,
         *viewer.terms(selection),
         "-status:live",
         "-road:imported",
         *_times(window),
     ]
-    query = {"q": " ".join(asked)} | ({"sort": sort} if sort else {})
-    return f"{viewer.list_page}?{urlencode(query)}"
+    parameters = {"q": " ".join(filter_terms)} | ({"sort": sort} if sort else {})
+    return f"{viewer.list_page}?{urlencode(parameters)}"
 
 
 def term(name: str, value: str) -> str:

@@ -34,8 +34,8 @@ class Series:
 
     @property
     def axis(self) -> tuple[str, str]:
-        moments = list(self.points)
-        return self.label(moments[0]), self.label(moments[-1])
+        all_moments = list(self.points)
+        return self.label(all_moments[0]), self.label(all_moments[-1])
 
     def chart(self, metric: Metric, tone: str) -> SafeString:
         values = [metric.value(totals) for totals in self.points.values()]
@@ -43,7 +43,7 @@ class Series:
             bars = [value or 0.0 for value in values]
             return charts.bar_chart(bars, tone, self._describe(metric, values))
         has_runs = [totals["runs"] > 0 for totals in self.points.values()]
-        known = [v if there else None for v, there in zip(values, has_runs, strict=True)]
+        known = [v if has_any else None for v, has_any in zip(values, has_runs, strict=True)]
         return charts.sparkline(known, tone, self._describe(metric, known))
 
     def _describe(self, metric: Metric, values: Sequence[float | None]) -> str:
@@ -64,9 +64,9 @@ class Series:
 def load(query: FiguresQuery) -> Series:
     window = query.window
     by = By.HOUR if window.length == 1 else By.DAY
-    found = query.split(by)
+    totals_by_key = query.split(by)
     points: dict[Moment, Totals] = {
-        moment: found.get((moment,), Totals()) for moment in moments(window, by)
+        moment: totals_by_key.get((moment,), Totals()) for moment in moments(window, by)
     }
     return Series(by=by, points=points)
 

@@ -51,17 +51,17 @@ Kind = AgentStep.Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class SummaryRows:
     """The rows of one run; `regenerated` are earlier answers that it replaces."""
 
-    run: RunSummary
+    summary: RunSummary
     tools: list[ToolSummary]
     models: list[ModelSummary]
     has_title: bool = False
     regenerated: Sequence[int] = ()
 
 
-def build(pks: Sequence[int]) -> list[Built]:
+def build(pks: Sequence[int]) -> list[SummaryRows]:
     """Return the summaries of these runs, as far as they have ended."""
     return [_summary(facts) for facts in read_facts(pks)]
 
@@ -74,16 +74,18 @@ def refresh_feedback(row: RunSummary) -> None:
         setattr(row, name, count)
 
 
-def add_late_title(built: Built, title: TitleUsage) -> None:
+def add_late_title(built: SummaryRows, title: TitleUsage) -> None:
     """Add a title to the figures of a run that was summarized before it."""
     facts = Facts(run={}, free_models=pricing.free_models({title.model}))
     sums: Counter[str] = Counter()
     _add_title(facts, title, sums)
-    part = next((one for one in built.models if one.model == title.model), None)
-    if part is None:
-        part = ModelSummary(run_id=title.run_id, model=title.model)
-        built.models.append(part)
-    for row in (built.run, part):
+    model_summary = next(
+        (summary for summary in built.models if summary.model == title.model), None
+    )
+    if model_summary is None:
+        model_summary = ModelSummary(run_id=title.run_id, model=title.model)
+        built.models.append(model_summary)
+    for row in (built.summary, model_summary):
         for name, amount in sums.items():
             setattr(row, name, getattr(row, name) + amount)
         row.unpriced = int(row.unpriced_calls > 0)
@@ -94,9 +96,10 @@ def day_of(moment: datetime) -> date:
     return timezone.localtime(moment, timezone.get_default_timezone()).date()
 
 
-def _summary(facts: Facts) -> Built:
+def _summary(facts: Facts) -> SummaryRows:
     run = facts.run
-    tools, models = _tool_summaries(facts), _model_summaries(facts)
+    tools = _tool_summaries(facts)
+    models = _model_summaries(facts)
     row = RunSummary(
         run_id=run["pk"],
         user_id=run["user_id"],
@@ -124,7 +127,7 @@ def _summary(facts: Facts) -> Built:
         fallbacks=facts.fallbacks,
     )
     _add_times(row, facts)
-    return Built(row, tools, models, facts.title is not None, facts.regenerated)
+    return SummaryRows(row, tools, models, facts.title is not None, facts.regenerated)
 
 
 def _outcome(run: Mapping[str, Any]) -> str:
@@ -149,37 +152,39 @@ def _plan_figures(facts: Facts) -> dict[str, int]:
 
 def _usage_figures(facts: Facts, models: Sequence[ModelSummary]) -> dict[str, int]:
     """Return what the calls of all models have used."""
-    found = {name: sum(getattr(one, name) for one in models) for name in CALL_MEASURES}
-    is_cached = bool(facts.usage) and all(used.get("cached") for used in facts.usage)
-    return found | {"unpriced": int(found["unpriced_calls"] > 0), "cached": int(is_cached)}
+    figures = {
+        name: sum(getattr(summary, name) for summary in models) for name in CALL_MEASURES
+    }
+    is_cached = bool(facts.usage) and all(usage.get("cached") for usage in facts.usage)
+    return figures | {"unpriced": int(figures["unpriced_calls"] > 0), "cached": int(is_cached)}
 
 
 def _model_summaries(facts: Facts) -> list[ModelSummary]:
     """Return a row for each model that was called, or the one that would have been."""
-    found: dict[str, Counter[str]] = {}
-    for used in facts.usage:
-        model = facts.model_of(used)
-        sums = found.setdefault(model, Counter())
-        sums["model_calls"] += not used.get("cached")
-        sums["input_tokens"] += used["prompt_tokens"]
-        sums["output_tokens"] += used["completion_tokens"]
+    sums_by_model: dict[str, Counter[str]] = {}
+    for usage in facts.usage:
+        model = facts.model_of(usage)
+        sums = sums_by_model.setdefault(model, Counter())
+        sums["model_calls"] += not usage.get("cached")
+        sums["input_tokens"] += usage["prompt_tokens"]
+        sums["output_tokens"] += usage["completion_tokens"]
         for name in TOKEN_PARTS:
-            if amount := used.get(name):
+            if amount := usage.get(name):
                 sums[name] += amount
-        if saved := _saved_dollars(used):
+        if saved := _saved_dollars(usage):
             sums["saved_cost"] += round(saved * NANOS)
-        if used["cost"] is not None:
-            sums[_cost_line(facts, used)] += round(used["cost"] * NANOS)
-        elif used["prompt_tokens"] and model not in facts.free_models:
+        if usage["cost"] is not None:
+            sums[_cost_line(facts, usage)] += round(usage["cost"] * NANOS)
+        elif usage["prompt_tokens"] and model not in facts.free_models:
             sums["unpriced_calls"] += 1
     if facts.title is not None:
-        _add_title(facts, facts.title, found.setdefault(facts.title.model, Counter()))
-    if not found:
-        found[facts.run["model"]] = Counter()
-    for sums in found.values():
+        _add_title(facts, facts.title, sums_by_model.setdefault(facts.title.model, Counter()))
+    if not sums_by_model:
+        sums_by_model[facts.run["model"]] = Counter()
+    for sums in sums_by_model.values():
         sums["unpriced"] = int(sums["unpriced_calls"] > 0)
     pk = facts.run["pk"]
-    return [ModelSummary(run_id=pk, model=name, **sums) for name, sums in found.items()]
+    return [ModelSummary(run_id=pk, model=name, **sums) for name, sums in sums_by_model.items()]
 
 
 def _add_title(facts: Facts, title: TitleUsage, sums: Counter[str]) -> None:
@@ -192,20 +197,20 @@ def _add_title(facts: Facts, title: TitleUsage, sums: Counter[str]) -> None:
         sums["unpriced_calls"] += 1
 
 
-def _saved_dollars(used: Mapping[str, Any]) -> float:
+def _saved_dollars(usage: Mapping[str, Any]) -> float:
     """Return what our cache and the provider's have saved; the latter can cost more."""
-    own = (used.get("cached") or {}).get("saved") or {}
-    return float(own.get("cost") or 0) + float(used.get("cache_savings") or 0)
+    own = (usage.get("cached") or {}).get("saved") or {}
+    return float(own.get("cost") or 0) + float(usage.get("cache_savings") or 0)
 
 
-def _cost_line(facts: Facts, used: Mapping[str, Any]) -> str:
+def _cost_line(facts: Facts, usage: Mapping[str, Any]) -> str:
     """Return what a call was for: its step's place in the run says so."""
-    around = list(facts.ancestors(used["step"]))
-    if any(step.kind in {Kind.GUARDRAIL, Kind.EVALUATION} for step in around):
+    ancestors = list(facts.ancestors(usage["step"]))
+    if any(step.kind in {Kind.GUARDRAIL, Kind.EVALUATION} for step in ancestors):
         return "check_cost"
-    if any(facts.plan_versions.get(step.number, 1) > 1 for step in around):
+    if any(facts.plan_versions.get(step.number, 1) > 1 for step in ancestors):
         return "replan_cost"
-    step = around[0] if around else None
+    step = ancestors[0] if ancestors else None
     if step and step.kind in MODEL_KINDS and step.status == AgentStep.Status.FAILED:
         return "retry_cost"
     return "answer_cost"
@@ -250,14 +255,14 @@ def _tool_summaries(facts: Facts) -> list[ToolSummary]:
             continue
         is_unknown = step.action in facts.unknown_tools
         name = UNKNOWN_TOOL if is_unknown else step.action[:MAX_TOOL_CHARS]
-        made = calls[name]  # also without a call: one was rejected
+        tool_steps = calls[name]  # also without a call: one was rejected
         if step.status in CALL_STATUSES and not facts.is_replayed(step.number):
-            made.append(step)
+            tool_steps.append(step)
     return [_tool_summary(facts, tool, steps) for tool, steps in sorted(calls.items())]
 
 
 def _tool_summary(facts: Facts, tool: str, steps: Sequence[Step]) -> ToolSummary:
-    times = [
+    durations = [
         (step.ended_at - step.started_at).total_seconds() * 1000
         for step in steps
         if step.ended_at is not None
@@ -268,8 +273,8 @@ def _tool_summary(facts: Facts, tool: str, steps: Sequence[Step]) -> ToolSummary
         calls=len(steps),
         errors=sum(step.status == AgentStep.Status.FAILED for step in steps),
         timeouts=sum(step.number in facts.late_calls for step in steps),
-        call_ms=round(sum(max(0.0, time) for time in times)),
-        call_histogram=histograms.encode(histograms.of(times)),
+        call_ms=round(sum(max(0.0, duration) for duration in durations)),
+        call_histogram=histograms.encode(histograms.of(durations)),
     )
 
 
@@ -279,28 +284,30 @@ def _add_times(row: RunSummary, facts: Facts) -> None:
     if row.cached or run["seconds"] is None:
         return
     active = max(0.0, run["seconds"] - run["waited"]) * 1000
-    row.active_count, row.active_ms = 1, round(active)
+    row.active_count = 1
+    row.active_ms = round(active)
     row.active_class = histograms.class_of(active)
-    if (first := _first_word(facts)) is not None:
-        row.first_count, row.first_ms = 1, round(first)
+    if (first := _ms_to_first_token(facts)) is not None:
+        row.first_count = 1
+        row.first_ms = round(first)
         row.first_class = histograms.class_of(first)
 
 
-def _first_word(facts: Facts) -> float | None:
+def _ms_to_first_token(facts: Facts) -> float | None:
     """Return the milliseconds to the answer's first word, without waiting for people."""
     if facts.run["origin_step"] is not None:
         return None  # a rerun repeats what another one has streamed
     answers = [s for s in facts.steps.values() if s.kind == Kind.ANSWER and not s.depth]
     if not answers:
         return None
-    found = _first_deltas(facts.run["pk"], max(step.first_seq for step in answers))
-    if not found:
+    times = _first_deltas(facts.run["pk"], max(step.first_seq for step in answers))
+    if not times:
         return None
-    passed = (found[0] - facts.run["started_at"]).total_seconds() - facts.run["waited"]
+    passed = (times[0] - facts.run["started_at"]).total_seconds() - facts.run["waited"]
     return max(0.0, passed) * 1000
 
 
 @compiled_query
-def _first_deltas(run: int, seq: int) -> QuerySet[RunEvent, datetime]:
-    words = RunEvent.objects.filter(run=run, seq__gte=seq, type=EventType.DELTA.value)
-    return words.order_by("seq").values_list("time", flat=True)[:1]
+def _first_deltas(run_id: int, seq: int) -> QuerySet[RunEvent, datetime]:
+    deltas = RunEvent.objects.filter(run=run_id, seq__gte=seq, type=EventType.DELTA.value)
+    return deltas.order_by("seq").values_list("time", flat=True)[:1]

@@ -99,8 +99,8 @@ def cell(
     value = metric.value(totals)
     note = title = ""
     if metric.basis is not None and (basis := metric.basis(totals))[1]:
-        about = {"part": metrics.count_text(basis[0]), "whole": metrics.count_text(basis[1])}
-        title = _("%(part)s of %(whole)s") % about
+        params = {"part": metrics.count_text(basis[0]), "whole": metrics.count_text(basis[1])}
+        title = _("%(part)s of %(whole)s") % params
         note = title if metric.key in {"satisfaction", "coverage"} else ""
     has_runs = bool(totals["runs"]) and value is not None and bool(value or metric.is_rate)
     url = runs_url(viewer, window, selection, *metric.terms, sort=metric.sort)
@@ -125,11 +125,11 @@ class Comparison:
 
 
 def compare(
-    now: Totals,
-    before: Totals,
+    current: Totals,
+    previous: Totals,
     viewer: Viewer,
     windows: tuple[Window, Window],
-    chosen: Selection,
+    selection: Selection,
 ) -> list[tuple[metrics.MetricGroup, list[Comparison]]]:
     """Return all figures of two periods, in groups."""
     return [
@@ -138,10 +138,10 @@ def compare(
             [
                 Comparison(
                     metric=metric,
-                    now=cell(metric, now, viewer, windows[0], chosen),
-                    before=cell(metric, before, viewer, windows[1], chosen),
-                    change=metrics.change_text(metric, now, before),
-                    tone=metrics.tone(metric, now, before),
+                    now=cell(metric, current, viewer, windows[0], selection),
+                    before=cell(metric, previous, viewer, windows[1], selection),
+                    change=metrics.change_text(metric, current, previous),
+                    tone=metrics.tone(metric, current, previous),
                 )
                 for metric in group.metrics
             ],
@@ -155,16 +155,16 @@ def build(query: FiguresQuery, dimension: str, sort: str = "") -> Table:
     columns = TOOL_COLUMNS if dimension == "tool" else USUAL_COLUMNS
     keyed = list(_split(query, dimension))
     name = sort.removeprefix("-")
-    chosen = next((metric for metric in columns if metric.key == name), None)
-    if chosen is not None:
-        keyed = _sorted(keyed, chosen.value, is_descending=sort.startswith("-"))
+    sort_metric = next((metric for metric in columns if metric.key == name), None)
+    if sort_metric is not None:
+        keyed = _sorted(keyed, sort_metric.value, is_descending=sort.startswith("-"))
     elif dimension != TIME:
         keyed = _sorted(keyed, metrics.RUNS.value, is_descending=True)
     return Table(
         dimension=dimension,
         columns=columns,
-        rows=[_row(query, columns, each) for each in keyed],
-        sort=sort if chosen else "",
+        rows=[_row(query, columns, row) for row in keyed],
+        sort=sort if sort_metric else "",
     )
 
 
@@ -193,10 +193,10 @@ def _sorted(
     rows: Iterable[_Keyed], value: Callable[[Totals], float | None], *, is_descending: bool
 ) -> list[_Keyed]:
     """Return rows by a figure; those without one are last."""
-    known = [(value(row.totals), row) for row in rows]
-    there = [(number, row) for number, row in known if number is not None]
-    there.sort(key=lambda pair: pair[0], reverse=is_descending)
-    return [row for _n, row in there] + [row for number, row in known if number is None]
+    pairs = [(value(row.totals), row) for row in rows]
+    with_value = [(number, row) for number, row in pairs if number is not None]
+    with_value.sort(key=lambda pair: pair[0], reverse=is_descending)
+    return [row for _n, row in with_value] + [row for number, row in pairs if number is None]
 
 
 def _split(query: FiguresQuery, dimension: str) -> Iterable[_Keyed]:
@@ -228,25 +228,25 @@ def _by_version(query: FiguresQuery) -> Iterable[_Keyed]:
     for key, totals in query.split(By.VERSION).items():
         agent, number = _values(key)
         version = str(number) if number else DRAFT
-        chosen = query.selection.with_value("agent", agent).with_value("version", version)
-        about = {"name": agent, "number": number}
+        selection = query.selection.with_value("agent", agent).with_value("version", version)
+        params = {"name": agent, "number": number}
         label = _("%(name)s, version %(number)d") if number else _("%(name)s, no version")
         yield _Keyed(
-            label=label % about,
+            label=label % params,
             totals=totals,
             window=query.window,
-            selection=chosen,
+            selection=selection,
             narrow={"agent": agent, "version": version},
         )
 
 
 def _by_person(query: FiguresQuery) -> Iterable[_Keyed]:
-    found = query.split(By.PERSON)
+    totals_by_key = query.split(By.PERSON)
     people = User.objects.select_related("profile").in_bulk(
-        [pk for key in found for pk in _values(key) if pk is not None]
+        [pk for key in totals_by_key for pk in _values(key) if pk is not None]
     )
     query.viewer.usernames |= {pk: person.get_username() for pk, person in people.items()}
-    for key, totals in found.items():
+    for key, totals in totals_by_key.items():
         [pk] = _values(key)
         person = people.get(pk)
         label = _("Deleted runs, or without a user")
@@ -264,19 +264,23 @@ def _by_person(query: FiguresQuery) -> Iterable[_Keyed]:
 
 def _by_group(query: FiguresQuery) -> Iterable[_Keyed]:
     """Yield groups as they are now; who is in two of them counts in both."""
-    found = query.split(By.PERSON)
+    totals_by_key = query.split(By.PERSON)
     groups = Group.objects.exclude(name__in=Role.values)
     if query.selection.group is not None:
         groups = groups.filter(pk=query.selection.group)
     members: dict[int, list[int]] = {}
     pairs = User.groups.through.objects.filter(group__in=groups)
-    for user, pk in pairs.values_list("user_id", "group_id"):
-        members.setdefault(pk, []).append(user)
+    for user_id, pk in pairs.values_list("user_id", "group_id"):
+        members.setdefault(pk, []).append(user_id)
     for group in groups.order_by("name"):
-        parts = [found[user,] for user in members.get(group.pk, ()) if (user,) in found]
+        member_totals = [
+            totals_by_key[user_id,]
+            for user_id in members.get(group.pk, ())
+            if (user_id,) in totals_by_key
+        ]
         yield _Keyed(
             label=group.name,
-            totals=sum(parts, Totals()),
+            totals=sum(member_totals, Totals()),
             window=query.window,
             selection=query.selection.with_value("group", group.pk),
             narrow={"group": str(group.pk)},
@@ -284,20 +288,20 @@ def _by_group(query: FiguresQuery) -> Iterable[_Keyed]:
 
 
 def _by_time(query: FiguresQuery) -> Iterable[_Keyed]:
-    found = series.load(query)
-    for moment, totals in found.points.items():
+    totals_series = series.load(query)
+    for moment, totals in totals_series.points.items():
         yield _Keyed(
-            label=found.label(moment),
+            label=totals_series.label(moment),
             totals=totals,
             window=_window_of(moment, query.window),
             selection=query.selection,
         )
 
 
-def _window_of(moment: date | datetime, around: Window) -> Window:
+def _window_of(moment: date | datetime, window: Window) -> Window:
     if isinstance(moment, datetime):
         until = moment + timedelta(hours=1)
-        return Window(first=around.first, last=around.last, since=moment, until=until)
+        return Window(first=window.first, last=window.last, since=moment, until=until)
     return Window(first=moment, last=moment)
 
 

@@ -154,8 +154,8 @@ def compare(
 
 
 def _rows(viewer: Viewer, window: Window, agent: str, version: int) -> QuerySet[RunSummary]:
-    chosen = Selection(agent=agent, version=str(version))
-    return FiguresQuery(viewer, window, chosen).summaries()
+    selection = Selection(agent=agent, version=str(version))
+    return FiguresQuery(viewer, window, selection).summaries()
 
 
 def _clusters(rows: QuerySet[RunSummary], measure: Measured) -> list[tuple[float, int]]:
@@ -164,17 +164,17 @@ def _clusters(rows: QuerySet[RunSummary], measure: Measured) -> list[tuple[float
     if measure.key == "satisfaction":
         count = Sum(F("ratings_up") + F("ratings_down"))
     grouped = rows.filter(measure.which).order_by().values("topic")
-    found = grouped.annotate(total=Sum(measure.total), number=count)
-    pairs = found.values_list("total", "number")[:MAX_CHATS]
+    totals = grouped.annotate(total=Sum(measure.total), number=count)
+    pairs = totals.values_list("total", "number")[:MAX_CHATS]
     return [(float(total or 0), int(number)) for total, number in pairs]
 
 
 def _line(measure: Measured, first: QuerySet[RunSummary], second: QuerySet[RunSummary]) -> Line:
-    both = [_clusters(rows, measure) for rows in (first, second)]
-    means = [intervals.clustered_mean(clusters) for clusters in both]
+    cluster_lists = [_clusters(rows, measure) for rows in (first, second)]
+    means = [intervals.clustered_mean(clusters) for clusters in cluster_lists]
     sides = [
         _side(measure, clusters, mean, rows.count())
-        for clusters, mean, rows in zip(both, means, (first, second), strict=True)
+        for clusters, mean, rows in zip(cluster_lists, means, (first, second), strict=True)
     ]
     difference = _difference(means[0], means[1])
     value, interval = difference if difference else (None, None)
@@ -232,14 +232,16 @@ def _difference(
 def load_pairs(agent: str, versions: tuple[int, int]) -> Pairs | None:
     """Return the scores of both versions on the same examples; None if there are no pairs."""
     scores = [_scores(agent, version) for version in versions]
-    same = sorted(scores[0].keys() & scores[1].keys())[:MAX_PAIRS]
-    if not same:
+    example_ids = sorted(scores[0].keys() & scores[1].keys())[:MAX_PAIRS]
+    if not example_ids:
         return None
-    pairs = [(scores[0][key], scores[1][key]) for key in same]
+    pairs = [(scores[0][key], scores[1][key]) for key in example_ids]
     known = [(a, b) for a, b in pairs if a is not None and b is not None]
     differences = [b - a for a, b in known]
     mean, interval = intervals.paired_mean(differences)
-    means = [sum(pair[at] for pair in known) / len(known) if known else 0.0 for at in (0, 1)]
+    means = [
+        sum(pair[side] for pair in known) / len(known) if known else 0.0 for side in (0, 1)
+    ]
     percent = metrics.COVERAGE.text
     return Pairs(
         n=len(known),
@@ -262,9 +264,9 @@ def _scores(agent: str, version: int) -> dict[int, float | None]:
         example__isnull=False,
         state__in=[State.PASSED, State.FAILED, State.DIVERGED],
     ).exclude(experiment__target="draft")
-    found = rows.order_by("pk").values_list("example_id", "score", "state")
+    scores = rows.order_by("pk").values_list("example_id", "score", "state")
     return {
-        example: None if state == State.DIVERGED else score for example, score, state in found
+        example: None if state == State.DIVERGED else score for example, score, state in scores
     }
 
 

@@ -71,19 +71,21 @@ def last_days(count: int, now: datetime) -> Window:
     return Window(first=today - timedelta(days=count - 1), last=today)
 
 
-def parse(given: Mapping[str, str], now: datetime) -> tuple[str, Window]:
+def parse(parameters: Mapping[str, str], now: datetime) -> tuple[str, Window]:
     """Return the chosen period with its days; anything unreadable is the default."""
-    first, last = parse_day(given.get("from", "")), parse_day(given.get("to", ""))
+    first = parse_day(parameters.get("from", ""))
+    last = parse_day(parameters.get("to", ""))
     if first or last:
         return CUSTOM, _between(first or last, last or first, now)
-    key = given.get("period", "")
+    key = parameters.get("period", "")
     key = key if key in PERIODS else DEFAULT_PERIOD
     return key, last_days(PERIODS[key][0], now)
 
 
-def parse_against(given: Mapping[str, str], now: datetime) -> Window | None:
+def parse_against(parameters: Mapping[str, str], now: datetime) -> Window | None:
     """Return the period to compare with, if one was chosen."""
-    first, last = parse_day(given.get("vs_from", "")), parse_day(given.get("vs_to", ""))
+    first = parse_day(parameters.get("vs_from", ""))
+    last = parse_day(parameters.get("vs_to", ""))
     return _between(first or last, last or first, now) if first or last else None
 
 
@@ -96,7 +98,7 @@ def _between(first: date | None, last: date | None, now: datetime) -> Window:
 
 def parse_day(text: str) -> date | None:
     try:
-        found = date.fromisoformat(text) if len(text) == 10 else None
+        day = date.fromisoformat(text) if len(text) == 10 else None
     except ValueError:
         return None
-    return found if found and 1970 < found.year < 3000 else None
+    return day if day and 1970 < day.year < 3000 else None
