@@ -17,7 +17,7 @@ FIRST_LOOK_SECONDS = 60.0
 WINDOW = timedelta(days=30)
 
 
-def look(now: datetime | None = None) -> int:
+def update_suggestions(now: datetime | None = None) -> int:
     """Look for suggestions unless that was done recently; return how many are open."""
     now = now or timezone.now()
     if not _claim(now):
@@ -27,9 +27,9 @@ def look(now: datetime | None = None) -> int:
 
 def _claim(now: datetime) -> bool:
     Upkeep.objects.get_or_create(name=JOB_NAME)
-    waits = Q(at=None) | Q(at__lte=now - INTERVAL)
-    return Upkeep.objects.filter(waits, name=JOB_NAME).update(at=now) == 1
+    is_due = Q(at=None) | Q(at__lte=now - INTERVAL)
+    return Upkeep.objects.filter(is_due, name=JOB_NAME).update(at=now) == 1
 
 
 # It reads many rows.
-thread = PeriodicThread("suggestions", look, LOOK_SECONDS, FIRST_LOOK_SECONDS)
+thread = PeriodicThread("suggestions", update_suggestions, LOOK_SECONDS, FIRST_LOOK_SECONDS)

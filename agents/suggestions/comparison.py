@@ -60,24 +60,29 @@ class Comparison:
 
 def compare(suggestion: Suggestion) -> Comparison | None:
     """Return how the backtests differ; None if nothing was measured."""
-    before, after = suggestion.before, suggestion.after
+    before = suggestion.before
+    after = suggestion.after
     if before is None or after is None:
         return None
     own = set(suggestion.runs.values_list("pk", flat=True))
-    left, right = _results(before), _results(after)
-    both = left.keys() & right.keys()
-    found = Comparison(is_running=before.is_running or after.is_running, own=len(own & both))
+    results_before = _results(before)
+    results_after = _results(after)
+    origins = results_before.keys() & results_after.keys()
+    comparison = Comparison(
+        is_running=before.is_running or after.is_running, own=len(own & origins)
+    )
     scores: list[float] = []
     costs: list[float] = []
-    for origin in both:
-        outcome = _outcome(left[origin], right[origin])
-        setattr(found, outcome, getattr(found, outcome) + 1)
-        found.prevented += outcome == "better" and origin in own
-        if outcome in {"better", "same", "worse"} and _is_judged(right[origin]):
-            scores.append(_score(right[origin]) - _score(left[origin]))
-        costs.extend(_cost_change(left[origin], right[origin]))
-    found.score, found.cost = _difference(scores), _difference(costs)
-    return found
+    for origin in origins:
+        outcome = _outcome(results_before[origin], results_after[origin])
+        setattr(comparison, outcome, getattr(comparison, outcome) + 1)
+        comparison.prevented += outcome == "better" and origin in own
+        if outcome in {"better", "same", "worse"} and _is_judged(results_after[origin]):
+            scores.append(_score(results_after[origin]) - _score(results_before[origin]))
+        costs.extend(_cost_change(results_before[origin], results_after[origin]))
+    comparison.score = _difference(scores)
+    comparison.cost = _difference(costs)
+    return comparison
 
 
 def _difference(changes: list[float]) -> Difference | None:

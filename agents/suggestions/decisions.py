@@ -51,15 +51,21 @@ def measure(suggestion: Suggestion, user: User) -> None:
     agent = suggestion.agent
     spec = agent_spec.describe(agent)
     _check_possible(suggestion, spec)
-    chosen = ChosenRuns(runs=_measured_runs(suggestion, agent))
+    chosen_runs = ChosenRuns(runs=_measured_runs(suggestion, agent))
     try:
         with transaction.atomic():
             _check_idle(Suggestion.objects.select_for_update().get(pk=suggestion.pk))
-            with_it = _options(suggestion, agent)
-            as_now = replace(with_it, target=Target.PUBLISHED, version=agent.version or None)
-            suggestion.before = service.start_backtest(agent, spec, chosen, user, as_now)
-            changed = changes.changed_spec(spec, suggestion, suggestion.text)
-            suggestion.after = service.start_backtest(agent, changed, chosen, user, with_it)
+            changed_options = _options(suggestion, agent)
+            published_options = replace(
+                changed_options, target=Target.PUBLISHED, version=agent.version or None
+            )
+            suggestion.before = service.start_backtest(
+                agent, spec, chosen_runs, user, published_options
+            )
+            new_spec = changes.changed_spec(spec, suggestion, suggestion.text)
+            suggestion.after = service.start_backtest(
+                agent, new_spec, chosen_runs, user, changed_options
+            )
             suggestion.save(update_fields=["before", "after"])
     except ExperimentRejected as error:
         raise SuggestionRejected(str(error)) from error
@@ -67,8 +73,8 @@ def measure(suggestion: Suggestion, user: User) -> None:
 
 def _check_idle(suggestion: Suggestion) -> None:
     """Reject another measurement while one runs: each of them costs calls of models."""
-    tests = (suggestion.before, suggestion.after)
-    if any(test is not None and test.is_running for test in tests):
+    backtests = (suggestion.before, suggestion.after)
+    if any(backtest is not None and backtest.is_running for backtest in backtests):
         raise SuggestionRejected(_("The backtests are still running. Wait for their results."))
 
 

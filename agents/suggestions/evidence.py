@@ -87,12 +87,12 @@ def _failing_tools(first: int, agents: dict[int, Agent]) -> Iterator[Finding]:
     links = set(AgentTool.objects.values_list("agent", "tool__name"))
     rows = tool_steps(first).values_list("run__agent", "action")
     failed = Count("pk", filter=Q(status=Status.FAILED))
-    for agent, tool, calls, failures in rows.annotate(Count("pk"), failures=failed):
-        if agent not in agents or (agent, tool) not in links or calls < MIN_CALLS:
+    for agent_id, tool, calls, failures in rows.annotate(Count("pk"), failures=failed):
+        if agent_id not in agents or (agent_id, tool) not in links or calls < MIN_CALLS:
             continue
         interval = wilson(failures, calls)
         if interval is not None and interval.low >= MIN_FAILURE_RATE:
-            yield _failing_tool(first, agents[agent], tool, calls, failures)
+            yield _failing_tool(first, agents[agent_id], tool, calls, failures)
 
 
 def _failing_tool(first: int, agent: Agent, tool: str, calls: int, failures: int) -> Finding:
@@ -129,16 +129,16 @@ def _unused_tools(first: int, agents: dict[int, Agent]) -> Iterator[Finding]:
     runs = asked_runs().filter(pk__gte=first, agent__in=agents).exclude(status__in=Run.LIVE)
     counts: dict[int, Counter[int]] = defaultdict(Counter)
     grouped = runs.order_by().values_list("agent", "agent_version").annotate(Count("pk"))
-    for agent, version, count in grouped:
-        counts[agent][version or 0] += count
+    for agent_id, version, count in grouped:
+        counts[agent_id][version or 0] += count
     links = AgentTool.objects.filter(agent__in=counts, tool__enabled=True)
-    for agent, tool in links.values_list("agent", "tool__name"):
-        if (agent, tool) in used or tool in KEPT_TOOLS:
+    for agent_id, tool in links.values_list("agent", "tool__name"):
+        if (agent_id, tool) in used or tool in KEPT_TOOLS:
             continue
-        count = _runs_with_tool(agents[agent], tool, counts[agent])
+        count = _runs_with_tool(agents[agent_id], tool, counts[agent_id])
         if count >= MIN_UNUSED_RUNS:
             yield Finding(
-                agent=agents[agent],
+                agent=agents[agent_id],
                 kind=Kind.TOOL_UNUSED,
                 subject=tool[:MAX_SUBJECT_CHARS],
                 figures={"runs": count},
@@ -164,15 +164,17 @@ class _Comment:
 
 def _repeated_feedback(since: datetime, agents: dict[int, Agent]) -> Iterator[Finding]:
     comments: dict[int, list[_Comment]] = defaultdict(list)
-    for agent, comment in (*_ratings(since), *_reviews(since)):
-        if agent in agents:
-            comments[agent].append(comment)
-    for agent, found in comments.items():
-        wrong = Rating.objects.filter(is_good=False, rated_at__gte=since, run__agent=agent)
-        total = wrong.filter(run__in=asked_runs().values("pk")).count()
-        for cluster in _clusters(found):
+    for agent_id, comment in (*_ratings(since), *_reviews(since)):
+        if agent_id in agents:
+            comments[agent_id].append(comment)
+    for agent_id, agent_comments in comments.items():
+        bad_ratings = Rating.objects.filter(
+            is_good=False, rated_at__gte=since, run__agent=agent_id
+        )
+        total = bad_ratings.filter(run__in=asked_runs().values("pk")).count()
+        for cluster in _clusters(agent_comments):
             if _is_enough(cluster):
-                yield _instruction(agents[agent], cluster, max(total, len(cluster)))
+                yield _instruction(agents[agent_id], cluster, max(total, len(cluster)))
 
 
 def _ratings(since: datetime) -> Iterator[tuple[int, _Comment]]:

@@ -25,47 +25,47 @@ TONES = {Status.OPEN: "amber", Status.APPLIED: "green", Status.DISMISSED: ""}
 
 def title(suggestion: Suggestion) -> str:
     """Return the finding in one sentence."""
-    about: dict[str, Any] = {**suggestion.figures, "subject": suggestion.subject}
+    params: dict[str, Any] = {**suggestion.figures, "subject": suggestion.subject}
     match suggestion.kind:
         case Kind.TOOL_FAILS:
-            about["percent"] = f"{100 * about['failures'] / about['calls']:.0f}%"
-            return _("%(subject)s fails in %(percent)s of its calls") % about
+            params["percent"] = f"{100 * params['failures'] / params['calls']:.0f}%"
+            return _("%(subject)s fails in %(percent)s of its calls") % params
         case Kind.TOOL_UNUSED:
             sentence = ngettext(
                 "%(subject)s wasn't used in %(runs)d run",
                 "%(subject)s wasn't used in %(runs)d runs",
-                about["runs"],
+                params["runs"],
             )
-            return sentence % about
+            return sentence % params
         case _:
-            about["text"] = Truncator(suggestion.text).chars(90)
-            return _("Feedback repeats: “%(text)s”") % about
+            params["text"] = Truncator(suggestion.text).chars(90)
+            return _("Feedback repeats: “%(text)s”") % params
 
 
 def reason(suggestion: Suggestion) -> str:
     """Return the evidence in words."""
-    about = suggestion.figures
+    figures = suggestion.figures
     match suggestion.kind:
-        case Kind.TOOL_FAILS if about.get("message"):
+        case Kind.TOOL_FAILS if figures.get("message"):
             sentence = _(
                 "%(failures)d of %(calls)d calls failed in the last 30 days. Most frequent "
                 "error (%(same)d of %(read)d checked failures): %(message)s"
             )
-            return str(sentence % about)
+            return str(sentence % figures)
         case Kind.TOOL_FAILS:
             sentence = _("%(failures)d of %(calls)d calls failed in the last 30 days.")
-            return str(sentence % about)
+            return str(sentence % figures)
         case Kind.TOOL_UNUSED:
             return _(
                 "The agent had it in %(runs)d runs of the last 30 days and never called it. "
                 "Its definition is sent with every request, costs tokens and distracts the "
                 "model."
-            ) % {"runs": about["runs"]}
+            ) % {"runs": figures["runs"]}
         case _:
             return _(
                 "Feedback on %(comments)d of %(wrong)d answers that were rated as bad in the "
                 "last 30 days says nearly the same."
-            ) % {"comments": about["comments"], "wrong": about["wrong"]}
+            ) % {"comments": figures["comments"], "wrong": figures["wrong"]}
 
 
 def change(suggestion: Suggestion) -> str:
@@ -76,23 +76,23 @@ def change(suggestion: Suggestion) -> str:
     return _("Adds this line at the end of the agent's instructions:")
 
 
-def measured(suggestion: Suggestion, found: Comparison) -> str:
+def measured(suggestion: Suggestion, result: Comparison) -> str:
     """Return what the backtests say, also that they say nothing."""
-    about = {"own": found.own, "prevented": found.prevented, "pairs": found.pairs}
-    if not found.pairs:
+    params = {"own": result.own, "prevented": result.prevented, "pairs": result.pairs}
+    if not result.pairs:
         return _("None of these runs could be repeated.")
-    if suggestion.kind == Kind.INSTRUCTION and found.prevented:
+    if suggestion.kind == Kind.INSTRUCTION and result.prevented:
         claim = _("It would have improved %(prevented)d of %(own)d wrong answers.")
-        return f"{claim % about} {_verdict(found)}"
-    return _verdict(found)
+        return f"{claim % params} {_verdict(result)}"
+    return _verdict(result)
 
 
-def _verdict(found: Comparison) -> str:
-    if found.is_better:
+def _verdict(result: Comparison) -> str:
+    if result.is_better:
         return _("Scores are better with it.")
-    if found.is_worse:
+    if result.is_worse:
         return _("Scores are worse with it.")
-    if found.score is None:
+    if result.score is None:
         return _("Nothing says which answers are better. Compare those that changed.")
     return _("There is no measurable difference.")
 

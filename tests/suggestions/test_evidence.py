@@ -112,6 +112,6 @@ def test_one_process_looks_once_an_hour(make_calls):
     make_calls("database", 20, 8)
     now = timezone.now()
 
-    assert background.look(now) == 1
-    assert background.look(now + timedelta(minutes=59)) == 0
-    assert background.look(now + timedelta(minutes=61)) == 1
+    assert background.update_suggestions(now) == 1
+    assert background.update_suggestions(now + timedelta(minutes=59)) == 0
+    assert background.update_suggestions(now + timedelta(minutes=61)) == 1

@@ -83,22 +83,23 @@ class SuggestionAdmin(ReadOnlyAdmin):
         if not request.user.has_perm(VIEW_PERMISSION):
             raise PermissionDenied
         context = {"tabs": self._tabs(request)} | (extra_context or {})
-        page: HttpResponse = super().changelist_view(request, context)
-        return page
+        response: HttpResponse = super().changelist_view(request, context)
+        return response
 
     def _tabs(self, request: HttpRequest) -> list[dict[str, Any]]:
         rows = self.get_queryset(request).order_by()
         counts = rows.aggregate(
             **{name: Count("pk", filter=_tab_filter(name)) for name in TAB_LABELS}
         )
-        here, kept = request.GET.get(TAB_PARAMETER) or "open", request.GET.copy()
-        kept.pop("p", None)
-        found = []
+        current_tab = request.GET.get(TAB_PARAMETER) or "open"
+        parameters = request.GET.copy()
+        parameters.pop("p", None)
+        entries = []
         for name, label in TAB_LABELS.items():
-            kept[TAB_PARAMETER] = name
-            about = {"label": label, "count": counts[name], "is_here": name == here}
-            found.append(about | {"url": f"?{kept.urlencode()}", "name": name})
-        return found
+            parameters[TAB_PARAMETER] = name
+            entry = {"label": label, "count": counts[name], "is_here": name == current_tab}
+            entries.append(entry | {"url": f"?{parameters.urlencode()}", "name": name})
+        return entries
 
     @admin.display(description=_("suggestion"))
     def finding(self, suggestion: Suggestion) -> SafeString:
