@@ -28,17 +28,18 @@ class FieldChange:
 
 
 def changes(old: AgentSpec, new: AgentSpec) -> Iterator[FieldChange]:
-    reader = TextDiffer()
+    differ = TextDiffer()
     for name in changed_names(old, new):
-        before, after = format_value(name, old.get(name)), format_value(name, new.get(name))
-        difference = reader.compare(before, after)
+        before = format_value(name, old.get(name))
+        after = format_value(name, new.get(name))
+        difference = differ.compare(before, after)
         yield FieldChange(label=label(name), difference=difference, is_code=name in CODE_FIELDS)
 
 
-def field_texts(description: AgentSpec) -> Iterator[tuple[str, str, bool]]:
+def field_texts(spec: AgentSpec) -> Iterator[tuple[str, str, bool]]:
     """Yield all fields that aren't empty: label, text, and whether it is code."""
-    for name in changed_names({}, description):
-        yield label(name), format_value(name, description[name]), name in CODE_FIELDS
+    for name in changed_names({}, spec):
+        yield label(name), format_value(name, spec[name]), name in CODE_FIELDS
 
 
 def changed_names(old: AgentSpec, new: AgentSpec) -> list[str]:
@@ -49,10 +50,10 @@ def changed_names(old: AgentSpec, new: AgentSpec) -> list[str]:
         *agent_spec.related_names(),
     ]
     unknown = sorted((old.keys() | new.keys()) - set(known))
-    both = [*known, *unknown]
+    names = [*known, *unknown]
     return [
         name
-        for name in both
+        for name in names
         if format_value(name, old.get(name)) != format_value(name, new.get(name))
     ]
 

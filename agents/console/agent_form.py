@@ -97,8 +97,8 @@ class AgentForm(forms.ModelForm):
         if not names:
             return ""
         labels = {*LanguageModel.objects.values_list("label", flat=True)}
-        unlabelled = [at for at in names.items() if at[1] not in labels]
-        wrong = [at for at in unlabelled if not MODEL_PATTERN.fullmatch(at[1])]
+        unlabelled = [(line, name) for line, name in names.items() if name not in labels]
+        wrong = [(line, name) for line, name in unlabelled if not MODEL_PATTERN.fullmatch(name)]
         if wrong:
             raise forms.ValidationError(
                 [
@@ -140,8 +140,8 @@ class AgentForm(forms.ModelForm):
             return
         if "handoffs" in cleaned and not cleaned["handoffs"]:
             self.add_error("handoffs", MEMBERS_REQUIRED)
-        is_own = cleaned.get("merge") == Agent.Merge.SYNTHESIS
-        if cleaned.get("output_schema") is not None and not is_own:
+        is_synthesis = cleaned.get("merge") == Agent.Merge.SYNTHESIS
+        if cleaned.get("output_schema") is not None and not is_synthesis:
             self.add_error("output_schema", SCHEMA_NEEDS_SYNTHESIS)
 
     def clean_name(self) -> str:

@@ -76,8 +76,8 @@ class AgentTemplate:
     setup: AgentSpec = field(default_factory=dict)
     asks_others: bool = False
 
-    def description(self) -> AgentSpec:
-        """Return a description of a new agent, in the user's language."""
+    def spec(self) -> AgentSpec:
+        """Return the spec of a new agent, in the user's language."""
         values = {"description": str(self.about), "instructions": str(self.instructions)}
         members = _panel_members() if self.asks_others else []
         about = {"name": _unused_name(self.key), "tools": self.tools, "handoffs": members}
@@ -85,8 +85,8 @@ class AgentTemplate:
 
     def initial(self) -> dict[str, Any]:
         """Return a form's initial values; missing tools and agents are omitted."""
-        values = self.description()
-        resolved = agent_spec.resolve(values)
+        spec = self.spec()
+        resolved = agent_spec.resolve(spec)
         columns = {f.name: f.value_from_object(resolved.agent) for f in agent_spec.own_fields()}
         return {**columns, **resolved.many, "given": resolved.links}
 
@@ -150,7 +150,7 @@ AGENT_TEMPLATES = [
         setup={"output_schema": REPORT_SCHEMA},
     ),
 ]
-TEMPLATES_BY_KEY = {starter.key: starter for starter in AGENT_TEMPLATES}
+TEMPLATES_BY_KEY = {template.key: template for template in AGENT_TEMPLATES}
 
 
 def _panel_members() -> list[str]:
@@ -163,8 +163,9 @@ def _panel_members() -> list[str]:
 
 def _unused_name(name: str) -> str:
     taken = set(Agent.objects.filter(name__startswith=name).values_list("name", flat=True))
-    number, found = 1, name
-    while found in taken:
+    number = 1
+    candidate = name
+    while candidate in taken:
         number += 1
-        found = f"{name}-{number}"
-    return found
+        candidate = f"{name}-{number}"
+    return candidate

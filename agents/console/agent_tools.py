@@ -53,14 +53,14 @@ class ToolRow(forms.ModelForm):
         for name, field in self.fields.items():
             label = self.tool.name if name == "is_given" else f"{self.tool}: {field.label}"
             field.widget.attrs["aria-label"] = label
-        does = effect(self.tool)
-        asked = (
+        tool_effect = effect(self.tool)
+        default_approval = (
             AgentTool.ApprovalMode.ALWAYS
             if requires_approval(self.tool)
             else AgentTool.ApprovalMode.NEVER
         )
-        _label_default(self.fields["approval"], asked.label)
-        _label_default(self.fields["effect"], does.label if does else "—")
+        _label_default(self.fields["approval"], default_approval.label)
+        _label_default(self.fields["effect"], tool_effect.label if tool_effect else "—")
         if self.tool.name in tool_factory.BUILT_IN_TOOLS:
             _label_default(self.fields["sending"], AgentTool.Sending.ALWAYS.label)
         self.fields["timeout"].widget.attrs["placeholder"] = self.tool.timeout
@@ -151,10 +151,12 @@ class ToolsField(forms.Field):
 
     def has_changed(self, initial: Any, data: list[ToolRow] | None) -> bool:
         before = {link.tool.pk: link for link in initial or ()}
-        on = [row for row in data or () if row.is_on]
-        if {row.tool.pk for row in on} != before.keys():
+        selected_rows = [row for row in data or () if row.is_on]
+        if {row.tool.pk for row in selected_rows} != before.keys():
             return True
-        return any(ToolRow(r.tool, r.data, before[r.tool.pk]).has_changed() for r in on)
+        return any(
+            ToolRow(r.tool, r.data, before[r.tool.pk]).has_changed() for r in selected_rows
+        )
 
 
 INVALID_SETTINGS = gettext_lazy("Check the settings of %(names)s.")

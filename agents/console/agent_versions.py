@@ -47,14 +47,18 @@ class VersionHistoryAdmin(ConsoleAdmin):
     """Pages for an agent's versions, and for copying an agent."""
 
     def get_urls(self) -> list[URLPattern]:
-        def page(view: Any) -> Any:
+        def admin_view(view: Any) -> Any:
             return self.admin_site.admin_view(view)
 
-        one = "<int:pk>/history/<int:number>/"
+        version_route = "<int:pk>/history/<int:number>/"
         own = [
-            path(one, page(self.version_view), name="agents_agent_version"),
-            path(f"{one}restore/", page(self.restore_view), name="agents_agent_restore"),
-            path("<int:pk>/clone/", page(self.clone_view), name="agents_agent_clone"),
+            path(version_route, admin_view(self.version_view), name="agents_agent_version"),
+            path(
+                f"{version_route}restore/",
+                admin_view(self.restore_view),
+                name="agents_agent_restore",
+            ),
+            path("<int:pk>/clone/", admin_view(self.clone_view), name="agents_agent_clone"),
         ]
         return [*own, *super().get_urls()]
 

@@ -75,7 +75,7 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
         badges = [badge(_("Live"), "green") if agent.enabled else badge(_("Off"))]
         badges += [badge(_("Default"), "blue")] if agent.is_default else []
         badges += [badge(_("Draft"), "amber")] if agent.has_draft else []
-        return format_html_join(" ", "{}", ((found,) for found in badges))
+        return format_html_join(" ", "{}", ((state_badge,) for state_badge in badges))
 
     @admin.display(description=_("model"), ordering="model")
     def thinks_with(self, agent: Agent) -> LazyText:
@@ -92,12 +92,12 @@ class AgentAdmin(EditorAdmin, DraftRunAdmin, VersionHistoryAdmin):
         """Return the version number, its author and time."""
         if agent.newest is None:
             return "—"
-        page = reverse("admin:agents_agent_history", args=[agent.pk])
+        history_url = reverse("admin:agents_agent_history", args=[agent.pk])
         who = agent.newest.author.get_username() if agent.newest.author else ""
         when = timestamp(agent.newest.created_at)
-        about = format_html("{} · {}", who, when) if who else when
-        form = '<a href="{}">{}</a> <span class="about">{}</span>'
-        return format_html(form, page, agent.newest.number, about)
+        details = format_html("{} · {}", who, when) if who else when
+        template = '<a href="{}">{}</a> <span class="about">{}</span>'
+        return format_html(template, history_url, agent.newest.number, details)
 
     @admin.display(description=_("last used"))
     def last_used(self, agent: ListedAgent) -> LazyText:

@@ -102,18 +102,20 @@ class ArgumentsForm(forms.Form):
 
     def _check(self, field: str | None, schema: Mapping[str, Any], value: Any) -> None:
         try:
-            wrong = violations(schema, value)
+            messages = violations(schema, value)
         except TooManyChecks:
             self.add_error(field, TOO_LARGE)
             return
-        for why in wrong:
+        for message in messages:
             self.add_error(
-                field, ValidationError(SCHEMA_MISMATCH, params={"why": why.rstrip(".")})
+                field, ValidationError(SCHEMA_MISMATCH, params={"why": message.rstrip(".")})
             )
 
     def _standalone_schema(self, parameter: Parameter) -> dict[str, Any]:
         """Return a parameter's schema with the definitions it may refer to."""
-        defined = {word: self.schema.get(word, {}) for word in ("$defs", "definitions")}
+        defined = {
+            keyword: self.schema.get(keyword, {}) for keyword in ("$defs", "definitions")
+        }
         return {**parameter.schema, **defined}
 
 
@@ -151,28 +153,31 @@ def _build_field(parameter: Parameter) -> forms.Field:
 
 
 def _text_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
-    longest, least = _int_keyword(parameter, "maxLength"), _int_keyword(parameter, "minLength")
+    max_length = _int_keyword(parameter, "maxLength")
+    min_length = _int_keyword(parameter, "minLength")
     rows = (
         1
-        if longest is not None and longest <= SINGLE_LINE_CHARS or "format" in parameter.schema
+        if max_length is not None
+        and max_length <= SINGLE_LINE_CHARS
+        or "format" in parameter.schema
         else 3
     )
     widget: forms.Widget = forms.Textarea(attrs={"class": "vLargeTextField", "rows": rows})
     if rows == 1:
         widget = forms.TextInput(attrs={"class": "vTextField"})
     return forms.CharField(
-        strip=False, widget=widget, max_length=longest, min_length=least, **about
+        strip=False, widget=widget, max_length=max_length, min_length=min_length, **about
     )
 
 
-def _int_keyword(parameter: Parameter, word: str) -> int | None:
-    value = parameter.schema.get(word)
+def _int_keyword(parameter: Parameter, keyword: str) -> int | None:
+    value = parameter.schema.get(keyword)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _number_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
-    kind = forms.IntegerField if parameter.type == "integer" else NumberArgument
-    return kind(
+    field_class = forms.IntegerField if parameter.type == "integer" else NumberArgument
+    return field_class(
         min_value=_int_keyword(parameter, "minimum"),
         max_value=_int_keyword(parameter, "maximum"),
         **about,
@@ -186,8 +191,8 @@ def _boolean_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
 
 
 def _json_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
-    words = " · ".join(filter(None, [about["help_text"], f"{parameter.kind}. {JSON_HELP}"]))
-    return JsonArgument(**about | {"help_text": words})
+    help_text = " · ".join(filter(None, [about["help_text"], f"{parameter.kind}. {JSON_HELP}"]))
+    return JsonArgument(**about | {"help_text": help_text})
 
 
 FIELD_BUILDERS = {

@@ -237,20 +237,24 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         row = Upkeep.objects.filter(name=VERIFY_TASK).first()
         verified = row and {"at": row.at, **row.report}
-        found = row and audit_messages.verification_sentence(load_verification(row.report))
-        context = {"title": _("Audit log"), "verified": verified, "verdict": found}
+        verdict = row and audit_messages.verification_sentence(load_verification(row.report))
+        context = {"title": _("Audit log"), "verified": verified, "verdict": verdict}
         context |= extra_context or {}
         return super().changelist_view(request, context)
 
     # Pages
 
     def get_urls(self) -> list[URLPattern]:
-        def page(view: Any) -> Any:
+        def admin_view(view: Any) -> Any:
             return self.admin_site.admin_view(view)
 
         own = [
-            path("verify/", page(self.verify_view), name="agents_auditentry_verify"),
-            path("export.<slug:form>", page(self.export_view), name="agents_auditentry_export"),
+            path("verify/", admin_view(self.verify_view), name="agents_auditentry_verify"),
+            path(
+                "export.<slug:file_format>",
+                admin_view(self.export_view),
+                name="agents_auditentry_export",
+            ),
         ]
         return [*own, *super().get_urls()]
 
@@ -258,41 +262,46 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     def verify_view(self, request: HttpRequest) -> HttpResponse:
         """Verify the newest entries, as many as finish quickly."""
         self._require_view(request)
-        found = hash_chain.verify(newest=MAX_VERIFIED)
-        save_verification(found)
-        details = {"holds": found.holds, "checked": found.checked}
+        verification = hash_chain.verify(newest=MAX_VERIFIED)
+        save_verification(verification)
+        details = {"holds": verification.holds, "checked": verification.checked}
         audit.record(request.user, audit.LOG_VERIFIED, "audit", **details)
-        tell = messages.success if found.holds else messages.error
-        tell(request, audit_messages.verification_sentence(found))
+        add_message = messages.success if verification.holds else messages.error
+        add_message(request, audit_messages.verification_sentence(verification))
         return redirect("admin:agents_auditentry_changelist")
 
     @method_decorator(require_POST)
-    def export_view(self, request: HttpRequest, form: str) -> HttpResponseBase:
+    def export_view(self, request: HttpRequest, file_format: str) -> HttpResponseBase:
         """Export everything the list displays with these filters."""
         self._require_view(request)
-        if form not in EXPORT_FORMATS:
+        if file_format not in EXPORT_FORMATS:
             return redirect("admin:agents_auditentry_changelist")
         rows = self.get_changelist_instance(request).get_queryset(request)
-        context = {"form": form, "filter": request.GET.urlencode()}
+        context = {"form": file_format, "filter": request.GET.urlencode()}
         audit.record(request.user, audit.LOG_EXPORTED, "audit", **context)
-        pieces = export_lines(rows.order_by(), request.user, form)
-        return download(pieces, f"audit-{timezone.now():%Y-%m-%d}.{form}", EXPORT_FORMATS[form])
+        pieces = export_lines(rows.order_by(), request.user, file_format)
+        return download(
+            pieces,
+            f"audit-{timezone.now():%Y-%m-%d}.{file_format}",
+            EXPORT_FORMATS[file_format],
+        )
 
     def _require_view(self, request: HttpRequest) -> None:
         if not self.has_view_permission(request):
             raise PermissionDenied
 
 
-def save_verification(found: hash_chain.ChainVerification) -> None:
+def save_verification(verification: hash_chain.ChainVerification) -> None:
     """Save the result of a verification, for display."""
     report: dict[str, Any] = {
-        "checked": found.checked,
-        "since": found.since,
-        "number": found.number,
+        "checked": verification.checked,
+        "since": verification.since,
+        "number": verification.number,
     }
-    report |= {"flaw": found.flaw, "end": asdict(found.end)}
+    report |= {"flaw": verification.flaw, "end": asdict(verification.end)}
     Upkeep.objects.update_or_create(
-        {"at": timezone.now(), "report": {**report, "holds": found.holds}}, name=VERIFY_TASK
+        {"at": timezone.now(), "report": {**report, "holds": verification.holds}},
+        name=VERIFY_TASK,
     )
 
 
@@ -304,26 +313,27 @@ def load_verification(report: dict[str, Any]) -> hash_chain.ChainVerification:
     )
 
 
-def export_lines(rows: QuerySet[AuditEntry], user: AnyUser, form: str) -> Iterator[str]:
+def export_lines(rows: QuerySet[AuditEntry], user: AnyUser, file_format: str) -> Iterator[str]:
     """Yield lines from oldest to newest."""
-    if form == "csv":
+    if file_format == "csv":
         yield _csv_line(list(EntryView.__dataclass_fields__))
-    last, rows = 0, rows.order_by("number").select_related("person")
-    while page := list(rows.filter(number__gt=last)[:PAGE_SIZE]):
-        for entry, view in zip(page, EntryView.all(page, user), strict=True):
+    last = 0
+    rows = rows.order_by("number").select_related("person")
+    while batch := list(rows.filter(number__gt=last)[:PAGE_SIZE]):
+        for entry, view in zip(batch, EntryView.all(batch, user), strict=True):
             values = asdict(view)
-            if form == "csv":
+            if file_format == "csv":
                 yield _csv_line([_escape_formula(str(cell)) for cell in values.values()])
             else:
                 values |= {"detail": entry.detail}
                 yield json.dumps(values, ensure_ascii=False) + "\n"
-        last = page[-1].number
+        last = batch[-1].number
 
 
 def _csv_line(cells: list[str]) -> str:
-    written = io.StringIO()
-    csv.writer(written).writerow(cells)
-    return written.getvalue()
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow(cells)
+    return buffer.getvalue()
 
 
 def _escape_formula(cell: str) -> str:

@@ -74,7 +74,7 @@ class AuditedMixin(_ModelAdmin):
     def _stash_changes(self, request: HttpRequest, changed: Iterable[Any]) -> None:
         """Remember the changes until the row is logged next."""
         vars(request)["changes"] = {
-            name: change for form in changed for name, change in changes(form).items()
+            name: change for form in changed for name, change in form_changes(form).items()
         }
 
     def _pop_changes(self, request: HttpRequest) -> Changes:
@@ -87,7 +87,7 @@ def changed_forms(form: Any, formsets: Any) -> Iterable[Any]:
         yield from (inner for inner in formset.forms if inner.has_changed())
 
 
-def changes(form: Any) -> Changes:
+def form_changes(form: Any) -> Changes:
     """Return the changes as [before, after]; for a secret only what happened to it."""
     return {name: _field_change(form, name) for name in form.changed_data}
 

@@ -118,14 +118,14 @@ def applying_to(request: HttpRequest, **owner: Any) -> dict[str, Any]:
 
     Without the right to see them, or for something that isn't saved yet, there are none.
     """
-    scope = next(iter(owner))
-    if owner[scope] is None or not request.user.has_perm("agents.view_quota"):
+    owner_field = next(iter(owner))
+    if owner[owner_field] is None or not request.user.has_perm("agents.view_quota"):
         return {}
     rows = Quota.objects.filter(**owner).select_related(*RELATED)
-    key = next(key for key, field in scopes.OWNER_FIELDS.items() if field == scope)
-    chosen = urlencode({"scope": key, scope: owner[scope].pk})
-    add = f"{reverse('admin:agents_quota_add')}?{chosen}"
-    return {"budget_rows": budget_rows(rows), "add_budget_url": add}
+    scope = next(scope for scope, field in scopes.OWNER_FIELDS.items() if field == owner_field)
+    query = urlencode({"scope": scope, owner_field: owner[owner_field].pk})
+    add_url = f"{reverse('admin:agents_quota_add')}?{query}"
+    return {"budget_rows": budget_rows(rows), "add_budget_url": add_url}
 
 
 class ScopeFilter(admin.SimpleListFilter):
@@ -213,11 +213,11 @@ class QuotaAdmin(ConsoleAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Read what is used of all rows of the page at once."""
-        found = super().get_changelist_instance(request)
-        found.result_list = list(found.result_list)
-        for shown in budget_rows(found.result_list):
-            vars(shown.row)["_shown"] = shown
-        return found
+        changelist = super().get_changelist_instance(request)
+        changelist.result_list = list(changelist.result_list)
+        for budget_row in budget_rows(changelist.result_list):
+            vars(budget_row.row)["_shown"] = budget_row
+        return changelist
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         more = {"title": _("Budgets"), "defaults": _setting_defaults()}

@@ -132,8 +132,8 @@ def load_rows() -> list[CacheRow]:
 def _tool_rows(entries: dict[str, Any], used: dict[str, Any]) -> Iterable[CacheRow]:
     known = _pks("tool", entries, used)
     for tool in ToolRegistration.objects.filter(~Q(result_cache="") | Q(pk__in=known)):
-        page = reverse("admin:agents_toolregistration_change", args=[tool.pk])
-        about = (tool.name, page, CacheKind.TOOL, tool.get_result_cache_display())
+        url = reverse("admin:agents_toolregistration_change", args=[tool.pk])
+        about = (tool.name, url, CacheKind.TOOL, tool.get_result_cache_display())
         seconds = tool.result_cache_seconds if tool.result_cache else None
         yield _row(f"tool:{tool.pk}", *about, seconds, entries, used)
 
@@ -141,8 +141,8 @@ def _tool_rows(entries: dict[str, Any], used: dict[str, Any]) -> Iterable[CacheR
 def _agent_rows(entries: dict[str, Any], used: dict[str, Any]) -> Iterable[CacheRow]:
     known = _pks("agent", entries, used)
     for agent in Agent.objects.filter(~Q(reply_cache="") | Q(pk__in=known)):
-        page = reverse("admin:agents_agent_change", args=[agent.pk])
-        about = (agent.name, page, CacheKind.MODEL, agent.get_reply_cache_display())
+        url = reverse("admin:agents_agent_change", args=[agent.pk])
+        about = (agent.name, url, CacheKind.MODEL, agent.get_reply_cache_display())
         seconds = agent.reply_cache_seconds if agent.reply_cache else None
         yield _row(f"agent:{agent.pk}", *about, seconds, entries, used)
 

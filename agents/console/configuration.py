@@ -138,13 +138,13 @@ class ApplyForm(ConfigImportForm):
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
-    def way(name: str, view: Any) -> URLPattern:
-        address = f"configuration/{name}/" if name else "configuration/"
-        whole = f"agents_configuration_{name}" if name else "agents_configuration"
-        return path(address, site.admin_view(view), name=whole)
+    def admin_path(name: str, view: Any) -> URLPattern:
+        route = f"configuration/{name}/" if name else "configuration/"
+        full_name = f"agents_configuration_{name}" if name else "agents_configuration"
+        return path(route, site.admin_view(view), name=full_name)
 
-    ways = {"": page, "export": download, "difference": difference, "apply": apply}
-    return [way(name, view) for name, view in ways.items()]
+    views = {"": page, "export": download, "difference": difference, "apply": apply}
+    return [admin_path(name, view) for name, view in views.items()]
 
 
 @permission_required(PERMISSION, raise_exception=True)
@@ -187,12 +187,13 @@ def apply(request: HttpRequest) -> HttpResponse:
     form = ApplyForm(request.POST)
     if not form.is_valid():
         return _render_page(request, ExportForm(request.user), form, status=422)
-    text, remove = form.cleaned_data["text"], form.cleaned_data["remove"]
-    done = apply_file(text, request.user, remove=remove, seal=form.cleaned_data["seal"])
-    if not done.is_done:
+    text = form.cleaned_data["text"]
+    remove = form.cleaned_data["remove"]
+    result = apply_file(text, request.user, remove=remove, seal=form.cleaned_data["seal"])
+    if not result.is_done:
         messages.warning(request, STALE_PREVIEW)
-        return _render_preview(request, done, text, remove, status=409)
-    _add_messages(request, done)
+        return _render_preview(request, result, text, remove, status=409)
+    _add_messages(request, result)
     return redirect("admin:agents_configuration")
 
 
@@ -203,50 +204,59 @@ STALE_PREVIEW = _(
 SECRETS_MISSING = _("Enter the missing secrets for {}: {}.")
 
 
-def _add_messages(request: HttpRequest, done: ImportResult) -> None:
+def _add_messages(request: HttpRequest, result: ImportResult) -> None:
     count = sum(
-        len(done.of(state)) for state in (ImportState.NEW, ImportState.CHANGED, ImportState.OFF)
+        len(result.of(state))
+        for state in (ImportState.NEW, ImportState.CHANGED, ImportState.OFF)
     )
     sentence = ngettext("%d change applied.", "%d changes applied.", count) % count
     messages.success(request, sentence)
-    for thing in [thing for thing in done.things if thing.needs][:MAX_WARNINGS]:
-        link = format_html('<a href="{}">{}</a>', _change_url(thing), thing.name)
+    for item in [item for item in result.things if item.needs][:MAX_WARNINGS]:
+        link = format_html('<a href="{}">{}</a>', _change_url(item), item.name)
         messages.warning(
-            request, format_html(str(SECRETS_MISSING), link, ", ".join(thing.needs))
+            request, format_html(str(SECRETS_MISSING), link, ", ".join(item.needs))
         )
 
 
 def _render_page(
-    request: HttpRequest, exporting: ExportForm, importing: ConfigImportForm, status: int = 200
+    request: HttpRequest,
+    export_form: ExportForm,
+    import_form: ConfigImportForm,
+    status: int = 200,
 ) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
         "title": _("Configuration"),
-        "exporting": exporting,
-        "importing": importing,
+        "exporting": export_form,
+        "importing": import_form,
     }
     return render(request, "admin/agents/configuration.html", context, status=status)
 
 
 def _render_preview(
-    request: HttpRequest, found: ImportResult, text: str, remove: bool, status: int = 200
+    request: HttpRequest, result: ImportResult, text: str, remove: bool, status: int = 200
 ) -> HttpResponse:
-    reader = TextDiffer()
-    things = [thing for state in STATE_LABELS for thing in found.of(state)]
-    page = Paginator(things, PAGE_SIZE).get_page(request.POST.get("page"))
-    shown = [_item_view(thing, reader) for thing in page]
+    differ = TextDiffer()
+    items = [item for state in STATE_LABELS for item in result.of(state)]
+    item_page = Paginator(items, PAGE_SIZE).get_page(request.POST.get("page"))
+    item_views = [_item_view(item, differ) for item in item_page]
     parts = [
-        (state, label, len(found.of(state)), [one for one in shown if one.thing.state == state])
+        (
+            state,
+            label,
+            len(result.of(state)),
+            [view for view in item_views if view.thing.state == state],
+        )
         for state, label in STATE_LABELS.items()
     ]
     context = {
         **admin.site.each_context(request),
         "title": _("Review changes"),
-        "found": found,
+        "found": result,
         "parts": [part for part in parts if part[3]],
-        "page": page,
-        "same": found.of(ImportState.SAME),
-        "left": found.of(ImportState.LEFT),
+        "page": item_page,
+        "same": result.of(ImportState.SAME),
+        "left": result.of(ImportState.LEFT),
         "text": text,
         "remove": remove,
         "importing": ConfigImportForm(initial={"text": text, "remove": remove}),
@@ -262,35 +272,35 @@ STATE_LABELS = {
 }
 
 
-def _item_view(thing: ImportItem, reader: TextDiffer) -> ImportItemView:
-    is_done = thing.state in (ImportState.NEW, ImportState.CHANGED)
-    changes = tuple(_item_changes(thing, reader)) if is_done else ()
-    page = _change_url(thing) if thing.before else ""
-    return ImportItemView(thing=thing, page=page, changes=changes)
+def _item_view(item: ImportItem, differ: TextDiffer) -> ImportItemView:
+    is_done = item.state in (ImportState.NEW, ImportState.CHANGED)
+    changes = tuple(_item_changes(item, differ)) if is_done else ()
+    url = _change_url(item) if item.before else ""
+    return ImportItemView(thing=item, page=url, changes=changes)
 
 
-def _item_changes(thing: ImportItem, reader: TextDiffer) -> Iterator[ItemChange]:
-    for name in thing.changed_fields:
+def _item_changes(item: ImportItem, differ: TextDiffer) -> Iterator[ItemChange]:
+    for name in item.changed_fields:
         before, after = (
-            report.format_value(values.get(name)) for values in (thing.before, thing.after)
+            report.format_value(values.get(name)) for values in (item.before, item.after)
         )
         if before != after:
             yield ItemChange(
                 name=name,
-                label=_field_label(thing, name),
-                difference=reader.compare(before, after),
+                label=_field_label(item, name),
+                difference=differ.compare(before, after),
                 is_code=name in CODE_FIELDS,
             )
 
 
-def _field_label(thing: ImportItem, name: str) -> str:
+def _field_label(item: ImportItem, name: str) -> str:
     try:
-        field: Any = thing.kind.model._meta.get_field(name)
+        field: Any = item.kind.model._meta.get_field(name)
     except FieldDoesNotExist:
         return name
     return capfirst(getattr(field, "verbose_name", name))
 
 
-def _change_url(thing: ImportItem) -> str:
-    meta = thing.kind.model._meta
-    return reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[thing.pk])
+def _change_url(item: ImportItem) -> str:
+    meta = item.kind.model._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[item.pk])

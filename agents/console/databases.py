@@ -194,16 +194,16 @@ class DatabaseConnectionAdmin(ConsoleAdmin):
     # Pages
 
     def get_urls(self) -> list[URLPattern]:
-        def page(address: str, view: Any, name: str) -> URLPattern:
-            whole = f"agents_databaseconnection_{name}"
-            return path(address, self.admin_site.admin_view(view), name=whole)
+        def admin_path(route: str, view: Any, name: str) -> URLPattern:
+            full_name = f"agents_databaseconnection_{name}"
+            return path(route, self.admin_site.admin_view(view), name=full_name)
 
         own = [
-            page("try/", self.try_view, "try"),
-            page("<int:pk>/try/", self.try_view, "try"),
-            page("query/", self.query_view, "query"),
-            page("<int:pk>/query/", self.query_view, "query"),
-            page("<int:pk>/test/", self.test_view, "test"),
+            admin_path("try/", self.try_view, "try"),
+            admin_path("<int:pk>/try/", self.try_view, "try"),
+            admin_path("query/", self.query_view, "query"),
+            admin_path("<int:pk>/query/", self.query_view, "query"),
+            admin_path("<int:pk>/test/", self.test_view, "test"),
         ]
         return [*own, *super().get_urls()]
 
@@ -284,16 +284,16 @@ def run_query(row: DatabaseConnection, sql: str) -> QueryResult:
     began = time.perf_counter()
     try:
         tool = _fresh_tool(row)
-        reply = async_to_sync(tool.execute)({"sql": sql})
+        result = async_to_sync(tool.execute)({"sql": sql})
     except (ValueError, UnreadableSecret) as error:
         return _failed(str(error), began)
-    if reply.is_error:
-        return _failed(translate(reply.error or ""), began)
-    found = json.loads(reply.output)
+    if result.is_error:
+        return _failed(translate(result.error or ""), began)
+    output = json.loads(result.output)
     return QueryResult(
-        columns=found["columns"],
-        rows=found["rows"],
-        is_truncated=found["truncated"],
+        columns=output["columns"],
+        rows=output["rows"],
+        is_truncated=output["truncated"],
         error="",
         took=figures.seconds(time.perf_counter() - began),
     )

@@ -143,8 +143,8 @@ def restore(deletion: Deletion, name: str = "") -> Restored:
         others = apps.get_model(reference["model"])._base_manager
         untouched = {reference["field"]: reference["left"]}
         for start in range(0, len(reference["pks"]), PAGE_SIZE):
-            some = reference["pks"][start : start + PAGE_SIZE]
-            others.filter(pk__in=some, **untouched).update(
+            pks = reference["pks"][start : start + PAGE_SIZE]
+            others.filter(pk__in=pks, **untouched).update(
                 **{reference["field"]: reference["value"]}
             )
     deletion.delete()
@@ -185,8 +185,8 @@ def name_field(model: type[models.Model]) -> models.CharField | None:
 def erase(deletion: Deletion) -> None:
     """Delete a copy for good, with what the row had outside the database."""
     model = apps.get_model(deletion.kind)
-    owner: Any = admin.site.get_model_admin(model)
-    owner.erase_deleted(deletion)
+    model_admin: Any = admin.site.get_model_admin(model)
+    model_admin.erase_deleted(deletion)
     deletion.delete()
 
 
@@ -284,7 +284,7 @@ def _copies(rows: list[models.Model]) -> Iterator[tuple[models.Model, Values]]:
 
 
 def _references(collector: NestedObjects) -> Iterator[Values]:
-    for (column, _value), batches in collector.field_updates.items():
+    for (column, _new_value), batches in collector.field_updates.items():
         by_value: dict[Any, list[Any]] = {}
         for batch in batches:
             # A list or a queryset, whatever the stubs say.
@@ -296,8 +296,8 @@ def _references(collector: NestedObjects) -> Iterator[Values]:
                 pairs = [(row.pk, getattr(row, column.attname)) for row in rows]
             for pk, value in pairs:
                 by_value.setdefault(value, []).append(pk)
-        about = {"model": column.model._meta.label, "field": column.attname, "left": None}
-        yield from ({**about, "value": value, "pks": pks} for value, pks in by_value.items())
+        change = {"model": column.model._meta.label, "field": column.attname, "left": None}
+        yield from ({**change, "value": value, "pks": pks} for value, pks in by_value.items())
 
 
 def _values(row: models.Model) -> Values:
@@ -392,9 +392,9 @@ def _without_missing(copies: list[models.Model]) -> list[models.Model]:
     for model, pks in wanted.items():
         ordered = sorted(pks)
         for start in range(0, len(ordered), PAGE_SIZE):
-            some = ordered[start : start + PAGE_SIZE]
-            present = set(model._base_manager.filter(pk__in=some).values_list("pk", flat=True))
-            missing |= {(model, pk) for pk in some if pk not in present}
+            batch = ordered[start : start + PAGE_SIZE]
+            present = set(model._base_manager.filter(pk__in=batch).values_list("pk", flat=True))
+            missing |= {(model, pk) for pk in batch if pk not in present}
     rows = list(copies)
     while missing:
         gone: set[RowKey] = set()

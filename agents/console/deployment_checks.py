@@ -70,11 +70,11 @@ def _explain_check(message: checks.CheckMessage) -> CheckWarning:
 def _plain_http_warning(name: str) -> CheckWarning:
     """Return one warning for insecure cookies and missing HSTS, reported by three checks."""
     if all(urlsplit(origin).hostname in LOOPBACK for origin in settings.ORIGINS):
-        words = _("Only this machine can connect, so plain HTTP is safe.")
-        return CheckWarning(name=name, words=words)
-    words = _("Pages are served over plain HTTP. Anyone on the network path can read them.")
+        sentence = _("Only this machine can connect, so plain HTTP is safe.")
+        return CheckWarning(name=name, words=sentence)
+    sentence = _("Pages are served over plain HTTP. Anyone on the network path can read them.")
     advice = _("Put a load balancer with TLS in front, and set ASHIATO_ORIGINS to https://….")
-    return CheckWarning(name=name, words=words, advice=advice)
+    return CheckWarning(name=name, words=sentence, advice=advice)
 
 
 MessageFactory = Callable[[], str]

@@ -43,23 +43,23 @@ class DraftRunAdmin(ConsoleAdmin):
     """The chat beside the editor, in which the draft is tried."""
 
     def get_urls(self) -> list[URLPattern]:
-        def page(view: Any) -> Any:
+        def admin_view(view: Any) -> Any:
             return self.admin_site.admin_view(view)
 
-        one = "trials/<int:pk>/"
+        run_route = "trials/<int:pk>/"
         own = [
             path("trials/", self.try_view, name="agents_agent_try"),
-            path(one, page(self.run_view), name="agents_agent_trial"),
-            path(f"{one}stop/", self.stop_view, name="agents_agent_trial_stop"),
+            path(run_route, admin_view(self.run_view), name="agents_agent_trial"),
+            path(f"{run_route}stop/", self.stop_view, name="agents_agent_trial_stop"),
         ]
         return [*own, *super().get_urls()]
 
     async def try_view(self, request: HttpRequest) -> HttpResponse:
         """Start a run of the submitted form, on the server's event loop."""
-        answer = await self._call_admin_view(self._create_run, request)
-        if isinstance(answer, DraftRunResponse):
-            runs.launch(answer.run)
-        return answer
+        response = await self._call_admin_view(self._create_run, request)
+        if isinstance(response, DraftRunResponse):
+            runs.launch(response.run)
+        return response
 
     async def _call_admin_view(
         self, view: Any, request: HttpRequest, *args: Any
@@ -105,11 +105,11 @@ class DraftRunAdmin(ConsoleAdmin):
         return render(request, "admin/agents/agent/trial.html", context)
 
     async def stop_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        answer = await self._call_admin_view(self._get_run, request, pk)
-        if isinstance(answer, DraftRunResponse):
-            await runs.stop(answer.run)
+        response = await self._call_admin_view(self._get_run, request, pk)
+        if isinstance(response, DraftRunResponse):
+            await runs.stop(response.run)
             return redirect("admin:agents_agent_trial", pk)
-        return answer
+        return response
 
     def _get_run(self, request: HttpRequest, pk: int) -> HttpResponse:
         return DraftRunResponse(_own_run(request, pk))
@@ -119,9 +119,9 @@ class DraftRunResponse(JsonResponse):
     """A test run and its URL."""
 
     def __init__(self, run: Run) -> None:
-        page = reverse("admin:agents_agent_trial", args=[run.pk])
-        told = {"page": page, "trace": trace_url(run.pk), "conversation": run.topic}
-        super().__init__(told)
+        url = reverse("admin:agents_agent_trial", args=[run.pk])
+        content = {"page": url, "trace": trace_url(run.pk), "conversation": run.topic}
+        super().__init__(content)
         self.run = run
 
 

@@ -119,16 +119,16 @@ class ExperienceAdmin(ConsoleAdmin):
         )
 
     def _runs(self, row: Experience) -> list[tuple[str, str, str]]:
-        found = row.evidence.select_related("run").order_by("role", "-run_id")[:MAX_RUNS]
-        seen: set[int] = getattr(row, "visible_runs", set())
+        evidence = row.evidence.select_related("run").order_by("role", "-run_id")[:MAX_RUNS]
+        visible_run_ids: set[int] = getattr(row, "visible_runs", set())
         return [
             (
-                reverse("trace:run", args=[one.run_id]),
-                _("Run %(run)d") % {"run": one.run_id},
-                " · ".join(filter(None, _evidence_parts(one))),
+                reverse("trace:run", args=[link.run_id]),
+                _("Run %(run)d") % {"run": link.run_id},
+                " · ".join(filter(None, _evidence_parts(link))),
             )
-            for one in found
-            if one.run_id in seen
+            for link in evidence
+            if link.run_id in visible_run_ids
         ]
 
     def get_object(self, request: HttpRequest, *args: Any) -> Any:
@@ -214,6 +214,6 @@ def _reviewed_agents(user: User) -> QuerySet[Agent]:
     return ReviewScope.objects.reviewed_agents(user).filter(enabled=True)
 
 
-def _evidence_parts(one: ExperienceRun) -> list[str]:
-    is_use = one.role == ExperienceRun.Role.USED
-    return [one.get_role_display(), one.get_outcome_display() if is_use else ""]
+def _evidence_parts(link: ExperienceRun) -> list[str]:
+    is_use = link.role == ExperienceRun.Role.USED
+    return [link.get_role_display(), link.get_outcome_display() if is_use else ""]

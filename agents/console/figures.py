@@ -6,12 +6,12 @@ from django.utils.translation import gettext as _
 from .usage import ToolUsage
 
 
-def calls(used: ToolUsage) -> str:
+def calls(usage: ToolUsage) -> str:
     """Return the number of calls and how many failed."""
-    count = number_format(used.calls, force_grouping=True)
-    if not used.errors:
+    count = number_format(usage.calls, force_grouping=True)
+    if not usage.errors:
         return count
-    failed = _("%(rate)s failed") % {"rate": percent(used.error_rate)}
+    failed = _("%(rate)s failed") % {"rate": percent(usage.error_rate)}
     return _("%(name)s (%(detail)s)") % {"name": count, "detail": failed}
 
 

@@ -147,10 +147,10 @@ class TesterPages(ConsoleAdmin):
         self._require_reviewer(request)
         visible = GuardrailHit.objects.for_user(request.user).select_related("pattern", "run")
         hit = get_object_or_404(visible, pk=pk)
-        word = request.POST.get("word", "")
-        if word not in hits.VERDICTS:
+        verdict = request.POST.get("word", "")
+        if verdict not in hits.VERDICTS:
             raise Http404
-        hits.judge(request.user, hit, hits.VERDICTS[word])
+        hits.judge(request.user, hit, hits.VERDICTS[verdict])
         if not request.htmx:
             return redirect("admin:agents_guardrail_hits")
         same = hits.filter_hits(request.user, hits.HitFilter(pattern=hit.pattern))

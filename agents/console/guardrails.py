@@ -46,19 +46,21 @@ class GuardrailPatternAdmin(TesterPages):
     change_list_template = f"{TEMPLATE_DIR}/change_list.html"
 
     def get_urls(self) -> list[URLPattern]:
-        def page(way: str, view: Any, name: str) -> URLPattern:
-            return path(way, self.admin_site.admin_view(view), name=f"agents_guardrail_{name}")
+        def admin_path(route: str, view: Any, name: str) -> URLPattern:
+            return path(
+                route, self.admin_site.admin_view(view), name=f"agents_guardrail_{name}"
+            )
 
         own = [
-            page("try/", self.try_view, "try"),
-            page("ask/", self.ask_view, "ask"),
-            page("check/", self.check_view, "check"),
-            page("order/", self.order_view, "order"),
-            page("switch/<int:pk>/", self.switch_view, "switch"),
-            page("backtest/", self.backtest_view, "backtest"),
-            page("hits/", self.hits_view, "hits"),
-            page("hits/<int:pk>/", self.judge_view, "judge"),
-            page("sets/", self.sets_view, "sets"),
+            admin_path("try/", self.try_view, "try"),
+            admin_path("ask/", self.ask_view, "ask"),
+            admin_path("check/", self.check_view, "check"),
+            admin_path("order/", self.order_view, "order"),
+            admin_path("switch/<int:pk>/", self.switch_view, "switch"),
+            admin_path("backtest/", self.backtest_view, "backtest"),
+            admin_path("hits/", self.hits_view, "hits"),
+            admin_path("hits/<int:pk>/", self.judge_view, "judge"),
+            admin_path("sets/", self.sets_view, "sets"),
         ]
         return [*own, *super().get_urls()]
 
@@ -70,14 +72,14 @@ class GuardrailPatternAdmin(TesterPages):
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
     ) -> Any:
-        form = super().get_form(request, obj, change, **options)
-        return type("Form", (RuleFormMixin, form), {"rule_kind": rule_kind(request, obj)})
+        form_class = super().get_form(request, obj, change, **options)
+        return type("Form", (RuleFormMixin, form_class), {"rule_kind": rule_kind(request, obj)})
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
         field = super().formfield_for_dbfield(db_field, request, **options)
         if db_field.name == "pattern" and field is not None:
-            look = {"class": "vLargeTextField code", "spellcheck": "false"}
-            field.widget = forms.TextInput(attrs=look)
+            attrs = {"class": "vLargeTextField code", "spellcheck": "false"}
+            field.widget = forms.TextInput(attrs=attrs)
             cast(forms.CharField, field).strip = False
         if db_field.name == "agents" and field is not None:
             field.widget.can_add_related = False
@@ -110,10 +112,10 @@ class GuardrailPatternAdmin(TesterPages):
         """Display the rules in order, with tester, sets and privacy on the same page."""
         response = super().changelist_view(request, extra_context)
         if isinstance(response, TemplateResponse) and response.context_data:
-            listed = response.context_data.get("cl")
-            if listed is not None:
-                may = self._rights(request)
-                response.context_data |= rule_list.page_context(listed, may)
+            changelist = response.context_data.get("cl")
+            if changelist is not None:
+                rights = self._rights(request)
+                response.context_data |= rule_list.page_context(changelist, rights)
         return response
 
     def _rights(self, request: HttpRequest) -> rule_list.Rights:
@@ -165,19 +167,20 @@ class GuardrailPatternAdmin(TesterPages):
         """Save a new order, and return the rows."""
         if not self.has_change_permission(request):
             raise PermissionDenied
-        pk, by = int_value(request.POST.get("pk", "")), request.POST.get("by", "")
+        pk = int_value(request.POST.get("pk", ""))
+        direction = request.POST.get("by", "")
         with transaction.atomic():
-            if pk is not None and by in MOVES:
-                moved = rule_order.move(pk, MOVES[by])
+            if pk is not None and direction in MOVES:
+                moved = rule_order.move(pk, MOVES[direction])
             else:
-                numbers = map(int_value, request.POST.get("order", "").split(","))
-                moved = rule_order.reorder([n for n in numbers if n is not None])
+                pks = map(int_value, request.POST.get("order", "").split(","))
+                moved = rule_order.reorder([n for n in pks if n is not None])
             if moved:
                 self.log_changes(request, moved, [{"changed": {"fields": ["position"]}}])
         name = next((row.name for row in moved if row.pk == pk), "")
-        place = next((row.position for row in moved if row.pk == pk), 0)
-        said = _("%(name)s is now number %(n)s.") % {"name": name, "n": place}
-        return self._render_rules(request, str(said if place else _("Order saved.")))
+        position = next((row.position for row in moved if row.pk == pk), 0)
+        sentence = _("%(name)s is now number %(n)s.") % {"name": name, "n": position}
+        return self._render_rules(request, str(sentence if position else _("Order saved.")))
 
     def _render_rules(self, request: HttpRequest, said: str) -> HttpResponse:
         rows = rule_list.build_rows(GuardrailPattern.objects.all())

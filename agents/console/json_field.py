@@ -28,8 +28,8 @@ class JsonValueField(forms.JSONField):
             found = json.loads(value)
             format_json(found).encode()
         except json.JSONDecodeError as error:
-            place = {"line": error.lineno, "column": error.colno, "reason": error.msg}
-            raise ValidationError(NOT_JSON, params=place) from error
+            params = {"line": error.lineno, "column": error.colno, "reason": error.msg}
+            raise ValidationError(NOT_JSON, params=params) from error
         except (ValueError, RecursionError) as error:
             raise ValidationError(NOT_STORABLE) from error
         return found
@@ -60,5 +60,5 @@ def format_json(value: Any) -> str:
 @keep_lazy(SafeString)
 def help_with_example(sentence: Any, value: Any) -> SafeString:
     """Return help text with an example that can be opened and copied."""
-    form = '{}<details class="example"><summary>{}</summary><pre>{}</pre></details>'
-    return format_html(form, sentence, _("Example"), format_json(value))
+    template = '{}<details class="example"><summary>{}</summary><pre>{}</pre></details>'
+    return format_html(template, sentence, _("Example"), format_json(value))

@@ -36,22 +36,26 @@ def respond(user: AnyUser, row: LanguageModel, *, is_table: bool = False) -> Jso
     """
     settings = model_setups.model_settings(row)
     if is_table:
-        return reply(settings.model, *_from_table(settings), is_good=True)
-    if (listed := _find_cached(settings)) is None:
+        return models_response(settings.model, *_from_table(settings), is_good=True)
+    if (model_list := _find_cached(settings)) is None:
         # Recorded first, because the key is sent to the typed URL.
-        about = {**audit_details(row), "check": "models"}
-        audit.record(user, audit.MODEL_TESTED, audit_subject(row), **about)
+        details = {**audit_details(row), "check": "models"}
+        audit.record(user, audit.MODEL_TESTED, audit_subject(row), **details)
         try:
-            listed = async_to_sync(list_models)(settings)
+            model_list = async_to_sync(list_models)(settings)
         except ModelsNotListed as error:
             known, sentence = _from_table(settings)
             said = f"{translate(str(error))} {translate(error.advice)}"
-            return reply(settings.model, known, sentence if known else said, is_good=True)
+            return models_response(
+                settings.model, known, sentence if known else said, is_good=True
+            )
         except AgentError as error:
             sentence = f"{translate(str(error))} {translate(error.advice)}"
-            return reply(settings.model, [], sentence, is_good=False)
-        _remember(settings, listed)
-    return reply(settings.model, listed.models, describe(listed), is_good=True)
+            return models_response(settings.model, [], sentence, is_good=False)
+        _remember(settings, model_list)
+    return models_response(
+        settings.model, model_list.models, describe(model_list), is_good=True
+    )
 
 
 def _from_table(settings: ModelSettings) -> tuple[list[ListedModel], str]:
@@ -67,12 +71,12 @@ def _from_table(settings: ModelSettings) -> tuple[list[ListedModel], str]:
     return [ListedModel(name=name) for name in names], text % count
 
 
-def reply(
+def models_response(
     model: str, models: Sequence[ListedModel], sentence: str, *, is_good: bool
 ) -> JsonResponse:
     prefix = provider_prefix(model)
-    listed = [_described(prefix, each) for each in models]
-    content: dict[str, Any] = {"models": listed, "sentence": sentence, "isGood": is_good}
+    options = [_described(prefix, each) for each in models]
+    content: dict[str, Any] = {"models": options, "sentence": sentence, "isGood": is_good}
     return JsonResponse(content, headers={"Cache-Control": "no-store"})
 
 
@@ -85,14 +89,14 @@ def _described(prefix: str, model: ListedModel) -> dict[str, str]:
     return {"name": model.name, "note": " · ".join(filter(None, parts))}
 
 
-def describe(listed: ModelList) -> str:
+def describe(model_list: ModelList) -> str:
     """Say how many models there are, and what is known about the key."""
-    count = len(listed.models)
+    count = len(model_list.models)
     if count:
         text = ngettext("%(count)d model.", "%(count)d models.", count) % {"count": count}
     else:
         text = _("The server lists no models. Enter the model's name.")
-    return f"{text} {_('The key was accepted.')}" if listed.key == "accepted" else text
+    return f"{text} {_('The key was accepted.')}" if model_list.key == "accepted" else text
 
 
 def _find_cached(settings: ModelSettings) -> ModelList | None:
@@ -100,10 +104,10 @@ def _find_cached(settings: ModelSettings) -> ModelList | None:
     return found[1] if found and found[0] > time.monotonic() else None
 
 
-def _remember(settings: ModelSettings, listed: ModelList) -> None:
+def _remember(settings: ModelSettings, model_list: ModelList) -> None:
     if len(_cache) >= MAX_CACHED:
         _cache.clear()
-    _cache[_cache_key(settings)] = time.monotonic() + CACHE_SECONDS, listed
+    _cache[_cache_key(settings)] = time.monotonic() + CACHE_SECONDS, model_list
 
 
 def _cache_key(settings: ModelSettings) -> bytes:

@@ -117,31 +117,39 @@ class DeclaredLookups(_ModelAdmin):
         return render(request, TEMPLATE, context, status=400)
 
 
-def restrict_lookups(kind: type[admin.ModelAdmin]) -> type[admin.ModelAdmin]:
+def restrict_lookups(admin_class: type[admin.ModelAdmin]) -> type[admin.ModelAdmin]:
     """Return the ModelAdmin with restricted lookups."""
-    if issubclass(kind, DeclaredLookups):
-        return kind
-    return type(kind.__name__, (DeclaredLookups, kind), {"__module__": kind.__module__})
+    if issubclass(admin_class, DeclaredLookups):
+        return admin_class
+    return type(
+        admin_class.__name__,
+        (DeclaredLookups, admin_class),
+        {"__module__": admin_class.__module__},
+    )
 
 
-def declared_lookups(pages: Any, request: HttpRequest) -> set[str]:
+def declared_lookups(model_admin: Any, request: HttpRequest) -> set[str]:
     """Return the exact lookups this list's URL can use."""
-    names = {*pages.linked_lookups}
-    if date := pages.date_hierarchy:
-        names |= {f"{date}__{part}" for part in DATE_PARTS}
-    for each in pages.get_list_filter(request):
-        names |= set(_filter_parameters(each, pages, request))
+    names = {*model_admin.linked_lookups}
+    if date_field := model_admin.date_hierarchy:
+        names |= {f"{date_field}__{part}" for part in DATE_PARTS}
+    for list_filter in model_admin.get_list_filter(request):
+        names |= set(_filter_parameters(list_filter, model_admin, request))
     return names
 
 
-def _filter_parameters(each: Any, pages: Any, request: HttpRequest) -> list[str | None]:
+def _filter_parameters(
+    list_filter: Any, model_admin: Any, request: HttpRequest
+) -> list[str | None]:
     """The parameters that one entry of `list_filter` reads."""
-    if isinstance(each, type):
-        return each(request, {}, pages.model, pages).expected_parameters()
-    is_pair = isinstance(each, tuple | list)
-    path, make = each if is_pair else (each, admin.FieldListFilter.create)
-    field = get_fields_from_path(pages.model, path)[-1]
-    return make(field, request, {}, pages.model, pages, field_path=path).expected_parameters()
+    if isinstance(list_filter, type):
+        return list_filter(request, {}, model_admin.model, model_admin).expected_parameters()
+    is_pair = isinstance(list_filter, tuple | list)
+    path, create = list_filter if is_pair else (list_filter, admin.FieldListFilter.create)
+    field = get_fields_from_path(model_admin.model, path)[-1]
+    return create(
+        field, request, {}, model_admin.model, model_admin, field_path=path
+    ).expected_parameters()
 
 
 def _check_characters(request: HttpRequest) -> None:
@@ -160,11 +168,14 @@ class DeclaredAutocomplete(AutocompleteJsonView):
     """Suggests rows only for fields with such a box, to users who can fill it in."""
 
     def process_request(self, request: HttpRequest) -> Any:
-        term, pages, source, to_field = super().process_request(request)
+        term, model_admin, source, to_field = super().process_request(request)
         site: Any = self.admin_site
-        form = site._registry.get(source.model)
-        if form is None or source.name not in form.get_autocomplete_fields(request):
+        source_admin = site._registry.get(source.model)
+        if source_admin is None:
             raise PermissionDenied
-        if not form.has_add_permission(request) and not form.has_change_permission(request):
+        if source.name not in source_admin.get_autocomplete_fields(request):
             raise PermissionDenied
-        return term, pages, source, to_field
+        may_add = source_admin.has_add_permission(request)
+        if not may_add and not source_admin.has_change_permission(request):
+            raise PermissionDenied
+        return term, model_admin, source, to_field

@@ -60,9 +60,9 @@ class ServerForm(forms.ModelForm):
         if "args" in unread:
             unread.add("command")  # which depends on its arguments
         self.wanted = self._build_config(cleaned, secrets)
-        for mistake in mcp_servers.validate(self.wanted, self.user):
-            if mistake.field not in unread:
-                self.add_error(self._error_field(mistake), translate(mistake.beside))
+        for problem in mcp_servers.validate(self.wanted, self.user):
+            if problem.field not in unread:
+                self.add_error(self._error_field(problem), translate(problem.beside))
         return cleaned
 
     def clean_args(self) -> list[str]:
@@ -106,9 +106,9 @@ class ServerForm(forms.ModelForm):
             **secrets,
         )
 
-    def _error_field(self, mistake: ConfigProblem) -> str | None:
+    def _error_field(self, problem: ConfigProblem) -> str | None:
         """Return the problem's field, or None for the top of the page if it isn't editable."""
-        return mistake.field if mistake.field in self.fields else None
+        return problem.field if problem.field in self.fields else None
 
 
 def _with_limits(cleaned: dict[str, Any]) -> McpServer:
@@ -121,8 +121,8 @@ def _is_redirected(name: str, cleaned: dict[str, Any], saved: McpServer) -> bool
 
     It checks the row, because a form trusts its own hidden fields about what changed.
     """
-    where = SECRET_FIELDS[name]
-    is_moved = any(cleaned.get(field) != getattr(saved, field) for field in where)
+    destination_fields = SECRET_FIELDS[name]
+    is_moved = any(cleaned.get(field) != getattr(saved, field) for field in destination_fields)
     return bool(getattr(saved, name)) and is_moved
 
 

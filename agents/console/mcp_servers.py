@@ -122,10 +122,12 @@ class McpServerAdmin(ConsoleAdmin):
             check_launch(config)
         except LaunchRefused as refusal:
             return translate(str(refusal))
-        words = [(Truncator(word).chars(MAX_ARG_CHARS),) for word in resolve_argv(config)]
-        lines = format_html_join(mark_safe("<br>"), "<code>{}</code>", words)
-        warned = [(translate(sentence),) for sentence in launch_warnings(config)]
-        return lines + format_html_join("", '<p class="caution">{}</p>', warned)
+        arguments = [
+            (Truncator(argument).chars(MAX_ARG_CHARS),) for argument in resolve_argv(config)
+        ]
+        lines = format_html_join(mark_safe("<br>"), "<code>{}</code>", arguments)
+        warnings = [(translate(sentence),) for sentence in launch_warnings(config)]
+        return lines + format_html_join("", '<p class="caution">{}</p>', warnings)
 
     @admin.display(description=_("files"))
     def files(self, server: McpServer) -> SafeString | str:
@@ -155,8 +157,8 @@ class McpServerAdmin(ConsoleAdmin):
         return ["name", *self.readonly_fields] if obj else self.readonly_fields
 
     def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> type[ServerForm]:
-        form = super().get_form(request, *args, **kwargs)
-        return type("Form", (form,), {"user": request.user})
+        form_class = super().get_form(request, *args, **kwargs)
+        return type("Form", (form_class,), {"user": request.user})
 
     # Permissions
 
@@ -206,21 +208,21 @@ class McpServerAdmin(ConsoleAdmin):
     # Pages
 
     def get_urls(self) -> list[URLPattern]:
-        def page(route: str, view: Any, name: str) -> URLPattern:
+        def admin_path(route: str, view: Any, name: str) -> URLPattern:
             full_name = f"agents_mcpserver_{name}"
             return path(route, self.admin_site.admin_view(view), {"console": self}, full_name)
 
         own = [
-            page("import/", server_import.page, "import"),
-            page("gallery/", server_gallery_page.page, "gallery"),
-            page("gallery/<slug:key>/", server_gallery_page.entry_page, "gallery_entry"),
-            page("<int:pk>/pause/", server_actions.pause, "pause"),
-            page("try/", server_actions.try_out, "try"),
-            page("<int:pk>/try/", server_actions.try_out, "try"),
-            page("switch/<int:pk>/", server_actions.switch_tool, "switch"),
-            page("<int:pk>/test/", server_actions.test_connection, "test"),
-            page("accept/<int:pk>/", server_actions.accept_tool, "accept"),
-            page("<int:pk>/files/", server_files.page, "files"),
+            admin_path("import/", server_import.page, "import"),
+            admin_path("gallery/", server_gallery_page.page, "gallery"),
+            admin_path("gallery/<slug:key>/", server_gallery_page.entry_page, "gallery_entry"),
+            admin_path("<int:pk>/pause/", server_actions.pause, "pause"),
+            admin_path("try/", server_actions.try_out, "try"),
+            admin_path("<int:pk>/try/", server_actions.try_out, "try"),
+            admin_path("switch/<int:pk>/", server_actions.switch_tool, "switch"),
+            admin_path("<int:pk>/test/", server_actions.test_connection, "test"),
+            admin_path("accept/<int:pk>/", server_actions.accept_tool, "accept"),
+            admin_path("<int:pk>/files/", server_files.page, "files"),
         ]
         return [*own, *super().get_urls()]
 

@@ -56,19 +56,21 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
     ) -> Any:
-        form = super().get_form(request, obj, change, **options)
+        form_class = super().get_form(request, obj, change, **options)
         if obj is None or request.method != "POST":
-            return form
-        return with_conflict_check(form, request)
+            return form_class
+        return with_conflict_check(form_class, request)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """Display times in the user's format, relative where recent."""
         fields = self.opts.get_fields()
-        times = {field.name for field in fields if isinstance(field, models.DateTimeField)}
-        times = {name for name in times if not hasattr(self, name)}
+        time_fields = {
+            field.name for field in fields if isinstance(field, models.DateTimeField)
+        }
+        time_fields = {name for name in time_fields if not hasattr(self, name)}
         columns = super().get_list_display(request)
         label = self.opts.label
-        return [time_column(label, name) if name in times else name for name in columns]
+        return [time_column(label, name) if name in time_fields else name for name in columns]
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         """Offer groups as checkboxes, because an installation has few."""
@@ -205,10 +207,10 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
         return super().render_change_form(request, context, *args, **about)
 
 
-def with_conflict_check(form: Any, request: HttpRequest) -> Any:
+def with_conflict_check(form_class: Any, request: HttpRequest) -> Any:
     """Return the form class, which rejects what changed since the page was rendered."""
-    seen = {"seen": request.POST.get(SEEN_FIELD, "")}
-    return type("CarefulForm", (_ConflictCheckForm, form), seen)
+    attributes = {"seen": request.POST.get(SEEN_FIELD, "")}
+    return type("CarefulForm", (_ConflictCheckForm, form_class), attributes)
 
 
 def seen_digests(row: models.Model, form: forms.BaseForm) -> str:
@@ -256,11 +258,16 @@ class _ConflictCheckForm(forms.BaseModelForm):
     def _conflicting_fields(self) -> list[str]:
         """Return fields that changed since the page was rendered; locks the row until saved."""
         try:
-            seen = json.loads(self.seen)
+            page_digests = json.loads(self.seen)
         except ValueError:
             return []  # not submitted by our page
-        now = _field_digests(_current_row(self.instance, locked=True), self)
-        names = [n for n in now if isinstance(seen, dict) and seen.get(n, now[n]) != now[n]]
+        current_digests = _field_digests(_current_row(self.instance, locked=True), self)
+        names = [
+            n
+            for n in current_digests
+            if isinstance(page_digests, dict)
+            and page_digests.get(n, current_digests[n]) != current_digests[n]
+        ]
         return [str(self.fields[name].label or name) for name in names]
 
 

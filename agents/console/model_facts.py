@@ -107,10 +107,14 @@ def propose_label(model: str) -> str:
 
 def price_text(row: LanguageModel) -> str:
     """Return the prices as text: $2.50 / $10.00."""
-    read, written, _is_listed = prices_of(row)
-    if read is None or written is None:
+    input_price, output_price, _is_listed = prices_of(row)
+    if input_price is None or output_price is None:
         return _("unknown")
-    return _("free") if not read and not written else f"{_dollars(read)} / {_dollars(written)}"
+    return (
+        _("free")
+        if not input_price and not output_price
+        else f"{_dollars(input_price)} / {_dollars(output_price)}"
+    )
 
 
 def _dollars(price: float) -> str:

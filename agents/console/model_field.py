@@ -17,10 +17,10 @@ class ModelInput(forms.TextInput):
     def render(
         self, name: str, value: Any, attrs: Any = None, renderer: Any = None
     ) -> SafeString:
-        listed = f"{(attrs or {}).get('id', name)}-known"
-        text = super().render(name, value, {**(attrs or {}), "list": listed}, renderer)
+        list_id = f"{(attrs or {}).get('id', name)}-known"
+        html = super().render(name, value, {**(attrs or {}), "list": list_id}, renderer)
         options = format_html_join("", '<option value="{}">{}</option>', suggestions())
-        return text + format_html('<datalist id="{}">{}</datalist>', listed, options)
+        return html + format_html('<datalist id="{}">{}</datalist>', list_id, options)
 
 
 def suggestions() -> Iterable[tuple[str, str]]:

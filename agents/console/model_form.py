@@ -169,11 +169,12 @@ class LanguageModelForm(forms.ModelForm):
         return default_card(str(provider))
 
     def _describe_secrets(self) -> None:
-        is_set, has_more = bool(self.instance.api_key), bool(self.instance.secrets)
-        words = {"api_key": KEY_SET if is_set else self.card.key_help}
-        words["secrets"] = SECRETS_SET if has_more else SECRETS_NOT_SET
-        for name in words.keys() & self.fields.keys():
-            self.fields[name].help_text = words[name]
+        is_set = bool(self.instance.api_key)
+        has_more = bool(self.instance.secrets)
+        help_texts = {"api_key": KEY_SET if is_set else self.card.key_help}
+        help_texts["secrets"] = SECRETS_SET if has_more else SECRETS_NOT_SET
+        for name in help_texts.keys() & self.fields.keys():
+            self.fields[name].help_text = help_texts[name]
             if isinstance(self.fields[name].widget, SavedKeyInput):
                 self.fields[name].widget.is_saved = is_set
         if not is_set:
@@ -211,16 +212,17 @@ class LanguageModelForm(forms.ModelForm):
 
     def clean_model(self) -> str:
         """Return the name in LiteLLM's format, with its provider prefix."""
-        name, provider = self.cleaned_data["model"], self.cleaned_data.get("provider", "")
+        name = self.cleaned_data["model"]
+        provider = self.cleaned_data.get("provider", "")
         prefixes = PREFIXES.get(provider, ())
         if self.card.provider == provider and self.card.prefix:
             prefixes = tuple(dict.fromkeys([self.card.prefix, *prefixes]))
-        before = name.partition("/")[0]
-        if prefixes and before not in prefixes:
+        prefix = name.partition("/")[0]
+        if prefixes and prefix not in prefixes:
             # Servers and gateways have models of many providers.
             is_own = provider not in {Provider.COMPATIBLE, Provider.OTHER}
-            if "/" in name and before in PROVIDERS_BY_PREFIX and is_own:
-                label = PROVIDERS_BY_PREFIX[before].label
+            if "/" in name and prefix in PROVIDERS_BY_PREFIX and is_own:
+                label = PROVIDERS_BY_PREFIX[prefix].label
                 raise ValidationError(WRONG_PROVIDER, params={"provider": label})
             name = f"{prefixes[0]}/{name}"
         if sentence := parameters.name_problem(name):

@@ -49,7 +49,7 @@ def page_context(user: AnyUser, row: LanguageModel) -> dict[str, Any]:
     )
     agents = list(Agent.objects.filter(enabled=True).order_by("name"))
     uses = list(model_state.uses_of(row, agents))
-    users = {use.agent.pk for use in uses if use.role != "fallback"}
+    agent_ids = {use.agent.pk for use in uses if use.role != "fallback"}
     calls = model_usage.load_calls(row, runs) if runs is not None else None
     rate = calls.error_rate if calls else None
     return {
@@ -64,7 +64,7 @@ def page_context(user: AnyUser, row: LanguageModel) -> dict[str, Any]:
         "p50": calls.p50 * 1000 if calls and calls.p50 is not None else None,
         "p95": calls.p95 * 1000 if calls and calls.p95 is not None else None,
         "uses": uses,
-        "other_agents": [agent for agent in agents if agent.pk not in users],
+        "other_agents": [agent for agent in agents if agent.pk not in agent_ids],
         "provider_label": model_providers.provider_label(row),
         "abilities": _able(row),
         "price": model_facts.price_text(row),
@@ -77,8 +77,8 @@ def page_context(user: AnyUser, row: LanguageModel) -> dict[str, Any]:
 
 
 def _able(row: LanguageModel) -> list[LazyText]:
-    found = model_facts.abilities_of(row)
-    return [label for name, label in model_facts.ABILITIES.items() if found[name]]
+    abilities = model_facts.abilities_of(row)
+    return [label for name, label in model_facts.ABILITIES.items() if abilities[name]]
 
 
 def _limits(row: LanguageModel) -> list[str]:
@@ -97,9 +97,9 @@ def _limits(row: LanguageModel) -> list[str]:
 
 def _load_queues(rows: Sequence[LanguageModel]) -> dict[str, QueueLength]:
     """Return how many calls run and wait now, for models with limits."""
-    limited = [row.label for row in rows if _limits(row)]
-    found = queue_lengths() if limited else {}
-    return {label: found.get(label, QueueLength()) for label in limited}
+    labels = [row.label for row in rows if _limits(row)]
+    queues = queue_lengths() if labels else {}
+    return {label: queues.get(label, QueueLength()) for label in labels}
 
 
 @transaction.atomic

@@ -204,12 +204,12 @@ def _litellm_providers(known: set[str]) -> Iterator[ProviderCard]:
 
 def _all_cards() -> dict[str, ProviderCard]:
     cards = {card.key: card for card in POPULAR}
-    seen = {card.prefix for card in cards.values()} | {
+    used_prefixes = {card.prefix for card in cards.values()} | {
         "ollama_chat",
         "cohere_chat",
         "sagemaker",
     }
-    cards |= {card.key: card for card in _litellm_providers(seen)}
+    cards |= {card.key: card for card in _litellm_providers(used_prefixes)}
     cards["other"] = ProviderCard(
         key="other",
         label=_("Another LiteLLM provider"),

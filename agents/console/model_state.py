@@ -59,18 +59,19 @@ def state_of(
         return ModelState(name="failing", reason=translate(str(error)))
     if paused := circuit_of(row):
         return ModelState(name="failing", reason=paused)
-    test, runs = row.last_test, totals or ModelTotals()
+    test = row.last_test
+    usage = totals or ModelTotals()
     tested_at = parse_datetime(test.get("at", "")) if test else None
-    has_worked = runs.runs > runs.failed
-    is_outdated = bool(tested_at and runs.last and runs.last > tested_at and has_worked)
+    has_worked = usage.runs > usage.failed
+    is_outdated = bool(tested_at and usage.last and usage.last > tested_at and has_worked)
     if test and not is_outdated:
         if test.get("works"):
             return ModelState(name="working", at=tested_at)
         return ModelState(name="failing", reason=translate(test.get("error", "")), at=tested_at)
     if has_worked:
-        return ModelState(name="working", at=runs.last)
-    if runs.failed:
-        return ModelState(name="failing", reason=_("All recent runs failed."), at=runs.last)
+        return ModelState(name="working", at=usage.last)
+    if usage.failed:
+        return ModelState(name="failing", reason=_("All recent runs failed."), at=usage.last)
     return ModelState(name="untested")
 
 

@@ -63,7 +63,7 @@ def respond(
         # Proxies must not buffer it.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingHttpResponse(pieces, content_type=NDJSON_TYPE, headers=headers)
-    checked, words, results = (
+    checked, reply_text, results = (
         (None, "", []) if wrong else async_to_sync(_collect_results)(request.user, row)
     )
     if checked is not None:
@@ -71,7 +71,7 @@ def respond(
         model_state.save_record(row, record)
     key_lines = [_key_line(checked)] if checked else []
     lines = [*wrong, *key_lines, *map(_result_line, results), *_total_lines(results)]
-    context = {**about, "title": _("Test"), "words": words, "lines": lines}
+    context = {**about, "title": _("Test"), "words": reply_text, "lines": lines}
     return render(request, TEMPLATE, context)
 
 
@@ -92,16 +92,16 @@ async def _stream_lines(
             if isinstance(piece, KeyCheck):
                 failure = piece.error
                 with translation.override(language):
-                    checked = _key_line(piece)
-                yield _render_lines([checked], language)
+                    key_line = _key_line(piece)
+                yield _render_lines([key_line], language)
                 continue
             results.append(piece)
             with translation.override(language):
                 line = _result_line(piece)
             yield _render_lines([line], language)
     with translation.override(language):
-        whole = _total_lines(results)
-    yield _render_lines(whole, language)
+        total_lines = _total_lines(results)
+    yield _render_lines(total_lines, language)
     record = model_state.test_record(failure, results)
     await sync_to_async(model_state.save_record, thread_sensitive=True)(row, record)
     # Saved with the model if this very connection is.
@@ -113,8 +113,8 @@ async def _collect_results(
 ) -> tuple["KeyCheck", str, list[ProbeResult]]:
     pieces = [piece async for piece in run_probe(user, row)]
     [checked] = [piece for piece in pieces if isinstance(piece, KeyCheck)]
-    words = "".join(piece for piece in pieces if isinstance(piece, str))
-    return checked, words, [piece for piece in pieces if isinstance(piece, ProbeResult)]
+    reply_text = "".join(piece for piece in pieces if isinstance(piece, str))
+    return checked, reply_text, [piece for piece in pieces if isinstance(piece, ProbeResult)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ async def run_probe(
     A key that the free check finds rejected isn't tried in a paid request.
     """
     results: list[ProbeResult] = []
-    tried = probe(
+    stream = probe(
         model_clients.llm_from_row(row, Payer(user=user.pk)),
         row.label or row.model,
         row.parameters,
@@ -156,7 +156,7 @@ async def run_probe(
         checked = await check_key(row)
         yield checked
         if checked.error is None:
-            async with aclosing(tried) as pieces:
+            async with aclosing(stream) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, ProbeResult):
                         results.append(piece)

@@ -127,11 +127,11 @@ def _total(parts: Sequence[dict[str, Any]]) -> ModelTotals:
 
 def totals_of(row: LanguageModel, totals: dict[str, ModelTotals]) -> ModelTotals:
     """Return a model's totals: those of its label, and of the provider's name for it."""
-    found = [totals[name] for name in dict.fromkeys(names_of(row)) if name in totals]
-    if len(found) < 2:
-        return found[0] if found else ModelTotals(trend=[0] * BUCKETS)
-    one, other = found
-    costs = [each.cost for each in found if each.cost is not None]
+    parts = [totals[name] for name in dict.fromkeys(names_of(row)) if name in totals]
+    if len(parts) < 2:
+        return parts[0] if parts else ModelTotals(trend=[0] * BUCKETS)
+    one, other = parts
+    costs = [each.cost for each in parts if each.cost is not None]
     return ModelTotals(
         runs=one.runs + other.runs,
         failed=one.failed + other.failed,
@@ -155,19 +155,23 @@ def load_calls(row: LanguageModel, runs: RunQuerySet) -> CallFigures:
         .exclude(attempts=0)  # replies from the cache
         .values_list("run", "status", "started_at", "ended_at", "notes")[:MAX_CALLS]
     )
-    took = sorted((ended - began).total_seconds() for _run, _s, began, ended, _notes in calls)
+    durations = sorted(
+        (ended - began).total_seconds() for _run, _s, began, ended, _notes in calls
+    )
     fallbacks = list(_fallbacks(row, calls))
     failed = sum(status == AgentStep.Status.FAILED for _run, status, *_rest in calls)
     errors = [*_failed_runs(recent), *fallbacks[:MAX_ERRORS]]
-    saved = _prompt_cache(steps)
+    prompt_cache = _prompt_cache(steps)
     return CallFigures(
         calls=len(calls),
-        cached_share=saved["read"] / saved["sent"] if saved["sent"] else None,
-        cache_savings=saved["saved"],
+        cached_share=prompt_cache["read"] / prompt_cache["sent"]
+        if prompt_cache["sent"]
+        else None,
+        cache_savings=prompt_cache["saved"],
         errors=failed + len(fallbacks),
         fallbacks=len(fallbacks),
-        p50=_percentile(took, 0.5),
-        p95=_percentile(took, 0.95),
+        p50=_percentile(durations, 0.5),
+        p95=_percentile(durations, 0.95),
         last_errors=sorted(errors, key=lambda error: error.at, reverse=True)[:MAX_ERRORS],
     )
 

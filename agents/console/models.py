@@ -107,11 +107,14 @@ class LanguageModelAdmin(ConsoleAdmin):
         return ModelChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        own = model_setups.default_model()
-        default = {"model": translate(own.label), "source": translate(own.source)}
+        default_setup = model_setups.default_model()
+        default = {
+            "model": translate(default_setup.label),
+            "source": translate(default_setup.source),
+        }
         others = model_page.other_models()
-        about = {"default": default, "others": others, **(extra_context or {})}
-        return super().changelist_view(request, about)
+        context = {"default": default, "others": others, **(extra_context or {})}
+        return super().changelist_view(request, context)
 
     @admin.action(description=_("Enable"), permissions=["change"])
     def enable(self, request: HttpRequest, queryset: Any) -> None:
@@ -150,7 +153,7 @@ class LanguageModelAdmin(ConsoleAdmin):
             needed.append("forget_key")
         rest = [name for name in CONNECTION_FIELDS if name not in needed]
         hidden = ("provider", "preset", "tested")
-        names = {"fields": ["model", ("label", "is_default"), "enabled"]}
+        model_options = {"fields": ["model", ("label", "is_default"), "enabled"]}
         facts = {
             "fields": [
                 "context_window",
@@ -160,14 +163,14 @@ class LanguageModelAdmin(ConsoleAdmin):
             ],
             "description": FROM_PRICE_LIST,
         }
-        more = [*rest, "parameters", "prompt_caching", "fallbacks"]
-        requests = {"fields": more, "classes": ["collapse"]}
+        advanced_fields = [*rest, "parameters", "prompt_caching", "fallbacks"]
+        advanced_options = {"fields": advanced_fields, "classes": ["collapse"]}
         limits = ["concurrency", "requests_per_minute", "tokens_per_minute"]
         return [
             (_("Connection"), {"fields": [hidden, *needed]}),
-            (_("Model"), names),
+            (_("Model"), model_options),
             (_("Price, window and abilities"), facts),
-            (_("Advanced settings"), requests),
+            (_("Advanced settings"), advanced_options),
             (_("Rate limits"), {"fields": [tuple(limits)], "classes": ["collapse"]}),
             (_("Access"), {"fields": ["groups"], "classes": ["collapse"]}),
         ]
@@ -216,8 +219,8 @@ class LanguageModelAdmin(ConsoleAdmin):
         if obj.last_test.get("works"):
             messages.success(request, _("Connected %(model)s.") % {"model": obj.label})
         else:
-            words = _("Added %(model)s. It hasn't answered yet: test it before you use it.")
-            messages.warning(request, words % {"model": obj.label})
+            sentence = _("Added %(model)s. It hasn't answered yet: test it before you use it.")
+            messages.warning(request, sentence % {"model": obj.label})
         return redirect(f"{reverse('admin:agents_languagemodel_change', args=[obj.pk])}?new=1")
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
@@ -231,23 +234,23 @@ class LanguageModelAdmin(ConsoleAdmin):
     def _warn_agents(self, request: HttpRequest, rows: Any) -> None:
         for row in rows:
             if names := agents_using(row):
-                named = {"model": row.label, "agents": ", ".join(names)}
-                messages.warning(request, MODEL_STILL_USED % named)
+                params = {"model": row.label, "agents": ", ".join(names)}
+                messages.warning(request, MODEL_STILL_USED % params)
 
     # Testing
 
     def get_urls(self) -> list[URLPattern]:
-        test = self.admin_site.admin_view(self.test_view)
-        listed = self.admin_site.admin_view(self.list_view)
-        facts = self.admin_site.admin_view(self.facts_view)
-        use = self.admin_site.admin_view(self.use_view)
+        test_view = self.admin_site.admin_view(self.test_view)
+        list_view = self.admin_site.admin_view(self.list_view)
+        facts_view = self.admin_site.admin_view(self.facts_view)
+        use_view = self.admin_site.admin_view(self.use_view)
         own = [
-            path("facts/", facts, name="agents_languagemodel_facts"),
-            path("<int:pk>/use/", use, name="agents_languagemodel_use"),
-            path("models/", listed, name="agents_languagemodel_models_new"),
-            path("<int:pk>/models/", listed, name="agents_languagemodel_models"),
-            path("test/", test, name="agents_languagemodel_test_new"),
-            path("<int:pk>/test/", test, name="agents_languagemodel_test"),
+            path("facts/", facts_view, name="agents_languagemodel_facts"),
+            path("<int:pk>/use/", use_view, name="agents_languagemodel_use"),
+            path("models/", list_view, name="agents_languagemodel_models_new"),
+            path("<int:pk>/models/", list_view, name="agents_languagemodel_models"),
+            path("test/", test_view, name="agents_languagemodel_test_new"),
+            path("<int:pk>/test/", test_view, name="agents_languagemodel_test"),
         ]
         return [*own, *super().get_urls()]
 
@@ -257,8 +260,8 @@ class LanguageModelAdmin(ConsoleAdmin):
         row = about.get("obj")
         suffix, keys = ("", [row.pk]) if row else ("_new", [])
         for name in ("test", "models"):
-            address = reverse(f"admin:agents_languagemodel_{name}{suffix}", args=keys)
-            context[f"{name}_url"] = address
+            url = reverse(f"admin:agents_languagemodel_{name}{suffix}", args=keys)
+            context[f"{name}_url"] = url
         context["card"] = self._card(request, row)
         context["facts_url"] = reverse("admin:agents_languagemodel_facts")
         if row:
@@ -279,9 +282,9 @@ class LanguageModelAdmin(ConsoleAdmin):
             for name, errors in form.errors.items()
             if name in TESTED_FIELDS
         ]
-        about = {**self.admin_site.each_context(request), "opts": self.opts, "original": row}
+        context = {**self.admin_site.each_context(request), "opts": self.opts, "original": row}
         _record_test(request.user, form.instance, wrong)
-        return model_tester.respond(request, form.instance, about, wrong)
+        return model_tester.respond(request, form.instance, context, wrong)
 
     @method_decorator(require_POST)
     def list_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
@@ -305,7 +308,7 @@ class LanguageModelAdmin(ConsoleAdmin):
         if is_other and "model" in form.errors:
             wrong.append(str(LIST_NEEDS_PROVIDER))
         if wrong:
-            return listed_models.reply("", [], " ".join(wrong), is_good=False)
+            return listed_models.models_response("", [], " ".join(wrong), is_good=False)
         return listed_models.respond(request.user, form.instance, is_table=is_table)
 
     def facts_view(self, request: HttpRequest) -> HttpResponse:
@@ -335,12 +338,12 @@ class LanguageModelAdmin(ConsoleAdmin):
             is_off = "off" in request.POST and agent.model in model_usage.names_of(row)
             model_page.use_in_agent(request.user, "" if is_off else row.label, agent)
             model = _("the default model") if is_off else row.label
-            facts = {"agent": agent.name, "model": model}
-            messages.success(request, _("Switched %(agent)s to %(model)s.") % facts)
+            params = {"agent": agent.name, "model": model}
+            messages.success(request, _("Switched %(agent)s to %(model)s.") % params)
         else:
             messages.warning(request, _("This agent no longer exists."))
-        change = reverse("admin:agents_languagemodel_change", args=[pk])
-        return redirect(f"{change}#use")
+        change_url = reverse("admin:agents_languagemodel_change", args=[pk])
+        return redirect(f"{change_url}#use")
 
     def _typed_form(
         self, request: HttpRequest, typed: Any, pk: int | None
@@ -377,5 +380,5 @@ def _record_test(
 def agents_using(row: LanguageModel) -> list[str]:
     """Return the agents that use it, also as a fallback."""
     names = {row.label, row.model}
-    used = Agent.objects.values_list("name", "model", "fallback_models")
-    return [name for name, model, others in used if names & {model, *others.split()}]
+    rows = Agent.objects.values_list("name", "model", "fallback_models")
+    return [name for name, model, others in rows if names & {model, *others.split()}]

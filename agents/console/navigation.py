@@ -295,22 +295,26 @@ REVIEWER_ENTRIES = {"problems.Problem", "dashboard:overview", "trace:review"}
 def build_menu(apps: list[Entry], request: HttpRequest) -> list[Entry]:
     """Return everything this user can open, under our headings instead of Django's apps."""
     models = _entries_by_label(apps)
-    parts = [_section_entry(part, _section_entries(part, models, request)) for part in MENU]
+    sections = [
+        _section_entry(section, _section_entries(section, models, request)) for section in MENU
+    ]
     if models:
-        parts[-1]["models"].append(_raw_data_entry(models.values(), request.path))
+        sections[-1]["models"].append(_raw_data_entry(models.values(), request.path))
     if not request.user.is_staff:
-        for part in parts:
-            part["models"] = [e for e in part["models"] if e.get("key") in REVIEWER_ENTRIES]
-    parts = [part for part in parts if part["models"]]
-    _mark_current(parts, request.path)
-    return parts
+        for section in sections:
+            section["models"] = [
+                e for e in section["models"] if e.get("key") in REVIEWER_ENTRIES
+            ]
+    sections = [section for section in sections if section["models"]]
+    _mark_current(sections, request.path)
+    return sections
 
 
 def raw_tables(apps: list[Entry]) -> list[Entry]:
     """Return the tables that have no page of their own in the menu."""
     models = _entries_by_label(apps)
-    for part in MENU:
-        list(_pop_entries(part, models))
+    for section in MENU:
+        list(_pop_entries(section, models))
     return sorted(models.values(), key=lambda entry: str(entry["name"]))
 
 
@@ -326,16 +330,20 @@ def _raw_data_view(site: admin.AdminSite) -> Callable[[HttpRequest], HttpRespons
     return raw_data
 
 
-def _raw_data_entry(tables: Iterable[Entry], here: str) -> Entry:
+def _raw_data_entry(tables: Iterable[Entry], current_path: str) -> Entry:
     """Return the menu's entry of the page that lists the tables; it is current on each."""
-    address = reverse("admin:raw_data")
-    is_below = any(here.startswith(table["admin_url"] or here + "/") for table in tables)
-    return {"name": RAW_DATA, "admin_url": address, "object_name": "raw", "is_below": is_below}
+    url = reverse("admin:raw_data")
+    is_below = any(
+        current_path.startswith(table["admin_url"] or current_path + "/") for table in tables
+    )
+    return {"name": RAW_DATA, "admin_url": url, "object_name": "raw", "is_below": is_below}
 
 
-def current_page(parts: list[Entry]) -> dict[str, Any]:
+def current_page(sections: list[Entry]) -> dict[str, Any]:
     """Return what the shell displays of the current page: description, group and its tabs."""
-    entries = [entry for part in parts for entry in part["models"] if entry.get("is_here")]
+    entries = [
+        entry for section in sections for entry in section["models"] if entry.get("is_here")
+    ]
     tabs = [tab for entry in entries for tab in entry.get("tabs", [])]
     leaf: Entry = next((tab for tab in tabs or entries if tab.get("is_here")), {})
     found = {"about": leaf.get("about", "")}
@@ -344,20 +352,23 @@ def current_page(parts: list[Entry]) -> dict[str, Any]:
     return found
 
 
-def _mark_current(parts: list[Entry], here: str) -> None:
+def _mark_current(sections: list[Entry], current_path: str) -> None:
     """Mark the current page, its entry and its section: of nested URLs, the longest match."""
-    around = [
-        (part, entry, page)
-        for part in parts
-        for entry in part["models"]
+    matches = [
+        (section, entry, page)
+        for section in sections
+        for entry in section["models"]
         for page in entry.get("tabs") or [entry]
-        if page.get("is_below") or here.startswith(page["admin_url"] or here + "/")
+        if page.get("is_below")
+        or current_path.startswith(page["admin_url"] or current_path + "/")
     ]
-    for part, entry, page in sorted(around, key=lambda found: len(found[2]["admin_url"]))[-1:]:
-        part["is_here"] = entry["is_here"] = page["is_here"] = True
-        page["is_page"] = page is not entry and page["admin_url"] == here
-    if not around and parts:
-        parts[0]["is_open"] = True
+    for section, entry, page in sorted(matches, key=lambda match: len(match[2]["admin_url"]))[
+        -1:
+    ]:
+        section["is_here"] = entry["is_here"] = page["is_here"] = True
+        page["is_page"] = page is not entry and page["admin_url"] == current_path
+    if not matches and sections:
+        sections[0]["is_open"] = True
 
 
 def _entries_by_label(apps: list[Entry]) -> dict[str, Entry]:
@@ -365,11 +376,12 @@ def _entries_by_label(apps: list[Entry]) -> dict[str, Entry]:
 
 
 def _section_entries(
-    part: MenuSection, models: dict[str, Entry], request: HttpRequest
+    section: MenuSection, models: dict[str, Entry], request: HttpRequest
 ) -> list[Entry]:
-    rows, pages = list(_pop_entries(part, models)), _page_entries(part, request)
-    entries = [*pages, *rows] if part.has_pages_first else [*rows, *pages]
-    for group in part.groups:
+    rows = list(_pop_entries(section, models))
+    pages = _page_entries(section, request)
+    entries = [*pages, *rows] if section.has_pages_first else [*rows, *pages]
+    for group in section.groups:
         entries = _grouped(entries, group)
     return entries
 
@@ -382,27 +394,29 @@ def _grouped(entries: list[Entry], group: TabGroup) -> list[Entry]:
     tabs = [{**known[key], "tab": tab} for key, tab in group.tabs.items() if key in known]
     first = tabs[0]["key"]
     entry = {**tabs[0], "name": group.name, "tabs": tabs}
-    placed = [entry if found.get("key") == first else found for found in entries]
-    return [found for found in placed if found is entry or found.get("key") not in known]
+    placed = [entry if other.get("key") == first else other for other in entries]
+    return [other for other in placed if other is entry or other.get("key") not in known]
 
 
-def _pop_entries(part: MenuSection, models: dict[str, Entry]) -> Iterator[Entry]:
-    for label, about in part.rows.items():
+def _pop_entries(section: MenuSection, models: dict[str, Entry]) -> Iterator[Entry]:
+    for label, about in section.rows.items():
         if entry := models.pop(label, None):
             name = OWN_NAMES.get(label) or capfirst(entry["name"])
             yield {**entry, "name": name, "about": about, "key": label}
 
 
-def _page_entries(part: MenuSection, request: HttpRequest) -> list[Entry]:
-    return [page.menu_entry() for page in part.pages if request.user.has_perm(page.permission)]
+def _page_entries(section: MenuSection, request: HttpRequest) -> list[Entry]:
+    return [
+        page.menu_entry() for page in section.pages if request.user.has_perm(page.permission)
+    ]
 
 
-def _section_entry(part: MenuSection, entries: list[Entry]) -> Entry:
-    address = f"{reverse('admin:index')}#{part.key}"
+def _section_entry(section: MenuSection, entries: list[Entry]) -> Entry:
+    url = f"{reverse('admin:index')}#{section.key}"
     return {
-        "app_label": part.key,
-        "name": part.name,
-        "icon": part.icon,
-        "app_url": address,
+        "app_label": section.key,
+        "name": section.name,
+        "icon": section.icon,
+        "app_url": url,
         "models": entries,
     }

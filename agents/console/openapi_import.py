@@ -221,17 +221,17 @@ def _review(request: HttpRequest, console: Any) -> HttpResponse:
     base_url = request.POST.get("base_url", "").strip().rstrip("/")
     plan = plan_import(document, base_url)
     picked = {*request.POST.getlist("pick")}
-    off = {int(pk) for pk in request.POST.getlist("disable") if pk.isdecimal()}
+    disabled_pks = {int(pk) for pk in request.POST.getlist("disable") if pk.isdecimal()}
     if "import" not in request.POST:
         return _render_plan(request, console, plan, packed, picked)
     if problem := _base_url_problem(base_url):
         return _render_plan(request, console, plan, packed, picked, problem)
     known = {item.operation.key for item in plan.items if item.state != ItemState.REFUSED}
-    if not (picked & known or off):
+    if not (picked & known or disabled_pks):
         messages.error(request, NOTHING_PICKED)
         return _render_plan(request, console, plan, packed, picked)
-    _require_change(request, console, plan, picked, off)
-    _import(request, console, plan, picked, off)
+    _require_change(request, console, plan, picked, disabled_pks)
+    _import(request, console, plan, picked, disabled_pks)
     return redirect("admin:agents_toolregistration_changelist")
 
 
@@ -246,15 +246,23 @@ def _base_url_problem(base_url: str) -> str:
 
 
 def _require_change(
-    request: HttpRequest, console: Any, plan: ImportPlan, picked: set[str], off: set[int]
+    request: HttpRequest,
+    console: Any,
+    plan: ImportPlan,
+    picked: set[str],
+    disabled_pks: set[int],
 ) -> None:
     is_update = any(item.row and item.operation.key in picked for item in plan.items)
-    if (is_update or off) and not console.has_change_permission(request):
+    if (is_update or disabled_pks) and not console.has_change_permission(request):
         raise PermissionDenied
 
 
 def _import(
-    request: HttpRequest, console: Any, plan: ImportPlan, picked: set[str], off: set[int]
+    request: HttpRequest,
+    console: Any,
+    plan: ImportPlan,
+    picked: set[str],
+    disabled_pks: set[int],
 ) -> None:
     secrets = {
         scheme.key: request.POST.get(f"secret-{number}", "")[:MAX_SECRET_CHARS].strip()
@@ -262,13 +270,13 @@ def _import(
     }
     outcome = ImportOutcome()
     keys = sorted(picked)
-    numbers = sorted(off)
-    for start in range(0, max(len(keys), len(numbers)), IMPORTED_AT_ONCE):
+    pks = sorted(disabled_pks)
+    for start in range(0, max(len(keys), len(pks)), IMPORTED_AT_ONCE):
         batch = slice(start, start + IMPORTED_AT_ONCE)
         with transaction.atomic():  # in batches: other writers wait for its end
-            part = apply_import(plan, keys[batch], secrets, numbers[batch])
-            _log(request, console, part)
-        outcome += part
+            batch_outcome = apply_import(plan, keys[batch], secrets, pks[batch])
+            _log(request, console, batch_outcome)
+        outcome += batch_outcome
     for item in outcome.updated:
         circuit_breakers.reset_tool(item.draft.name)
     _add_messages(request, plan, outcome)
@@ -307,12 +315,12 @@ def _add_messages(request: HttpRequest, plan: ImportPlan, outcome: ImportOutcome
     for name, reason in outcome.failed:
         messages.error(request, f"{name}: {translate(reason)}")
     if created:
-        agents = reverse("admin:agents_agent_changelist")
-        messages.info(request, format_html(str(NEXT_STEP), agents))
+        agents_url = reverse("admin:agents_agent_changelist")
+        messages.info(request, format_html(str(NEXT_STEP), agents_url))
     if outcome.keyless:
         messages.warning(request, KEYLESS % {"names": ", ".join(outcome.keyless)})
-    if place := mcp_servers.egress().required_exemption(plan.base_url):
-        messages.warning(request, PRIVATE_ADDRESS % {"place": place})
+    if exemption := mcp_servers.egress().required_exemption(plan.base_url):
+        messages.warning(request, PRIVATE_ADDRESS % {"place": exemption})
 
 
 def _render_plan(

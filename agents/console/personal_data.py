@@ -32,6 +32,6 @@ EXPLANATIONS = {
 
 class PersonalDataSelect(forms.RadioSelect):
     def create_option(self, name: str, value: Any, label: Any, *more: Any, **about: Any) -> Any:
-        form = '<span>{} <span class="explained">{}</span></span>'
-        explained = format_html(form, label, EXPLANATIONS.get(value, ""))
+        template = '<span>{} <span class="explained">{}</span></span>'
+        explained = format_html(template, label, EXPLANATIONS.get(value, ""))
         return super().create_option(name, value, explained, *more, **about)

@@ -40,7 +40,7 @@ class DeletedItem:
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
-    def page(route: str, view: Any, name: str) -> URLPattern:
+    def admin_path(route: str, view: Any, name: str) -> URLPattern:
         def guarded(request: HttpRequest, **arguments: Any) -> HttpResponse:
             if not dict(_admins(request)):
                 raise PermissionDenied
@@ -49,9 +49,9 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
         return path(route, site.admin_view(guarded), name=name)
 
     return [
-        page("recently-deleted/", list_view, "recently_deleted"),
-        page("recently-deleted/restore/", restore_view, "restore_deleted"),
-        page("recently-deleted/<int:pk>/erase/", erase_view, "erase_deleted"),
+        admin_path("recently-deleted/", list_view, "recently_deleted"),
+        admin_path("recently-deleted/restore/", restore_view, "restore_deleted"),
+        admin_path("recently-deleted/<int:pk>/erase/", erase_view, "erase_deleted"),
     ]
 
 
@@ -66,7 +66,7 @@ def list_view(request: UserRequest) -> HttpResponse:
     rows = everything.filter(kind=chosen) if chosen else everything
     restorable = [row for row in rows if admins[row.kind].may_restore(request, row)]
     page = Paginator(restorable, PAGE_SIZE).get_page(request.GET.get("p"))
-    back = admins.get(chosen)
+    list_admin = admins.get(chosen)
     context = {
         **admin.site.each_context(request),
         "title": _("Recently deleted"),
@@ -74,8 +74,8 @@ def list_view(request: UserRequest) -> HttpResponse:
         "items": [_item(row) for row in page],
         "kinds": [(kind, _plural(kind)) for kind in kinds],
         "chosen": chosen,
-        "back_url": back and reverse(_list_name(back)),
-        "back_name": back and capfirst(back.opts.verbose_name_plural),
+        "back_url": list_admin and reverse(_list_name(list_admin)),
+        "back_name": list_admin and capfirst(list_admin.opts.verbose_name_plural),
         "days": deleted_rows.KEPT_FOR.days,
     }
     return render(request, "admin/recently_deleted.html", context)
@@ -92,8 +92,8 @@ def restore_view(request: UserRequest) -> HttpResponse:
     restored = [row for item in items if (row := _restore(request, item, name))]
     if len(restored) < len(items):
         return redirect(f"{reverse('admin:recently_deleted')}?kind={items[0].kind}")
-    owner = admin.site.get_model_admin(type(restored[0]))
-    return redirect(_list_name(owner))
+    model_admin = admin.site.get_model_admin(type(restored[0]))
+    return redirect(_list_name(model_admin))
 
 
 @require_POST
@@ -116,8 +116,8 @@ def _restore(request: UserRequest, deletion: Deletion, name: str) -> Any:
     try:
         with transaction.atomic():
             restored = deleted_rows.restore(deletion, name)
-            owner: Any = admin.site.get_model_admin(type(restored.row))
-            owner.keep(request, audit.RESTORED, restored.row)
+            model_admin: Any = admin.site.get_model_admin(type(restored.row))
+            model_admin.keep(request, audit.RESTORED, restored.row)
     except deleted_rows.CannotRestore as error:
         sentence = _("“%(name)s” can't be restored. %(reason)s")
         messages.error(request, sentence % {"name": label, "reason": error})
@@ -143,30 +143,35 @@ def _restore(request: UserRequest, deletion: Deletion, name: str) -> Any:
 
 def _admins(request: HttpRequest) -> Iterator[tuple[str, Any]]:
     """Yield the pages whose rows this user can delete, by the label of their model."""
-    for model, owner in admin.site._registry.items():
-        if getattr(owner, "can_restore", False) and owner.has_delete_permission(request):
-            yield model._meta.label, owner
+    for model, model_admin in admin.site._registry.items():
+        can_restore = getattr(model_admin, "can_restore", False)
+        if can_restore and model_admin.has_delete_permission(request):
+            yield model._meta.label, model_admin
 
 
 def _find(request: HttpRequest, pk: int) -> Deletion:
     deletion = deleted_rows.recent().filter(pk=pk).first()
-    owner = dict(_admins(request)).get(deletion.kind) if deletion else None
-    if deletion is None or owner is None or not owner.may_restore(request, deletion):
+    model_admin = dict(_admins(request)).get(deletion.kind) if deletion else None
+    if (
+        deletion is None
+        or model_admin is None
+        or not model_admin.may_restore(request, deletion)
+    ):
         raise Http404
     return deletion
 
 
 def _item(deletion: Deletion) -> DeletedItem:
     model = apps.get_model(deletion.kind)
-    owner: Any = admin.site.get_model_admin(model)
-    left = deletion.created_at + deleted_rows.KEPT_FOR - timezone.now()
+    model_admin: Any = admin.site.get_model_admin(model)
+    time_left = deletion.created_at + deleted_rows.KEPT_FOR - timezone.now()
     is_taken = bool(deletion.name) and deleted_rows.is_name_taken(deletion)
-    can_rename = is_taken and owner.can_rename_deleted
+    can_rename = is_taken and model_admin.can_rename_deleted
     new_name = deleted_rows.free_name(deletion) if can_rename else ""
     return DeletedItem(
         deletion=deletion,
         kind=str(capfirst(model._meta.verbose_name)),
-        days_left=math.ceil(left.total_seconds() / 86_400),
+        days_left=math.ceil(time_left.total_seconds() / 86_400),
         is_name_taken=is_taken,
         new_name=new_name,
     )
@@ -176,8 +181,8 @@ def _plural(kind: str) -> str:
     return str(capfirst(apps.get_model(kind)._meta.verbose_name_plural))
 
 
-def _list_name(owner: Any) -> str:
-    return f"admin:{owner.opts.app_label}_{owner.opts.model_name}_changelist"
+def _list_name(model_admin: Any) -> str:
+    return f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_changelist"
 
 
 def _subject(deletion: Deletion) -> Any:

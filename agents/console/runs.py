@@ -41,10 +41,10 @@ def visible_row(row: Any, user: AnyUser) -> Any:
     return hidden
 
 
-def count_rows(runs: QuerySet[Run]) -> dict[type[Model], int]:
+def count_rows(deleted_runs: QuerySet[Run]) -> dict[type[Model], int]:
     """Return how many rows are deleted with these runs, by kind."""
     kinds = (AgentStep, RunEvent, Approval)
-    return {kind: kind._default_manager.filter(run__in=runs).count() for kind in kinds}
+    return {kind: kind._default_manager.filter(run__in=deleted_runs).count() for kind in kinds}
 
 
 def stop_all(rows: RunQuerySet) -> None:
@@ -60,20 +60,21 @@ async def _stop_runs(live: list[Run]) -> None:
 
 def _rerun_ids(origins: list[int]) -> list[int]:
     """Return all reruns of these, which are deleted with them."""
-    found: list[int] = []
+    run_ids: list[int] = []
     while origins:
-        again = Run.objects.filter(origin__in=origins).order_by("pk")
-        origins = list(again.values_list("pk", flat=True))
-        found += origins
-    return found
+        reruns = Run.objects.filter(origin__in=origins).order_by("pk")
+        origins = list(reruns.values_list("pk", flat=True))
+        run_ids += origins
+    return run_ids
 
 
 class MaskedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        pages: Any = self.model_admin
-        visible_row = pages.visible_row
-        self.result_list = [visible_row(row, request.user) for row in self.result_list]
+        record_admin: Any = self.model_admin
+        self.result_list = [
+            record_admin.visible_row(row, request.user) for row in self.result_list
+        ]
 
 
 class RecordAdmin(ReadOnlyAdmin):
@@ -151,9 +152,9 @@ class RunAdmin(RecordAdmin, CascadeDeleteAdmin):
         return run.step_count
 
     def contents(self, run: Run) -> DeletionContents:
-        again = _rerun_ids([run.pk])
-        rows = Run.objects.filter(pk__in=[run.pk, *again])
-        numbers = {"reruns": again} if again else {}
+        rerun_ids = _rerun_ids([run.pk])
+        rows = Run.objects.filter(pk__in=[run.pk, *rerun_ids])
+        numbers = {"reruns": rerun_ids} if rerun_ids else {}
         return DeletionContents(counts=count_rows(rows), numbers=numbers, owner=run.user)
 
     def stop(self, run: Run) -> None:

@@ -84,17 +84,20 @@ class Parameter:
 
     @property
     def limits(self) -> list[str]:
-        found = [(word, self.schema[word]) for word in LIMIT_TEXTS if word in self.schema]
-        words = [
-            str(LIMIT_TEXTS[word] % {"value": _format_value(value)}) for word, value in found
+        found = [
+            (keyword, self.schema[keyword]) for keyword in LIMIT_TEXTS if keyword in self.schema
+        ]
+        texts = [
+            str(LIMIT_TEXTS[keyword] % {"value": _format_value(value)})
+            for keyword, value in found
         ]
         if self.choices:
             few = [_format_value(choice) for choice in self.choices[:MAX_CHOICES]]
             few += ["…"] if len(self.choices) > MAX_CHOICES else []
-            words.append(str(_("one of: %(choices)s") % {"choices": ", ".join(few)}))
+            texts.append(str(_("one of: %(choices)s") % {"choices": ", ".join(few)}))
         if self.default is not MISSING:
-            words.append(str(_("default: %(value)s") % {"value": _format_value(self.default)}))
-        return words
+            texts.append(str(_("default: %(value)s") % {"value": _format_value(self.default)}))
+        return texts
 
 
 def parse_parameters(schema: Mapping[str, Any]) -> list[Parameter]:
@@ -103,45 +106,51 @@ def parse_parameters(schema: Mapping[str, Any]) -> list[Parameter]:
 
 
 def _iter_parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
-    properties, required = schema.get("properties"), schema.get("required")
+    properties = schema.get("properties")
+    required = schema.get("required")
     if not isinstance(properties, Mapping):
         return
     for name, property_schema in properties.items():
-        part, is_nullable = _strip_null(_resolve_ref(property_schema, schema))
+        parameter_schema, is_nullable = _strip_null(_resolve_ref(property_schema, schema))
         yield Parameter(
             name=name,
-            schema=part,
+            schema=parameter_schema,
             is_required=isinstance(required, list) and name in required,
             is_nullable=is_nullable,
         )
 
 
-def _resolve_ref(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_ref(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Resolve a reference within the schema by one level, with its siblings."""
-    if not isinstance(part, Mapping):
+    if not isinstance(schema, Mapping):
         return {}
-    ref = part.get("$ref")
+    ref = schema.get("$ref")
     if not isinstance(ref, str) or not ref.startswith("#/"):
-        return part
-    found: Any = root
+        return schema
+    target: Any = root
     for key in ref.removeprefix("#/").split("/"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    beside = {word: value for word, value in part.items() if word != "$ref"}
-    return {**found, **beside} if isinstance(found, Mapping) else part
+        target = target.get(key) if isinstance(target, Mapping) else None
+    beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+    return {**target, **beside} if isinstance(target, Mapping) else schema
 
 
-def _strip_null(part: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+def _strip_null(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
     """Remove the null type of an optional parameter; also return if there was one."""
-    kind, either = part.get("type"), part.get("anyOf")
-    if isinstance(kind, list) and "null" in kind and len(kind) == 2:
-        rest = next(each for each in kind if each != "null")
-        return {**part, "type": rest}, True
-    if isinstance(either, list) and {"type": "null"} in either and len(either) == 2:
-        rest = next(each for each in either if each != {"type": "null"})
-        beside = {word: value for word, value in part.items() if word != "anyOf"}
+    types = schema.get("type")
+    alternatives = schema.get("anyOf")
+    if isinstance(types, list) and "null" in types and len(types) == 2:
+        rest = next(each for each in types if each != "null")
+        return {**schema, "type": rest}, True
+    if (
+        isinstance(alternatives, list)
+        and {"type": "null"} in alternatives
+        and len(alternatives) == 2
+    ):
+        rest = next(each for each in alternatives if each != {"type": "null"})
+        beside = {keyword: value for keyword, value in schema.items() if keyword != "anyOf"}
         if isinstance(rest, Mapping) and "$ref" not in rest:
             return {**rest, **beside}, True
-    return part, False
+    return schema, False
 
 
 def _format_value(value: Any) -> str:

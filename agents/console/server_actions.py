@@ -49,28 +49,28 @@ def test_connection(request: HttpRequest, console: ConsoleAdmin, pk: int) -> Htt
     server = get_object_or_404(McpServer, pk=pk)
     if not console.has_change_permission(request, server):
         raise PermissionDenied
-    found = async_to_sync(mcp_servers.sync)(server, request.user)
-    details = {"name": server.name, "state": str(found.health.state)}
+    result = async_to_sync(mcp_servers.sync)(server, request.user)
+    details = {"name": server.name, "state": str(result.health.state)}
     audit.record(request.user, audit.SERVER_TESTED, server, **details)
-    _add_messages(request, found)
+    _add_messages(request, result)
     if request.POST.get("back") == "list":
         return redirect("admin:agents_mcpserver_changelist")
     return redirect(_change_url(server.pk))
 
 
-def _add_messages(request: HttpRequest, found: mcp_servers.SyncResult) -> None:
-    health = found.health
+def _add_messages(request: HttpRequest, result: mcp_servers.SyncResult) -> None:
+    health = result.health
     if health.state != "ready":
         messages.error(request, health.error)
         return
     names = ", ".join(tool.name for tool in health.tools)
     messages.success(request, _("Connected. Tools: %(names)s") % {"names": names or "—"})
-    if found.changed:
+    if result.changed:
         changed = _("Changed, and blocked until you accept the changes:")
-        messages.warning(request, f"{changed} {', '.join(found.changed)}")
-    if found.gone:
+        messages.warning(request, f"{changed} {', '.join(result.changed)}")
+    if result.gone:
         gone = _("Removed from the server:")
-        messages.warning(request, f"{gone} {', '.join(found.gone)}")
+        messages.warning(request, f"{gone} {', '.join(result.gone)}")
 
 
 @require_POST
@@ -86,14 +86,14 @@ def try_out(request: HttpRequest, console: ConsoleAdmin, pk: int | None = None) 
     if is_valid:
         details = {"name": form.wanted.name, "is_saved": False}
         audit.record(request.user, audit.SERVER_TESTED, server or "mcpserver", **details)
-    look = async_to_sync(mcp_servers.probe)
+    probe = async_to_sync(mcp_servers.probe)
     context = {
         **console.admin_site.each_context(request),
         "title": _("Test without saving"),
         "opts": console.opts,
         "problems": list(_form_problems(form)),
-        "health": look(form.wanted, request.user) if is_valid else None,
-        "warnings": [translate(each) for each in _launch_warnings(form.wanted)]
+        "health": probe(form.wanted, request.user) if is_valid else None,
+        "warnings": [translate(warning) for warning in _launch_warnings(form.wanted)]
         if is_valid
         else [],
     }
@@ -149,8 +149,8 @@ def _form_problems(form: ServerForm) -> Iterator[tuple[str, list[str]]]:
         )
 
 
-def _launch_warnings(wanted: ServerConfig) -> list[str]:
-    return launch_warnings(wanted) if wanted.transport == "stdio" else []
+def _launch_warnings(config: ServerConfig) -> list[str]:
+    return launch_warnings(config) if config.transport == "stdio" else []
 
 
 def _change_url(server: int | None) -> str:

@@ -54,7 +54,7 @@ def build_cards(servers: Any) -> list[ServerCard]:
         gone_count=Count("tools", filter=Q(tools__is_gone=True), distinct=True),
     )
     rows = list(counted)
-    users = _agents_of(row.pk for row in rows)
+    agent_names = _agents_of(row.pk for row in rows)
     return [
         ServerCard(
             server=row,
@@ -62,7 +62,7 @@ def build_cards(servers: Any) -> list[ServerCard]:
             enabled=row.enabled_count,
             changed=row.changed_count,
             gone=row.gone_count,
-            agents=users.get(row.pk, []),
+            agents=agent_names.get(row.pk, []),
             strip=uptime_strip.build_strip(row),
         )
         for row in rows
@@ -72,9 +72,9 @@ def build_cards(servers: Any) -> list[ServerCard]:
 def _agents_of(servers: Iterable[int]) -> dict[int, list[str]]:
     """Return which agents have a tool of these servers."""
     links = AgentTool.objects.filter(tool__server__in=list(servers), agent__enabled=True)
-    found: dict[int, list[str]] = {}
+    names_by_server: dict[int, list[str]] = {}
     pairs = links.order_by("agent__name").values_list("tool__server", "agent__name").distinct()
     for server, name in pairs:
         if server is not None:
-            found.setdefault(server, []).append(name)
-    return found
+            names_by_server.setdefault(server, []).append(name)
+    return names_by_server

@@ -67,7 +67,7 @@ def _describe_size(size: FolderSize) -> str:
     counted = ngettext("%(count)s file", "%(count)s files", size.files) % {
         "count": number_format(size.files)
     }
-    words = {"size": filesizeformat(size.bytes), "files": counted}
+    params = {"size": filesizeformat(size.bytes), "files": counted}
     if size.is_partial:
-        return gettext("More than %(size)s in %(files)s.") % words
-    return gettext("%(size)s in %(files)s.") % words
+        return gettext("More than %(size)s in %(files)s.") % params
+    return gettext("%(size)s in %(files)s.") % params

@@ -39,11 +39,11 @@ class GalleryForm(forms.Form):
             label=_("Name"), max_length=40, help_text=_("Prefix of its tool names.")
         )
         for field in entry.fields:
-            look = {"placeholder": field.example, "spellcheck": "false", "autocomplete": "off"}
+            attrs = {"placeholder": field.example, "spellcheck": "false", "autocomplete": "off"}
             widget = (
-                forms.PasswordInput(attrs={**look, "autocomplete": "new-password"})
+                forms.PasswordInput(attrs={**attrs, "autocomplete": "new-password"})
                 if field.is_secret
-                else forms.TextInput(attrs=look)
+                else forms.TextInput(attrs=attrs)
             )
             self.fields[field.name] = forms.CharField(
                 label=field.label,
@@ -57,13 +57,13 @@ class GalleryForm(forms.Form):
         """Return the console's own form with these values, which checks them."""
         values = {each.name: self.cleaned_data[each.name] for each in self.entry.fields}
         settings = self.entry.settings(values)
-        written = {
+        texts = {
             name: json.dumps(value) if isinstance(value, list | dict) else value
             for name, value in settings.items()
         }
-        data = {**DEFAULTS, **written, "name": self.cleaned_data["name"]}
-        form: type[ServerForm] = type("Form", (ServerForm,), {"user": user})
-        return form(data)
+        data = {**DEFAULTS, **texts, "name": self.cleaned_data["name"]}
+        form_class: type[ServerForm] = type("Form", (ServerForm,), {"user": user})
+        return form_class(data)
 
 
 def page(request: HttpRequest, console: Any) -> HttpResponse:

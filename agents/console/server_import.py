@@ -144,42 +144,42 @@ SOME_FAILED = _("Some servers weren't imported. Fix the errors below.")
 VALUES_MISSING = _("{} is disabled. Enter {} on its page, then enable it.")
 
 
-def _views(drafts: list[ServerDraft], sent: QueryDict | None) -> list[DraftView]:
+def _views(drafts: list[ServerDraft], posted: QueryDict | None) -> list[DraftView]:
     return [
         DraftView(
             number=number,
             draft=draft,
-            is_picked=draft.is_ready if sent is None else f"pick-{number}" in sent,
+            is_picked=draft.is_ready if posted is None else f"pick-{number}" in posted,
             inputs=[
                 ValueInput(
-                    key=f"value-{number}-{place}",
+                    key=f"value-{number}-{position}",
                     value=value,
-                    entered=_sent_text(sent, f"value-{number}-{place}"),
+                    entered=_sent_text(posted, f"value-{number}-{position}"),
                 )
-                for place, value in enumerate(draft.read.missing)
+                for position, value in enumerate(draft.read.missing)
             ],
         )
         for number, draft in enumerate(drafts)
     ]
 
 
-def _read_choices(sent: QueryDict) -> dict[int, DraftChoices]:
+def _read_choices(posted: QueryDict) -> dict[int, DraftChoices]:
     """Return the names and values as they were entered, by the server's number."""
     chosen = {}
     for number in range(MAX_SERVERS):
-        if f"name-{number}" not in sent:
+        if f"name-{number}" not in posted:
             continue
-        labels = [key for key in sent if key.startswith(f"label-{number}-")]
+        labels = [key for key in posted if key.startswith(f"label-{number}-")]
         values = {
-            _sent_text(sent, key): _sent_text(sent, key.replace("label-", "value-", 1))
+            _sent_text(posted, key): _sent_text(posted, key.replace("label-", "value-", 1))
             for key in labels
         }
-        chosen[number] = DraftChoices(name=_sent_text(sent, f"name-{number}"), values=values)
+        chosen[number] = DraftChoices(name=_sent_text(posted, f"name-{number}"), values=values)
     return chosen
 
 
-def _sent_text(sent: QueryDict | None, key: str) -> str:
-    return str(sent.get(key, ""))[:MAX_VALUE_CHARS].strip() if sent else ""
+def _sent_text(posted: QueryDict | None, key: str) -> str:
+    return str(posted.get(key, ""))[:MAX_VALUE_CHARS].strip() if posted else ""
 
 
 def _import_servers(
@@ -205,8 +205,8 @@ def _add_warnings(request: HttpRequest, view: DraftView, server: McpServer) -> N
     for sentence in view.warnings:
         messages.warning(request, f"{server.name}: {sentence}")
     if view.draft.still_missing:
-        page = reverse("admin:agents_mcpserver_change", args=[server.pk])
-        link = format_html('<a href="{}">{}</a>', page, server.name)
+        url = reverse("admin:agents_mcpserver_change", args=[server.pk])
+        link = format_html('<a href="{}">{}</a>', url, server.name)
         names = ", ".join(view.draft.still_missing)
         messages.warning(request, format_html(str(VALUES_MISSING), link, names))
 

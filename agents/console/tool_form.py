@@ -43,37 +43,37 @@ EXAMPLE_DEFINITION = {
 
 def invalid_part(row: ToolRegistration) -> tuple[str, str] | None:
     """Return the invalid part of an HTTP tool and why, by adding parts one by one."""
-    trial = ToolRegistration(name=row.name, method=row.method, endpoint=PLACEHOLDER_URL)
+    probe = ToolRegistration(name=row.name, method=row.method, endpoint=PLACEHOLDER_URL)
     for field in ("definition", "headers", "endpoint"):
-        setattr(trial, field, getattr(row, field))
+        setattr(probe, field, getattr(row, field))
         try:
-            tool_factory.http_tool(trial)
+            tool_factory.http_tool(probe)
         except (ValueError, UnreadableSecret) as error:
             return field, translate(str(error))
     return None
 
 
-def fallback_problem(row: ToolRegistration, stand_in: ToolRegistration) -> LazyText | None:
+def fallback_problem(row: ToolRegistration, fallback: ToolRegistration) -> LazyText | None:
     """Return why the fallback would never be used, or must not be."""
-    names = {"name": row.name, "other": stand_in.name}
-    if row.pk == stand_in.pk:
+    params = {"name": row.name, "other": fallback.name}
+    if row.pk == fallback.pk:
         return _("A tool can't be its own fallback.")
-    if stand_in.fallback_id is not None:
-        return _("%(other)s already has a fallback. Fallbacks can't be chained.") % names
+    if fallback.fallback_id is not None:
+        return _("%(other)s already has a fallback. Fallbacks can't be chained.") % params
     if row.pk and (first := ToolRegistration.objects.filter(fallback=row).first()):
-        names["first"] = first.name
+        params["first"] = first.name
         return (
             _("%(name)s is already the fallback for %(first)s. Fallbacks can't be chained.")
-            % names
+            % params
         )
     if effect(row) == Effect.AT_MOST_ONCE:
-        return NOT_REPEATABLE % names
-    if _harm_rank(stand_in) > _harm_rank(row):
+        return NOT_REPEATABLE % params
+    if _harm_rank(fallback) > _harm_rank(row):
         return (
             _("%(other)s has more side effects than %(name)s, so it can't be its fallback.")
-            % names
+            % params
         )
-    return FALLBACK_ASKS % names if requires_approval(stand_in) else None
+    return FALLBACK_ASKS % params if requires_approval(fallback) else None
 
 
 NOT_REPEATABLE = _(
@@ -155,20 +155,20 @@ class ToolForm(forms.ModelForm):
 
     def _set_help_texts(self) -> None:
         """Set help that depends on the tool: its own description, saved headers."""
-        words: dict[str, LazyText] = {"fallback": FALLBACK_HELP}
+        help_texts: dict[str, LazyText] = {"fallback": FALLBACK_HELP}
         tool = load_tool(self.instance) if self.instance.pk else None
         if tool:
-            words |= {
+            help_texts |= {
                 "effect": _tool_claim(Effect(tool.effect)),
                 "approval": _tool_claim(default_approval(tool)),
             }
         if self.instance.source == Source.MCP and tool:
-            words["effect"] = SERVER_CLAIM % {"what": Effect(tool.effect).label}
+            help_texts["effect"] = SERVER_CLAIM % {"what": Effect(tool.effect).label}
         if self.instance.source == Source.HTTP:
-            words |= {"description": DESCRIPTION_HELP, "effect": EFFECT_HELP}
-            words["headers"] = HEADERS_SET if self.instance.headers else HEADERS_NOT_SET
-        for name in words.keys() & self.fields.keys():
-            self.fields[name].help_text = words[name]
+            help_texts |= {"description": DESCRIPTION_HELP, "effect": EFFECT_HELP}
+            help_texts["headers"] = HEADERS_SET if self.instance.headers else HEADERS_NOT_SET
+        for name in help_texts.keys() & self.fields.keys():
+            self.fields[name].help_text = help_texts[name]
 
     def clean_name(self) -> str:
         """Reject a name that collides with a handoff of an agent that has it."""

@@ -82,12 +82,13 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     @admin.display(description=_("state"))
     def condition(self, row: ToolRegistration) -> SafeString:
         """Return the state with a dot, so that a list shows what needs attention."""
-        words = self.state(row)
-        tone = "green" if str(words) == str(circuit_breakers.HEALTHY) else "red"
+        state = self.state(row)
+        tone = "green" if str(state) == str(circuit_breakers.HEALTHY) else "red"
         if not row.enabled:
-            tone, words = "", _("disabled")
-        dot = '<span class="tool-state"><span class="dot" data-tone="{}"></span>{}</span>'
-        return format_html(dot, tone, words)
+            tone = ""
+            state = _("disabled")
+        template = '<span class="tool-state"><span class="dot" data-tone="{}"></span>{}</span>'
+        return format_html(template, tone, state)
 
     @admin.display(description=_("agents"), ordering="agent_total")
     def agent_count(self, row: Any) -> int:
@@ -172,10 +173,10 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     def database_page(self, row: ToolRegistration) -> SafeString | str:
         if row.connection is None:
             return "—"
-        page = reverse("admin:agents_databaseconnection_change", args=[row.connection_id])
+        url = reverse("admin:agents_databaseconnection_change", args=[row.connection_id])
         return format_html(
             '<a href="{}">{}</a><div class="help">{}</div>',
-            *(page, row.connection.name, DATABASE_HELP),
+            *(url, row.connection.name, DATABASE_HELP),
         )
 
     @admin.display(description=_("what the model is told"))
@@ -203,8 +204,8 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     def held_back(self, row: ToolRegistration) -> SafeString | str:
         if not row.pending:
             return "—"
-        page = reverse("admin:agents_mcpserver_change", args=[row.server_id])
-        return format_html('<a href="{}#tool-{}">{}</a>', page, row.pk, PENDING_CHANGE)
+        url = reverse("admin:agents_mcpserver_change", args=[row.server_id])
+        return format_html('<a href="{}#tool-{}">{}</a>', url, row.pk, PENDING_CHANGE)
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         if db_field.name == "collections":
@@ -241,21 +242,21 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         messages.success(request, done % {"count": len(names)})
 
     def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
-        row = super().get_changelist_form(request, **options)
-        return type("SwitchForm", (_SwitchForm, row), {})
+        form_class = super().get_changelist_form(request, **options)
+        return type("SwitchForm", (_SwitchForm, form_class), {})
 
     def get_urls(self) -> list[URLPattern]:
-        def page(address: str, view: Any, name: str) -> URLPattern:
-            whole = f"agents_toolregistration_{name}"
+        def admin_path(route: str, view: Any, name: str) -> URLPattern:
+            full_name = f"agents_toolregistration_{name}"
             return path(
-                address, self.admin_site.admin_view(view), {"console": self}, name=whole
+                route, self.admin_site.admin_view(view), {"console": self}, name=full_name
             )
 
         own = [
-            page("<int:pk>/run/", tool_tester.page, "run"),
-            page("try/", tool_tester.try_page, "try"),
-            page("<int:pk>/try/", tool_tester.try_page, "try"),
-            page("openapi/", openapi_import.page, "openapi"),
+            admin_path("<int:pk>/run/", tool_tester.page, "run"),
+            admin_path("try/", tool_tester.try_page, "try"),
+            admin_path("<int:pk>/try/", tool_tester.try_page, "try"),
+            admin_path("openapi/", openapi_import.page, "openapi"),
         ]
         return [*own, *super().get_urls()]
 
@@ -278,8 +279,8 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         super().save_model(request, obj, form, change)
         circuit_breakers.reset_tool(obj.name)
         is_usable = obj.source == Source.HTTP and load_http_tool(obj)
-        if is_usable and (place := mcp_servers.egress().required_exemption(obj.endpoint)):
-            messages.warning(request, PRIVATE_ADDRESS % {"name": obj.name, "place": place})
+        if is_usable and (exemption := mcp_servers.egress().required_exemption(obj.endpoint)):
+            messages.warning(request, PRIVATE_ADDRESS % {"name": obj.name, "place": exemption})
 
 
 NEW_TOOL_HELP = _(

@@ -58,18 +58,21 @@ def build_strip(server: McpServer, now: datetime | None = None) -> UptimeStrip:
     for sample in samples:
         slots[min((sample.at - since) // SLOT, SLOT_COUNT - 1)].append(sample)
     slowest = max(_latencies(samples), default=1.0)
-    bars = [_build_bar(n, since + n * SLOT, found, slowest) for n, found in enumerate(slots)]
+    bars = [
+        _build_bar(n, since + n * SLOT, slot_samples, slowest)
+        for n, slot_samples in enumerate(slots)
+    ]
     return UptimeStrip(bars=bars, words=_summary(samples), outages=list(_outages(samples)))
 
 
 def _build_bar(number: int, begins: datetime, samples: Samples, slowest: float) -> UptimeBar:
     state = _state(samples)
     height = {"down": HEIGHT, "both": HEIGHT, "none": 2}.get(state, MIN_HEIGHT)
-    took = median(_latencies(samples)) if _latencies(samples) else None
-    if state == "up" and took is not None:
-        height = max(MIN_HEIGHT, round(HEIGHT * 0.8 * took / slowest))
+    latency = median(_latencies(samples)) if _latencies(samples) else None
+    if state == "up" and latency is not None:
+        height = max(MIN_HEIGHT, round(HEIGHT * 0.8 * latency / slowest))
     parts = [_format_span(begins, begins + SLOT), str(STATE_LABELS[state]())]
-    parts += [figures.milliseconds(took)] if took is not None else []
+    parts += [figures.milliseconds(latency)] if latency is not None else []
     return UptimeBar(x=number * SLOT_WIDTH, height=height, state=state, words=" · ".join(parts))
 
 
@@ -94,18 +97,18 @@ def _summary(samples: Samples) -> str:
             "No checks in the last 24 hours. The server is checked when it's used or tested."
         )
     count = len(samples)
-    looked = ngettext(
+    uptime = ngettext(
         "Healthy in %(share)s of %(count)d check in the last 24 hours.",
         "Healthy in %(share)s of %(count)d checks in the last 24 hours.",
         count,
     ) % {"share": figures.percent(sum(s.is_up for s in samples) / count), "count": count}
-    took = _latencies(samples)
-    if not took:
-        return looked
-    times = {"median": figures.milliseconds(median(took))}
-    times["most"] = figures.milliseconds(max(took))
-    answered = _("Response time: median %(median)s, max %(most)s.") % times
-    return f"{looked} {answered}"
+    latencies = _latencies(samples)
+    if not latencies:
+        return uptime
+    params = {"median": figures.milliseconds(median(latencies))}
+    params["most"] = figures.milliseconds(max(latencies))
+    response_times = _("Response time: median %(median)s, max %(most)s.") % params
+    return f"{uptime} {response_times}"
 
 
 def _outages(samples: Samples) -> Iterator[str]:

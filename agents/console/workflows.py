@@ -69,13 +69,13 @@ SUPERUSER_ONLY = _("Only a superuser can make a workflow run as another user.")
 
 
 class ScheduleForm(forms.ModelForm):
-    asker: AnyUser | None = None  # the user of the form
+    editor: AnyUser | None = None  # the user of the form
 
     def clean_user(self) -> Any:
         """Restrict the owner, because a scheduled run has that user's permissions."""
         user = self.cleaned_data["user"]
         is_new = user.pk != self.instance.user_id
-        if is_new and self.asker and not self.asker.is_superuser and user != self.asker:
+        if is_new and self.editor and not self.editor.is_superuser and user != self.editor:
             raise forms.ValidationError(SUPERUSER_ONLY)
         return user
 
@@ -118,8 +118,8 @@ class ScheduleAdmin(ConsoleAdmin):
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
-        form = super().get_form(request, *args, **options)
-        return type("Form", (form,), {"asker": request.user})
+        form_class = super().get_form(request, *args, **options)
+        return type("Form", (form_class,), {"editor": request.user})
 
     @admin.display(description=_("state"))
     def state(self, schedule: Schedule) -> SafeString | LazyText:
@@ -136,12 +136,12 @@ class ScheduleAdmin(ConsoleAdmin):
         if obj.user_id != request.user.pk:
             messages.warning(request, acceptance.why_held(obj, obj.workflow.newest))
             return
-        page = reverse("workflows:schedule", args=[obj.pk])
+        url = reverse("workflows:schedule", args=[obj.pk])
         sentence = _(
             "This workflow has a new version. The schedule is paused until you accept it."
         )
         messages.warning(
-            request, format_html('{} <a href="{}">{}</a>', sentence, page, _("Review"))
+            request, format_html('{} <a href="{}">{}</a>', sentence, url, _("Review"))
         )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _default_parameters(request: HttpRequest) -> dict[str, Any]:
     """Return all parameters by name; null where a value is required."""
     pk = request.GET.get("workflow", "")
     is_number = pk.isascii() and pk.isdigit()
-    mine = Workflow.objects.for_user(request.user)
-    workflow = mine.filter(pk=pk).first() if is_number else None
+    workflows = Workflow.objects.for_user(request.user)
+    workflow = workflows.filter(pk=pk).first() if is_number else None
     version = workflow.newest if workflow else None
     return dict(read_definition(version.text).plan.parameters) if version else {}

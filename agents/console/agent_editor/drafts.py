@@ -181,8 +181,8 @@ def _lock(agent: Agent | None, draft: AgentDraft | None) -> AgentDraft:
 
 
 def _is_newer(row: AgentDraft, name: str, base: int, tab: str) -> bool:
-    revision, _editor, by = row.marks.get(name, [0, None, ""])
-    return bool(revision > base and (by != tab or not tab))
+    revision, _editor, marked_tab = row.marks.get(name, [0, None, ""])
+    return bool(revision > base and (marked_tab != tab or not tab))
 
 
 def _draft_of_tab(agent: Agent | None, user: User, tab: str) -> AgentDraft | None:
@@ -190,7 +190,11 @@ def _draft_of_tab(agent: Agent | None, user: User, tab: str) -> AgentDraft | Non
     if agent is not None or not tab:
         return None
     rows = AgentDraft.objects.filter(agent=None, editor=user)[:RECENT_DRAFTS]
-    marked = (row for row in rows if any(by == tab for _at, _by, by in row.marks.values()))
+    marked = (
+        row
+        for row in rows
+        if any(marked_tab == tab for _revision, _editor, marked_tab in row.marks.values())
+    )
     return next(marked, None)
 
 

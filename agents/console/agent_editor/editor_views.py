@@ -62,11 +62,11 @@ class EditorAdmin(DraftAdmin):
             raise PermissionDenied
         agent = self.get_object(request, object_id) if object_id else None
         if object_id and agent is None:
-            missing: Any = self  # a method that the type stubs lack
-            answer: HttpResponse = missing._get_obj_does_not_exist_redirect(
+            model_admin: Any = self  # the type stubs lack the method
+            response: HttpResponse = model_admin._get_obj_does_not_exist_redirect(
                 request, self.opts, object_id
             )
-            return answer
+            return response
         if request.method == "POST":
             return self._publish(request, agent)
         edited = self._edited(request, agent)
@@ -168,9 +168,9 @@ class EditorAdmin(DraftAdmin):
 
 def _is_outdated(request: HttpRequest, draft: AgentDraft | None) -> bool:
     """Whether another user changed the draft since the page was rendered."""
-    seen = request.POST.get(REVISION_INPUT, "")
-    is_number = seen.isascii() and seen.isdigit() and len(seen) < 20
-    return bool(draft and is_number and int(seen) < draft.revision)
+    revision = request.POST.get(REVISION_INPUT, "")
+    is_number = revision.isascii() and revision.isdigit() and len(revision) < 20
+    return bool(draft and is_number and int(revision) < draft.revision)
 
 
 def _outdated(draft: AgentDraft | None) -> str:

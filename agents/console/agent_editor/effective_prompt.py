@@ -36,27 +36,33 @@ class PromptPart:
 def parts(form: Any, user: User) -> list[PromptPart]:
     """Return the parts in their order; fields with errors are as published."""
     form.is_valid()
-    agent, chosen = form.instance, form.cleaned_data
+    agent = form.instance
+    chosen = form.cleaned_data
     links = chosen.get("given") or []
-    found = [_instructions(agent)]
+    prompt_parts = [_instructions(agent)]
     if documents := _documents(agent, links, chosen.get("collections") or (), user):
-        found.append(documents)
+        prompt_parts.append(documents)
     if agent.accepts_custom_instructions:
-        found.append(_custom_instructions())
+        prompt_parts.append(_custom_instructions())
     if agent.uses_memory:
-        found.append(_memory())
+        prompt_parts.append(_memory())
     if agent.learns:
-        found.append(_experiences())
+        prompt_parts.append(_experiences())
     tools = _tools(links, chosen.get("handoffs") or ())
     if not _chooses(agent, tools):
-        return [*found, *_added_by_planner(agent, tools)]
+        return [*prompt_parts, *_added_by_planner(agent, tools)]
     pinned = tool_selection.pinned_names(links)
     sent, others = _divided(tools, pinned)
-    return [*found, _tool_choice(len(tools)), *_added_by_planner(agent, sent), _others(others)]
+    return [
+        *prompt_parts,
+        _tool_choice(len(tools)),
+        *_added_by_planner(agent, sent),
+        _others(others),
+    ]
 
 
-def count_tokens(found: Iterable[PromptPart]) -> int:
-    return tokens.count("\n\n".join(part.text for part in found))
+def count_tokens(prompt_parts: Iterable[PromptPart]) -> int:
+    return tokens.count("\n\n".join(part.text for part in prompt_parts))
 
 
 def _instructions(agent: Agent) -> PromptPart:
@@ -72,8 +78,8 @@ def _documents(
     if not any(link.tool.name == SearchTool.name for link in links):
         return None
     collections = {row.pk for row in chosen}
-    found = scope.for_run(user.pk, "", agent, topics=(), chosen=collections)
-    text = search_library.announcement(found).strip()
+    search_scope = scope.for_run(user.pk, "", agent, topics=(), chosen=collections)
+    text = search_library.announcement(search_scope).strip()
     about = _("The collections that the user can open")
     return PromptPart(title=_("Documents"), text=text, about=about) if text else None
 
@@ -121,10 +127,10 @@ def _chooses(agent: Agent, tools: list[Tool]) -> bool:
 
 def _divided(tools: list[Tool], pinned: frozenset[str]) -> tuple[list[Tool], list[Tool]]:
     """Return the tools of every request, and those that depend on the question."""
-    is_sent = {t.name for t in tools if t.name in pinned or isinstance(t, Handoff)}
+    sent_names = {t.name for t in tools if t.name in pinned or isinstance(t, Handoff)}
     constant: list[Tool] = [FindToolsTool(ToolSelector(), list), CallToolTool()]
-    sent = [tool for tool in tools if tool.name in is_sent]
-    return [*sent, *constant], [tool for tool in tools if tool.name not in is_sent]
+    sent = [tool for tool in tools if tool.name in sent_names]
+    return [*sent, *constant], [tool for tool in tools if tool.name not in sent_names]
 
 
 def _tool_choice(count: int) -> PromptPart:

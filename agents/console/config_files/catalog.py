@@ -62,8 +62,10 @@ def _permission_issues(row: Any, user: ConfigUser) -> list[ValidationIssue]:
     is_program = row.transport == McpServer.Transport.STDIO
     if not is_program or user.has_perm(mcp_servers.STDIO_PERMISSION):
         return []
-    no = _("You don't have permission to set up servers that run programs on this machine.")
-    return [ValidationIssue(("transport",), no)]
+    message = _(
+        "You don't have permission to set up servers that run programs on this machine."
+    )
+    return [ValidationIssue(("transport",), message)]
 
 
 class DatabaseKind(ResourceKind):
@@ -253,10 +255,10 @@ def _source(values: ResourceValues) -> Source:
 
 
 def _is_definition(value: Any) -> bool:
-    forms = {"name": str, "description": str, "parameters": dict, "annotations": dict}
-    if not isinstance(value, dict) or "name" not in value or value.keys() - forms.keys():
+    types = {"name": str, "description": str, "parameters": dict, "annotations": dict}
+    if not isinstance(value, dict) or "name" not in value or value.keys() - types.keys():
         return False
-    return all(isinstance(item, forms[name]) for name, item in value.items())
+    return all(isinstance(item, types[name]) for name, item in value.items())
 
 
 def _server_fields(name: str, values: ResourceValues) -> ResourceValues:

@@ -50,10 +50,14 @@ class WorkflowKind(ResourceKind):
         return super().rows().prefetch_related("schedules__user")
 
     def describe(self, row: Any) -> ResourceValues:
-        schedules = Schedule.objects.filter(workflow=row).select_related("user")
-        times = _sort_schedules(_describe_schedule(schedule) for schedule in schedules)
+        rows = Schedule.objects.filter(workflow=row).select_related("user")
+        schedules = _sort_schedules(_describe_schedule(schedule) for schedule in rows)
         text = row.newest.text if row.newest else ""
-        return {"enabled": row.enabled, "text": normalize_newlines(text), "schedules": times}
+        return {
+            "enabled": row.enabled,
+            "text": normalize_newlines(text),
+            "schedules": schedules,
+        }
 
     def allowed_keys(self, values: ResourceValues) -> list[str]:
         return ["enabled", "text", "schedules"]
@@ -71,17 +75,20 @@ class WorkflowKind(ResourceKind):
             yield from _schedule_issues(number, schedule)
 
     def complete(self, row: Any, values: ResourceValues) -> ResourceValues:
-        if not isinstance(times := values.get("schedules"), list):
+        if not isinstance(schedules := values.get("schedules"), list):
             return values
-        whole = [SCHEDULE_DEFAULTS | time if isinstance(time, dict) else time for time in times]
-        return {**values, "schedules": whole}
+        completed = [
+            SCHEDULE_DEFAULTS | schedule if isinstance(schedule, dict) else schedule
+            for schedule in schedules
+        ]
+        return {**values, "schedules": completed}
 
     def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
         own_values = {name: values[name] for name in values if name != "schedules"}
-        now: list[ResourceValues] = before.get("schedules", [])
-        times = values.get("schedules", now)
+        current: list[ResourceValues] = before.get("schedules", [])
+        schedules = values.get("schedules", current)
         is_other = any(before.get(name) != value for name, value in own_values.items())
-        return is_other or _sort_schedules(times) != now
+        return is_other or _sort_schedules(schedules) != current
 
     def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         people = get_user_model()._default_manager
@@ -108,8 +115,8 @@ class WorkflowKind(ResourceKind):
         return []  # no secrets
 
 
-def _sort_schedules(times: Iterable[ResourceValues]) -> list[ResourceValues]:
-    return sorted(times, key=lambda time: json.dumps(time, sort_keys=True))
+def _sort_schedules(schedules: Iterable[ResourceValues]) -> list[ResourceValues]:
+    return sorted(schedules, key=lambda schedule: json.dumps(schedule, sort_keys=True))
 
 
 def _describe_schedule(schedule: Schedule) -> ResourceValues:
@@ -123,15 +130,15 @@ def _describe_schedule(schedule: Schedule) -> ResourceValues:
 
 
 def _schedule_issues(number: int, schedule: Any) -> Iterator[ValidationIssue]:
-    at = ("schedules", number)
+    path = ("schedules", number)
     if not isinstance(schedule, dict) or not {"person", "cron"} <= schedule.keys():
-        yield ValidationIssue(at, _("A schedule needs person and cron."))
+        yield ValidationIssue(path, _("A schedule needs person and cron."))
         return
     for key, value in schedule.items():
         if key not in SCHEDULE_TYPES:
-            yield ValidationIssue((*at, key), unknown_key_message(key))
+            yield ValidationIssue((*path, key), unknown_key_message(key))
         elif not isinstance(value, SCHEDULE_TYPES[key]):
-            yield ValidationIssue((*at, key), _("This value has the wrong type."))
+            yield ValidationIssue((*path, key), _("This value has the wrong type."))
 
 
 def _save_text(row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
@@ -139,14 +146,16 @@ def _save_text(row: Any, values: ResourceValues, user: ConfigUser) -> list[Valid
     text = values.get("text", normalize_newlines(newest.text) if newest else "")
     definition = read_definition(text)
     if definition.problems:
-        at = _("Workflow line %(line)d: %(problem)s")
-        lines = ({"line": p.line, "problem": translate(p.message)} for p in definition.problems)
-        return [ValidationIssue(("text",), at % line) for line in lines]
+        sentence = _("Workflow line %(line)d: %(problem)s")
+        problems = (
+            {"line": p.line, "problem": translate(p.message)} for p in definition.problems
+        )
+        return [ValidationIssue(("text",), sentence % problem) for problem in problems]
     if definition.name != row.name:
-        is_not = _("The name in the workflow text is different: %(name)s.") % {
+        sentence = _("The name in the workflow text is different: %(name)s.") % {
             "name": definition.name
         }
-        return [ValidationIssue(("text",), is_not)]
+        return [ValidationIssue(("text",), sentence)]
     if newest is None or normalize_newlines(newest.text) != text:
         base = newest.number if newest else 0
         versions.save(text, user_or_none(user), workflow=row, base=base)
@@ -163,26 +172,26 @@ def _save_schedules(
             ("schedules",), _("You don't have permission to change schedules.")
         )
         return
-    there: dict[Any, list[Schedule]] = defaultdict(list)
+    existing: dict[Any, list[Schedule]] = defaultdict(list)
     for schedule in row.schedules.select_related("user"):
-        there[schedule.user.get_username(), schedule.cron].append(schedule)
+        existing[schedule.user.get_username(), schedule.cron].append(schedule)
     for number, values in enumerate(wanted):
-        same = there[values["person"], values["cron"]]
+        same = existing[values["person"], values["cron"]]
         schedule = same.pop() if same else Schedule(workflow=row)
         yield from _save_schedule(number, schedule, values)
         if schedule.pk:
             acceptance.update_acceptance(schedule, user_or_none(user))
-    for schedule in (gone for rest in there.values() for gone in rest):
+    for schedule in (gone for rest in existing.values() for gone in rest):
         schedule.delete()
 
 
 def _save_schedule(
     number: int, schedule: Schedule, values: ResourceValues
 ) -> Iterator[ValidationIssue]:
-    console = admin.site.get_model_admin(Schedule)
+    model_admin = admin.site.get_model_admin(Schedule)
     fields = ["workflow", *FIELD_KEYS]
-    classes = {"parameters": console.formfield_overrides[models.JSONField]["form_class"]}
-    form_class = modelform_factory(Schedule, console.form, fields, field_classes=classes)
+    classes = {"parameters": model_admin.formfield_overrides[models.JSONField]["form_class"]}
+    form_class = modelform_factory(Schedule, model_admin.form, fields, field_classes=classes)
     form = form_class(_schedule_data(schedule, values), instance=schedule)
     if form.is_valid():
         form.save()

@@ -165,11 +165,11 @@ def _run_import(text: str, user: ConfigUser, remove: bool) -> ImportResult:
     kinds = [KINDS[key] for key in KINDS if key in file.things]
     refused = {kind: _permission_problem(kind, user) for kind in kinds}
     allowed = [kind for kind in kinds if not refused[kind]]
-    works = [_KindImport(kind, file, user, remove) for kind in allowed]
+    kind_imports = [_KindImport(kind, file, user, remove) for kind in allowed]
     for step in (_KindImport.check, _KindImport.begin, _KindImport.finish):
-        for work in works:
-            step(work)
-    things = tuple(thing for work in works for thing in work.things())
+        for kind_import in kind_imports:
+            step(kind_import)
+    things = tuple(thing for kind_import in kind_imports for thing in kind_import.things())
     problems = (
         *file.problems,
         *_section_problems(file, {k.key: s for k, s in refused.items() if s}),

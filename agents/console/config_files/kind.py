@@ -88,8 +88,8 @@ def _form_class(
     fields = [model._meta.get_field(name) for name in names]
     of_json = [field.name for field in fields if isinstance(field, models.JSONField)]
     classes = dict.fromkeys(of_json, json_class) if json_class else {}
-    form = type("Form", (ConfigForm, base), {"named": named})
-    made: Any = modelform_factory(model, form, [named, *names], field_classes=classes)
+    combined_class = type("Form", (ConfigForm, base), {"named": named})
+    made: Any = modelform_factory(model, combined_class, [named, *names], field_classes=classes)
     form_class: type[ConfigForm] = made
     return form_class
 
@@ -177,14 +177,14 @@ class ResourceKind:
 
     def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
         """Save the row as its page would; otherwise return the problems."""
-        wrong = list(self.missing_references(values))
-        lost = {objection.path[0] for objection in wrong}
+        issues = list(self.missing_references(values))
+        lost = {issue.path[0] for issue in issues}
         sound = {name: value for name, value in values.items() if name not in lost}
         checked = self.checked_fields(sound)
         form = self.form(row, self.describe(row) | sound, user, checked=checked)
-        wrong += [one for one in self._form_issues(form) if not lost & {*one.path}]
-        if wrong:
-            return wrong
+        issues += [issue for issue in self._form_issues(form) if not lost & {*issue.path}]
+        if issues:
+            return issues
         form.save()
         self.after_save(row)
         return []
@@ -196,11 +196,11 @@ class ResourceKind:
                 yield ValidationIssue((column.name,), sentence)
 
     def form(self, row: Any, values: ResourceValues, user: ConfigUser, **options: Any) -> Any:
-        console = admin.site.get_model_admin(self.model)
+        model_admin = admin.site.get_model_admin(self.model)
         fields = [c.field.name for c in self.columns(values)]
         names = tuple(name for name in fields if name not in self.only_first)
-        json_class = console.formfield_overrides.get(models.JSONField, {}).get("form_class")
-        form_class = _form_class(console.form, self.model, self.named, names, json_class)
+        json_class = model_admin.formfield_overrides.get(models.JSONField, {}).get("form_class")
+        form_class = _form_class(model_admin.form, self.model, self.named, names, json_class)
         form = form_class(self.data(row, values), instance=row, user=user, **options)
         for name in {*names} & form.fields.keys():
             field = form.fields[name]

@@ -37,13 +37,15 @@ class FileEntry:
 
     def find_line(self, path: ValuePath) -> int:
         """Return the line of this part, or of the item."""
-        line, here = self.line, self.written
+        line = self.line
+        located = self.written
         for key in path:
-            if isinstance(here.value, dict) and key in here.value:
-                line, here = here.names[str(key)][0], here.value[key]
-            elif isinstance(here.value, list) and isinstance(key, int):
-                here = here.value[key]
-                line = here.line
+            if isinstance(located.value, dict) and key in located.value:
+                line = located.names[str(key)][0]
+                located = located.value[key]
+            elif isinstance(located.value, list) and isinstance(key, int):
+                located = located.value[key]
+                line = located.line
             else:
                 break
         return line
@@ -59,8 +61,8 @@ class ConfigFile:
 def parse_file(text: str) -> ConfigFile:
     """Parse the file as far as readable, with messages about the rest."""
     if len(text.encode(errors="replace")) > MAX_FILE_BYTES:
-        most = {"limit": f"{MAX_FILE_BYTES:,}"}
-        return _reject_file(_("The file is larger than %(limit)s bytes.") % most)
+        params = {"limit": f"{MAX_FILE_BYTES:,}"}
+        return _reject_file(_("The file is larger than %(limit)s bytes.") % params)
     root, problems = read_yaml(text)
     problems = [replace(problem, message=translate(problem.message)) for problem in problems]
     if root is None or not isinstance(root.value, dict):
@@ -73,7 +75,7 @@ def parse_file(text: str) -> ConfigFile:
 
 def _parse_sections(root: LocatedValue, problems: list[PlanProblem]) -> ConfigFile:
     things: dict[str, dict[str, FileEntry]] = {}
-    lines = {key: place[0] for key, place in root.names.items()}
+    lines = {key: position[0] for key, position in root.names.items()}
     for key, section in root.value.items():
         if key == HEADER:
             continue
@@ -85,8 +87,8 @@ def _parse_sections(root: LocatedValue, problems: list[PlanProblem]) -> ConfigFi
             things[key] = {name: _parse_entry(section, name) for name in section.value or ()}
     entries = [entry for section in things.values() for entry in section.values()]
     if sum(1 + entry.schedule_count for entry in entries) > MAX_ENTRIES:
-        most = {"limit": f"{MAX_ENTRIES:,}"}
-        return _reject_file(_("A file can contain up to %(limit)s entries.") % most)
+        params = {"limit": f"{MAX_ENTRIES:,}"}
+        return _reject_file(_("A file can contain up to %(limit)s entries.") % params)
     return ConfigFile(things=things, lines=lines, problems=tuple(problems))
 
 

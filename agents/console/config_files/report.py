@@ -17,14 +17,15 @@ STATE_LABELS = {
 }
 
 
-def lines(found: ImportResult) -> Iterator[str]:
-    for problem in found.problems:
+def lines(result: ImportResult) -> Iterator[str]:
+    for problem in result.problems:
         yield _problem_line("error:", problem)
-    for thing in found.things:
-        if thing.state in STATE_LABELS:
-            yield f"{STATE_LABELS[thing.state]}: {thing.kind.key} {thing.name}"
-            yield from _item_lines(thing)
-    left, same = len(found.of(ImportState.LEFT)), len(found.of(ImportState.SAME))
+    for item in result.things:
+        if item.state in STATE_LABELS:
+            yield f"{STATE_LABELS[item.state]}: {item.kind.key} {item.name}"
+            yield from _item_lines(item)
+    left = len(result.of(ImportState.LEFT))
+    same = len(result.of(ImportState.SAME))
     yield f"{same} unchanged, {left} not in the file."
 
 
@@ -39,16 +40,16 @@ def format_value(value: Any) -> str:
     return yaml.safe_dump(value, allow_unicode=True, sort_keys=False).rstrip("\n")
 
 
-def _item_lines(thing: ImportItem) -> Iterator[str]:
-    for problem in thing.problems:
+def _item_lines(item: ImportItem) -> Iterator[str]:
+    for problem in item.problems:
         yield _problem_line("  ", problem)
-    if thing.state == ImportState.CHANGED:
-        for name in thing.changed_fields:
+    if item.state == ImportState.CHANGED:
+        for name in item.changed_fields:
             yield from _diff_lines(
-                name, format_value(thing.before.get(name)), format_value(thing.after.get(name))
+                name, format_value(item.before.get(name)), format_value(item.after.get(name))
             )
-    if thing.needs:
-        yield f"  enter the missing secrets in the console: {', '.join(thing.needs)}"
+    if item.needs:
+        yield f"  enter the missing secrets in the console: {', '.join(item.needs)}"
 
 
 def _diff_lines(name: str, before: str, after: str) -> Iterator[str]:

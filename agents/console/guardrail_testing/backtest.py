@@ -89,21 +89,21 @@ class BacktestResult:
         return self.by_agent.most_common()
 
 
-_at_work = Lock()
+_backtest_lock = Lock()
 
 
 def backtest(
     user: AnyUser, rule: Pattern, size: int, agents: Sequence[int] = ()
 ) -> BacktestResult:
     """Run one backtest at a time, with a time limit; searching others' runs is audited."""
-    if not _at_work.acquire(blocking=False):
+    if not _backtest_lock.acquire(blocking=False):
         raise BacktestRunning
     try:
         if user.has_perm(masking.UNMASK_PERMISSION):
             audit.record_search(user, "run", rule.pattern, "backtest")
         outcome = _scan_runs(user, rule, size, agents)
     finally:
-        _at_work.release()
+        _backtest_lock.release()
     example_runs = {example.run for example in outcome.examples}
     audit.record_views(user, Run.objects.filter(pk__in=example_runs), "backtest")
     return outcome
@@ -112,19 +112,21 @@ def backtest(
 def _scan_runs(
     user: AnyUser, rule: Pattern, size: int, agents: Sequence[int]
 ) -> BacktestResult:
-    outcome, ends = BacktestResult(wanted=size), time.monotonic() + TIMEOUT_SECONDS
-    rules, outcome.is_masked = _scan_rules(rule), not user.has_perm(masking.UNMASK_PERMISSION)
+    outcome = BacktestResult(wanted=size)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    rules = _scan_rules(rule)
+    outcome.is_masked = not user.has_perm(masking.UNMASK_PERMISSION)
     runs = Run.objects.in_scope(user).executed().without_experiments().order_by("-pk")
     runs = runs.filter(agent__in=agents) if agents else runs
-    numbers = list(runs.values_list("pk", flat=True)[:size])
-    for at in range(0, len(numbers), BATCH_SIZE):
-        batch = numbers[at : at + BATCH_SIZE]
-        hidden = _masked_runs(user, batch) if outcome.is_masked else frozenset()
-        for text in _run_texts(batch, rule, hidden):
-            if time.monotonic() > ends:
+    run_ids = list(runs.values_list("pk", flat=True)[:size])
+    for start in range(0, len(run_ids), BATCH_SIZE):
+        batch = run_ids[start : start + BATCH_SIZE]
+        masked_run_ids = _masked_runs(user, batch) if outcome.is_masked else frozenset()
+        for run_text in _run_texts(batch, rule, masked_run_ids):
+            if time.monotonic() > deadline:
                 outcome.is_late = True
                 return outcome
-            _record_match(outcome, text, rules)
+            _record_match(outcome, run_text, rules)
         outcome.looked_at += len(batch)
     return outcome
 
@@ -138,11 +140,11 @@ def _masked_runs(user: AnyUser, batch: Sequence[int]) -> frozenset[int]:
 
 def _scan_rules(rule: Pattern) -> list[Pattern]:
     """Return the rule with its matches observed, and its exceptions."""
-    seen = replace(rule, action=GuardrailAction.WARN)
+    observed_rule = replace(rule, action=GuardrailAction.WARN)
     if rule.action is GuardrailAction.ALLOW:
-        return [seen]
+        return [observed_rule]
     rows = GuardrailPattern.objects.filter(enabled=True, is_observed=False, action="allow")
-    return [seen, *(_exception(row) for row in rows)]
+    return [observed_rule, *(_exception(row) for row in rows)]
 
 
 def _exception(row: GuardrailPattern) -> Pattern:
@@ -151,16 +153,20 @@ def _exception(row: GuardrailPattern) -> Pattern:
 
 
 def _run_texts(
-    batch: Sequence[int], rule: Pattern, hidden: frozenset[int]
+    batch: Sequence[int], rule: Pattern, masked_run_ids: frozenset[int]
 ) -> Iterator[RunText]:
-    """Yield the texts of these runs; `hidden` ones as their reader sees them.
+    """Yield the texts of these runs; those of `masked_run_ids` as their reader sees them.
 
     Their original text isn't searched at all: even a count would reveal it, because a pattern
     can match either something hidden or something always present.
     """
-    for text in raw_texts(batch, rule):
-        is_masked = text.run in hidden
-        yield replace(text, value=_mask_value(text), is_masked=True) if is_masked else text
+    for run_text in raw_texts(batch, rule):
+        is_masked = run_text.run in masked_run_ids
+        yield (
+            replace(run_text, value=_mask_value(run_text), is_masked=True)
+            if is_masked
+            else run_text
+        )
 
 
 def masked_texts(batch: Sequence[int], rule: Pattern) -> Iterator[RunText]:
@@ -168,10 +174,10 @@ def masked_texts(batch: Sequence[int], rule: Pattern) -> Iterator[RunText]:
     return _run_texts(batch, rule, frozenset(batch))
 
 
-def _mask_value(text: RunText) -> Any:
-    if text.stage == "tool_output" and len(text.value) == MAX_TEXT_CHARS:
-        return StreamingMasker().feed(text.value)  # may be cut in the middle of an address
-    return masking.mask_value(text.value)
+def _mask_value(run_text: RunText) -> Any:
+    if run_text.stage == "tool_output" and len(run_text.value) == MAX_TEXT_CHARS:
+        return StreamingMasker().feed(run_text.value)  # may be cut in the middle of an address
+    return masking.mask_value(run_text.value)
 
 
 def raw_texts(batch: Sequence[int], rule: Pattern) -> Iterator[RunText]:
@@ -194,58 +200,60 @@ def _conversation_texts(runs: QuerySet, rule: Pattern) -> Iterator[RunText]:
 def _tool_texts(steps: QuerySet, rule: Pattern) -> Iterator[RunText]:
     short = steps.annotate(found=Left("observation", MAX_TEXT_CHARS))
     rows = short.values_list("run_id", "agent_name", "action_input", "found")
-    for run, agent, input, found in rows.iterator():
+    for run_id, agent, arguments, observation in rows.iterator():
         if rule.applies_to("tool_input"):
-            yield RunText(run=run, stage="tool_input", agent=agent, value=input)
+            yield RunText(run=run_id, stage="tool_input", agent=agent, value=arguments)
         if rule.applies_to("tool_output"):
-            yield RunText(run=run, stage="tool_output", agent=agent, value=found)
+            yield RunText(run=run_id, stage="tool_output", agent=agent, value=observation)
 
 
-def _record_match(outcome: BacktestResult, text: RunText, rules: Sequence[Pattern]) -> None:
-    found = find_matches(text.text, [rule for rule in rules if rule.applies_to(text.stage)])
-    if text.is_masked:
-        found = _drop_masked_matches(text.text, found)
-    if not found:
-        return
-    is_new = text.run not in outcome.runs
-    outcome.runs.add(text.run)
-    outcome.by_stage[text.stage] += 1
-    outcome.by_agent[text.agent] += 1
-    if is_new and len(outcome.examples) < MAX_EXAMPLES:
-        outcome.examples.append(_build_example(text, found[0].start, found[0].end))
-
-
-def _drop_masked_matches(text: str, found: Sequence[Match]) -> list[Match]:
-    """Drop matches inside a marker such as ‹email›, which isn't original text."""
-    marks = [mark.span() for mark in MASK_MARKER.finditer(text)]
-    return [m for m in found if not any(a <= m.start and m.end <= b for a, b in marks)]
-
-
-def _build_example(text: RunText, start: int, end: int) -> MatchExample:
-    """Return the match with its context, personal data masked."""
-    first, last = (
-        max(0, start - MASKING_CONTEXT_CHARS),
-        min(len(text.text), end + MASKING_CONTEXT_CHARS),
+def _record_match(outcome: BacktestResult, run_text: RunText, rules: Sequence[Pattern]) -> None:
+    matches = find_matches(
+        run_text.text, [rule for rule in rules if rule.applies_to(run_text.stage)]
     )
-    part = text.text[first:last]
-    start, end = start - first, end - first
-    spans = [(s.start, s.end, s.replacement) for s in find(part)]
+    if run_text.is_masked:
+        matches = _drop_masked_matches(run_text.text, matches)
+    if not matches:
+        return
+    is_new = run_text.run not in outcome.runs
+    outcome.runs.add(run_text.run)
+    outcome.by_stage[run_text.stage] += 1
+    outcome.by_agent[run_text.agent] += 1
+    if is_new and len(outcome.examples) < MAX_EXAMPLES:
+        outcome.examples.append(_build_example(run_text, matches[0].start, matches[0].end))
+
+
+def _drop_masked_matches(text: str, matches: Sequence[Match]) -> list[Match]:
+    """Drop matches inside a marker such as ‹email›, which isn't original text."""
+    marker_spans = [marker.span() for marker in MASK_MARKER.finditer(text)]
+    return [m for m in matches if not any(a <= m.start and m.end <= b for a, b in marker_spans)]
+
+
+def _build_example(run_text: RunText, start: int, end: int) -> MatchExample:
+    """Return the match with its context, personal data masked."""
+    first = max(0, start - MASKING_CONTEXT_CHARS)
+    last = min(len(run_text.text), end + MASKING_CONTEXT_CHARS)
+    excerpt = run_text.text[first:last]
+    start = start - first
+    end = end - first
+    spans = [(s.start, s.end, s.replacement) for s in find(excerpt)]
     for a, b, _shown in spans:
         if a < end and b > start:
-            start, end = min(start, a), max(end, b)
+            start = min(start, a)
+            end = max(end, b)
 
     def replace_range(a: int, b: int) -> str:
         return "".join(
-            _replace_spans(part, [s for s in spans if a <= s[0] and s[1] <= b], a, b)
+            _replace_spans(excerpt, [s for s in spans if a <= s[0] and s[1] <= b], a, b)
         )
 
     return MatchExample(
-        run=text.run,
-        stage=text.stage,
-        agent=text.agent,
+        run=run_text.run,
+        stage=run_text.stage,
+        agent=run_text.agent,
         before=replace_range(0, start)[-CONTEXT_CHARS:],
         match=replace_range(start, end)[: 4 * CONTEXT_CHARS],
-        after=replace_range(end, len(part))[:CONTEXT_CHARS],
+        after=replace_range(end, len(excerpt))[:CONTEXT_CHARS],
     )
 
 

@@ -56,21 +56,21 @@ class HitFilter:
     days: int | None = None
 
 
-def filter_hits(user: AnyUser, chosen: HitFilter) -> QuerySet[GuardrailHit]:
+def filter_hits(user: AnyUser, hit_filter: HitFilter) -> QuerySet[GuardrailHit]:
     """Return hits of runs this user can see."""
     hits = GuardrailHit.objects.for_user(user)
-    if chosen.pattern is not None:
-        hits = hits.filter(pattern=chosen.pattern)
-    if chosen.stage:
-        hits = hits.filter(stage=chosen.stage)
-    if chosen.action:
-        hits = hits.filter(action=chosen.action)
-    if chosen.verdict:
-        is_right = VERDICTS.get(chosen.verdict)
+    if hit_filter.pattern is not None:
+        hits = hits.filter(pattern=hit_filter.pattern)
+    if hit_filter.stage:
+        hits = hits.filter(stage=hit_filter.stage)
+    if hit_filter.action:
+        hits = hits.filter(action=hit_filter.action)
+    if hit_filter.verdict:
+        is_right = VERDICTS.get(hit_filter.verdict)
         is_open = Q(verdict__isnull=True)
         hits = hits.filter(is_open if is_right is None else Q(verdict__is_right=is_right))
-    if chosen.days:
-        hits = hits.filter(at__gte=timezone.now() - timedelta(days=chosen.days))
+    if hit_filter.days:
+        hits = hits.filter(at__gte=timezone.now() - timedelta(days=hit_filter.days))
     return hits
 
 
@@ -91,8 +91,8 @@ def judge(user: AnyUser, hit: GuardrailHit, is_right: bool | None) -> None:
     if is_right is None:
         GuardrailVerdict.objects.filter(hit=hit).delete()
     else:
-        word = {"is_right": is_right, "by": user}
-        GuardrailVerdict.objects.update_or_create(word, hit=hit)
+        verdict = {"is_right": is_right, "by": user}
+        GuardrailVerdict.objects.update_or_create(verdict, hit=hit)
     audit.record(user, audit.HIT_JUDGED, hit.run, rule=hit.pattern.name, is_right=is_right)
 
 

@@ -118,10 +118,10 @@ def recent_texts(
     """Return the newest texts that the check would have judged, without personal data."""
     runs = Run.objects.in_scope(user).executed().order_by("-pk")
     runs = runs.filter(agent__in=agents) if agents else runs
-    numbers = list(runs.values_list("pk", flat=True)[:size])
-    stage = Pattern(pattern="x", stage=cast(Stage, row.stage))
-    texts = backtest.masked_texts(numbers, stage)
-    return list(islice((text for text in texts if text.text.strip()), size))
+    run_ids = list(runs.values_list("pk", flat=True)[:size])
+    pattern = Pattern(pattern="x", stage=cast(Stage, row.stage))
+    run_texts = backtest.masked_texts(run_ids, pattern)
+    return list(islice((run_text for run_text in run_texts if run_text.text.strip()), size))
 
 
 def run_backtest(
@@ -130,28 +130,29 @@ def run_backtest(
     """Judge these texts; raise QuotaExceeded if the user has no tokens left today."""
     check_calls(user)
     outcome = async_to_sync(_judge_all)(_checks(user, row), texts)
-    found = {each.run for each in outcome.examples if each.run is not None}
-    audit.record_views(user, Run.objects.filter(pk__in=found), "backtest")
+    run_ids = {each.run for each in outcome.examples if each.run is not None}
+    audit.record_views(user, Run.objects.filter(pk__in=run_ids), "backtest")
     return outcome
 
 
 async def _judge_all(checks: ModelChecks, texts: Sequence[backtest.RunText]) -> JudgeBacktest:
-    outcome, ends = JudgeBacktest(), time.monotonic() + TIMEOUT_SECONDS
-    slots = asyncio.Semaphore(CONCURRENCY)
+    outcome = JudgeBacktest()
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    semaphore = asyncio.Semaphore(CONCURRENCY)
 
-    async def judge(text: backtest.RunText) -> None:
-        async with slots:
-            if time.monotonic() > ends:
+    async def judge(run_text: backtest.RunText) -> None:
+        async with semaphore:
+            if time.monotonic() > deadline:
                 outcome.is_late = True
                 return
-            [finding] = await checks.judge(text.text, text.stage)
+            [finding] = await checks.judge(run_text.text, run_text.stage)
         outcome.judged.append(
             JudgedText(
                 finding=finding,
-                text=text.text[:EXCERPT_CHARS],
-                run=text.run,
-                stage=text.stage,
-                agent=text.agent,
+                text=run_text.text[:EXCERPT_CHARS],
+                run=run_text.run,
+                stage=run_text.stage,
+                agent=run_text.agent,
             )
         )
 

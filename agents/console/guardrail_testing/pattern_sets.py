@@ -44,8 +44,8 @@ class PatternSet:
 
 def rows_of(key: str) -> QuerySet[GuardrailPattern]:
     """Return the rules that were added from a set, even if renamed."""
-    ready = SETS[key].patterns
-    same = Q(pattern__in=[each.pattern for each in ready])
+    presets = SETS[key].patterns
+    same = Q(pattern__in=[preset.pattern for preset in presets])
     return GuardrailPattern.objects.filter(same, kind=GuardrailPattern.Kind.PATTERN)
 
 
@@ -60,29 +60,31 @@ def switch(key: str, *, is_on: bool) -> list[GuardrailPattern]:
 
 def add(key: str) -> list[GuardrailPattern]:
     """Add the presets that don't exist yet; existing ones stay unchanged."""
-    ready = SETS[key].patterns
+    presets = SETS[key].patterns
     with transaction.atomic():
-        known = existing_names(ready)
-        rows = [_build_row(each) for each in ready if str(each.name) not in known]
+        known = existing_names(presets)
+        rows = [_build_row(preset) for preset in presets if str(preset.name) not in known]
         for row in rows:
             row.full_clean()
             row.save()
     return rows
 
 
-def _build_row(ready: PresetPattern) -> GuardrailPattern:
+def _build_row(preset: PresetPattern) -> GuardrailPattern:
     """Build a row, named in the user's language."""
-    about = {"pattern": ready.pattern, "stage": ready.stage, "action": ready.action}
-    return GuardrailPattern(name=str(ready.name), **about)
+    values = {"pattern": preset.pattern, "stage": preset.stage, "action": preset.action}
+    return GuardrailPattern(name=str(preset.name), **values)
 
 
 def existing_names(patterns: Sequence[PresetPattern]) -> set[str]:
     """Return the names of existing presets, even if named in another language."""
-    names = Q(name__in=[str(ready.name) for ready in patterns])
-    same = Q(pattern__in=[ready.pattern for ready in patterns])
-    there = GuardrailPattern.objects.filter(names | same).values_list("name", "pattern")
-    known = {word for row in there for word in row}
-    return {str(ready.name) for ready in patterns if {str(ready.name), ready.pattern} & known}
+    names = Q(name__in=[str(preset.name) for preset in patterns])
+    same = Q(pattern__in=[preset.pattern for preset in patterns])
+    existing = GuardrailPattern.objects.filter(names | same).values_list("name", "pattern")
+    texts = {text for row in existing for text in row}
+    return {
+        str(preset.name) for preset in patterns if {str(preset.name), preset.pattern} & texts
+    }
 
 
 ENGLISH = (

@@ -89,12 +89,12 @@ def build_rows(rules: QuerySet[GuardrailPattern]) -> list[RuleRow]:
     ]
 
 
-def page_context(listed: Any, may: Rights) -> dict[str, Any]:
+def page_context(changelist: Any, rights: Rights) -> dict[str, Any]:
     """Return what the page displays besides Django's list."""
     return {
-        "rules": build_rows(listed.queryset),
-        "may": may,
-        "is_sorted": not listed.params,
+        "rules": build_rows(changelist.queryset),
+        "may": rights,
+        "is_sorted": not changelist.params,
         "sets": set_views(),
         "modes": privacy_modes(),
         "agents": Agent.objects.filter(enabled=True).only("name"),
@@ -102,10 +102,12 @@ def page_context(listed: Any, may: Rights) -> dict[str, Any]:
 
 
 def set_views() -> list[SetView]:
-    found = []
-    for key, ready in pattern_sets.SETS.items():
+    views = []
+    for key, pattern_set in pattern_sets.SETS.items():
         states = list(pattern_sets.rows_of(key).values_list("pattern", "enabled"))
         present = {pattern for pattern, _is_on in states}
         enabled = {pattern for pattern, is_on in states if is_on}
-        found.append(SetView(key=key, ready=ready, present=len(present), enabled=len(enabled)))
-    return found
+        views.append(
+            SetView(key=key, ready=pattern_set, present=len(present), enabled=len(enabled))
+        )
+    return views

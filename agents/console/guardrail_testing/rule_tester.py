@@ -127,16 +127,18 @@ def _rule_key(rule: object) -> int | None:
     return getattr(rule, "id", None)
 
 
-def _mark(text: str, found: Sequence[Match]) -> list[MarkedText]:
+def _mark(text: str, matches: Sequence[Match]) -> list[MarkedText]:
     """Return the text in pieces, each with the rules that match there."""
-    edges = sorted({0, len(text), *(m.start for m in found), *(m.end for m in found)})
-    begins = sorted(enumerate(found), key=lambda pair: pair[1].start)
-    pieces, active, at = [], list[tuple[int, Match]](), 0
+    edges = sorted({0, len(text), *(m.start for m in matches), *(m.end for m in matches)})
+    by_start = sorted(enumerate(matches), key=lambda pair: pair[1].start)
+    pieces = []
+    active = list[tuple[int, Match]]()
+    position = 0
     for start, end in zip(edges, edges[1:], strict=False):
         # Only matches around here: a rule can match every single character.
-        while at < len(begins) and begins[at][1].start < end:
-            active.append(begins[at])
-            at += 1
+        while position < len(by_start) and by_start[position][1].start < end:
+            active.append(by_start[position])
+            position += 1
         active = sorted(
             (pair for pair in active if pair[1].end > start), key=lambda pair: pair[0]
         )

@@ -67,15 +67,15 @@ def check_sample(rule: Pattern, sample: str) -> PatternCheck:
     )
 
 
-def _split_matches(text: str, places: Sequence[tuple[int, int]]) -> Iterator[SampleSegment]:
-    at = 0
-    for start, end in places:
-        if start > at:
-            yield SampleSegment(text=text[at:start])
+def _split_matches(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[SampleSegment]:
+    position = 0
+    for start, end in spans:
+        if start > position:
+            yield SampleSegment(text=text[position:start])
         yield SampleSegment(text=text[start:end], is_match=True)
-        at = end
-    if at < len(text):
-        yield SampleSegment(text=text[at:])
+        position = end
+    if position < len(text):
+        yield SampleSegment(text=text[position:])
 
 
 def _stage_outcome(rule: Pattern, text: str, stage: EngineStage) -> StageOutcome:

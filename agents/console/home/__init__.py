@@ -27,15 +27,15 @@ def home_context(request: HttpRequest) -> dict[str, Any]:
     sees_servers = user.has_perm("agents.view_mcpserver") or user.has_perm(health.PERMISSION)
     servers = list(McpServer.objects.filter(enabled=True)) if sees_servers else []
     runs = Run.objects.for_user(user).listed().executed().without_experiments()
-    listed = runs if user.has_perm(REVIEW_PERMISSION) else None
+    visible_runs = runs if user.has_perm(REVIEW_PERMISSION) else None
     context: dict[str, Any] = {
         "period": period,
         "periods": figures.PERIODS.values(),
         "setup": setup.build_checklist(user),
-        "problems": problems.recent_problems(user, listed, servers, period),
+        "problems": problems.recent_problems(user, visible_runs, servers, period),
     }
-    if listed is not None:
-        context |= _run_context(listed, period)
+    if visible_runs is not None:
+        context |= _run_context(visible_runs, period)
     if user.has_perm(health.PERMISSION):
         context["health"] = cards.load_health(servers)
     if user.has_perm(AUDIT_PERMISSION):
@@ -43,22 +43,25 @@ def home_context(request: HttpRequest) -> dict[str, Any]:
     return context | {"is_bare": _is_bare(context)}
 
 
-def _run_context(listed: RunQuerySet, period: figures.Period) -> dict[str, Any]:
+def _run_context(runs: RunQuerySet, period: figures.Period) -> dict[str, Any]:
     now = timezone.now()
-    found = figures.load_figures(listed, period, now)
-    spent = [
-        {"cost": one, "url": links.runs_url(period, links.term("agent", one.name))}
-        for one in found.agents
+    run_figures = figures.load_figures(runs, period, now)
+    agent_costs = [
+        {
+            "cost": agent_cost,
+            "url": links.runs_url(period, links.term("agent", agent_cost.name)),
+        }
+        for agent_cost in run_figures.agents
     ]
     return {
-        "figures": found,
-        "metrics": metrics.build_metrics(found, period),
+        "figures": run_figures,
+        "metrics": metrics.build_metrics(run_figures, period),
         "axis": metrics.axis(period, now),
-        "approvals": cards.waiting_approvals(listed),
+        "approvals": cards.waiting_approvals(runs),
         "approvals_url": f"{reverse('trace:list')}?q=status:waiting",
-        "hits": cards.guardrail_hits(listed, period.start(now)),
-        "spent": spent,
-        "most_spent": max((one.cost for one in found.agents), default=0.0),
+        "hits": cards.guardrail_hits(runs, period.start(now)),
+        "spent": agent_costs,
+        "most_spent": max((agent_cost.cost for agent_cost in run_figures.agents), default=0.0),
         "spent_url": links.runs_url(period, sort="-cost"),
         "failed_url": links.runs_url(period, "status:failed"),
     }

@@ -53,11 +53,11 @@ class WaitingApprovals:
         return self.lines[0].asked_at if self.lines else None
 
 
-def waiting_approvals(listed: RunQuerySet) -> WaitingApprovals:
-    waiting = Approval.objects.waiting().filter(run__in=listed.live()).order_by("asked_at")
+def waiting_approvals(runs: RunQuerySet) -> WaitingApprovals:
+    waiting = Approval.objects.waiting().filter(run__in=runs.live()).order_by("asked_at")
     columns = ("run", "tool", "agent_name", "asked_at", "why")
-    found = list(waiting.only(*columns)[:MAX_WAITING])
-    return WaitingApprovals(count=len(found), lines=found[:MAX_LINES])
+    approvals = list(waiting.only(*columns)[:MAX_WAITING])
+    return WaitingApprovals(count=len(approvals), lines=approvals[:MAX_LINES])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +80,16 @@ class GuardrailHits:
         return max((line.count for line in self.lines), default=0)
 
 
-def guardrail_hits(listed: RunQuerySet, since: datetime) -> GuardrailHits:
+def guardrail_hits(runs: RunQuerySet, since: datetime) -> GuardrailHits:
     """Count the hits of the period's runs by pattern; observed ones changed nothing."""
     # Hits have no index by time, but run ids are chronological.
-    first = listed.filter(started_at__gte=since).order_by("started_at").values("pk")[:1]
-    is_listed = Exists(listed.filter(pk=OuterRef("run")))  # looked up, not scanned
+    first = runs.filter(started_at__gte=since).order_by("started_at").values("pk")[:1]
+    is_listed = Exists(runs.filter(pk=OuterRef("run")))  # looked up, not scanned
     hits = GuardrailHit.objects.filter(is_listed, run__gte=first, is_observed=False)
     rows = hits.values("pattern", "pattern__name", "action").annotate(number=Count("pk"))
-    actions, patterns, names = Counter[str](), Counter[int](), {}
+    actions = Counter[str]()
+    patterns = Counter[int]()
+    names = {}
     tones: dict[int, str] = {}
     for row in rows.order_by():
         actions[row["action"]] += row["number"]
@@ -95,9 +97,9 @@ def guardrail_hits(listed: RunQuerySet, since: datetime) -> GuardrailHits:
         names[row["pattern"]] = row["pattern__name"] or _("deleted pattern")
         if tones.get(row["pattern"]) != "red":
             tones[row["pattern"]] = TONES.get(row["action"], "amber")
-    page = reverse("admin:agents_guardrail_hits")
+    hits_url = reverse("admin:agents_guardrail_hits")
     lines = [
-        HitLine(name=names[pk], url=f"{page}?pattern={pk}", count=count, tone=tones[pk])
+        HitLine(name=names[pk], url=f"{hits_url}?pattern={pk}", count=count, tone=tones[pk])
         for pk, count in patterns.most_common(MAX_LINES)
     ]
     return GuardrailHits(

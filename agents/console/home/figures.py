@@ -113,13 +113,14 @@ class RunTotals:
     @property
     def p95(self) -> float | None:
         """The 95th percentile of active seconds, as if runs were spread evenly in a class."""
-        wanted, seen = self.runs * PERCENTILE, 0
+        rank = self.runs * PERCENTILE
+        below = 0
         for number in sorted(self.latencies):
             count = self.latencies[number]
-            if seen + count >= wanted:
-                share = (wanted - seen) / count
+            if below + count >= rank:
+                share = (rank - below) / count
                 return float(FIRST_LATENCY * LATENCY_FACTOR ** (number - 1 + share))
-            seen += count
+            below += count
         return None
 
 
@@ -146,23 +147,24 @@ class RunFigures:
         return not (self.now.runs or self.before.runs or self.live)
 
 
-def load_figures(listed: RunQuerySet, period: Period, now: datetime) -> RunFigures:
+def load_figures(runs: RunQuerySet, period: Period, now: datetime) -> RunFigures:
     """Count these runs, in at most five queries."""
     edges = period.edges(now)
     # Imported answers have no duration: nothing was executed here.
-    finished = listed.filter(seconds__isnull=False).order_by()
+    finished = runs.filter(seconds__isnull=False).order_by()
     recent = finished.filter(started_at__gte=edges[0])
     older = finished.filter(
         started_at__gte=period.start(now - period.span), started_at__lt=now - period.span
     )
-    buckets, total = [RunTotals() for _edge in edges], RunTotals()
-    spent: dict[str, float] = defaultdict(float)
+    buckets = [RunTotals() for _edge in edges]
+    total = RunTotals()
+    cost_by_agent: dict[str, float] = defaultdict(float)
     for row in _grouped(recent, edges):
         for totals in (total, buckets[row["bucket"]]):
             totals.add(row)
-        spent[row["agent_name"]] += row["cost"] or 0.0
+        cost_by_agent[row["agent_name"]] += row["cost"] or 0.0
     before = _total(older)
-    live = listed.live().filter(started_at__gte=edges[0]).count()
+    live = runs.live().filter(started_at__gte=edges[0]).count()
     return RunFigures(
         buckets=buckets,
         now=total,
@@ -172,7 +174,7 @@ def load_figures(listed: RunQuerySet, period: Period, now: datetime) -> RunFigur
         p95_before=_exact_p95(older, before.runs),
         agents=[
             AgentCost(name=name, cost=cost)
-            for name, cost in nlargest(MAX_AGENTS, spent.items(), key=itemgetter(1))
+            for name, cost in nlargest(MAX_AGENTS, cost_by_agent.items(), key=itemgetter(1))
             if cost
         ],
     )
@@ -213,5 +215,5 @@ def _exact_p95(runs: QuerySet[Run], count: int) -> float | None:
         return None
     slower = count - 1 - min(count - 1, int(count * PERCENTILE))
     slowest = runs.order_by(ACTIVE_SECONDS.desc()).values_list(ACTIVE_SECONDS, flat=True)
-    found = slowest[slower : slower + 1].first()
-    return None if found is None else max(0.0, found)
+    seconds = slowest[slower : slower + 1].first()
+    return None if seconds is None else max(0.0, seconds)

@@ -33,12 +33,12 @@ class Metric:
     note: str = ""  # below the chart
 
 
-def build_metrics(found: RunFigures, period: Period) -> list[Metric]:
+def build_metrics(figures: RunFigures, period: Period) -> list[Metric]:
     return [
-        _runs(found, period),
-        _cost(found, period),
-        _error_rate(found, period),
-        _latency(found, period),
+        _runs(figures, period),
+        _cost(figures, period),
+        _error_rate(figures, period),
+        _latency(figures, period),
     ]
 
 
@@ -50,45 +50,46 @@ def axis(period: Period, now: datetime) -> tuple[str, str]:
     return dates.short_date_text(since), _("Today")
 
 
-def _runs(found: RunFigures, period: Period) -> Metric:
-    values = [bucket.runs for bucket in found.buckets]
-    count = found.now.runs
-    written = number_format(count, force_grouping=True)
+def _runs(figures: RunFigures, period: Period) -> Metric:
+    values = [bucket.runs for bucket in figures.buckets]
+    count = figures.now.runs
+    value = number_format(count, force_grouping=True)
     return Metric(
         key="runs",
         icon="trace",
         title=_("Runs"),
-        value=written,
-        change=_relative_change(count, found.before.runs),
-        note=_("%(count)d running now") % {"count": found.live} if found.live else "",
+        value=value,
+        change=_relative_change(count, figures.before.runs),
+        note=_("%(count)d running now") % {"count": figures.live} if figures.live else "",
         url=runs_url(period, "-status:live"),
-        chart=charts.bar_chart(values, label=_describe(_("Runs"), written, values, _count)),
+        chart=charts.bar_chart(values, label=_describe(_("Runs"), value, values, _count)),
     )
 
 
-def _cost(found: RunFigures, period: Period) -> Metric:
-    values = [bucket.cost for bucket in found.buckets]
-    written = formatting.cost(found.now.cost)
-    per_run = found.now.cost / found.now.runs if found.now.runs else 0
-    each = _("%(cost)s per run") % {"cost": formatting.cost(per_run)} if per_run else ""
-    change = _relative_change(found.now.cost, found.before.cost)
+def _cost(figures: RunFigures, period: Period) -> Metric:
+    values = [bucket.cost for bucket in figures.buckets]
+    value = formatting.cost(figures.now.cost)
+    per_run = figures.now.cost / figures.now.runs if figures.now.runs else 0
+    note = _("%(cost)s per run") % {"cost": formatting.cost(per_run)} if per_run else ""
+    change = _relative_change(figures.now.cost, figures.before.cost)
     return Metric(
         key="cost",
         icon="cost",
         title=_("Cost"),
-        value=written,
+        value=value,
         change=change,
         url=runs_url(period, sort="-cost"),
         chart=charts.sparkline(
-            values, "violet", _describe(_("Cost"), written, values, formatting.cost)
+            values, "violet", _describe(_("Cost"), value, values, formatting.cost)
         ),
-        note=each,
+        note=note,
     )
 
 
-def _error_rate(found: RunFigures, period: Period) -> Metric:
-    values = [bucket.error_rate for bucket in found.buckets]
-    rate, before = found.now.error_rate, found.before.error_rate
+def _error_rate(figures: RunFigures, period: Period) -> Metric:
+    values = [bucket.error_rate for bucket in figures.buckets]
+    rate = figures.now.error_rate
+    before = figures.before.error_rate
     written = formatting.DASH if rate is None else texts.percent(rate)
     points = 0.0 if rate is None or before is None else round((rate - before) * 100, 1)
     change = _("%(points)s pts") % {"points": _signed(points)} if points else ""
@@ -107,9 +108,10 @@ def _error_rate(found: RunFigures, period: Period) -> Metric:
     )
 
 
-def _latency(found: RunFigures, period: Period) -> Metric:
-    values = [bucket.p95 for bucket in found.buckets]
-    now, before = found.p95, found.p95_before
+def _latency(figures: RunFigures, period: Period) -> Metric:
+    values = [bucket.p95 for bucket in figures.buckets]
+    now = figures.p95
+    before = figures.p95_before
     written = formatting.DASH if now is None else _seconds(now)
     changed = 0.0 if now is None or before is None else now - before
     is_small = not before or abs(changed) < MIN_CHANGE * before
@@ -155,10 +157,10 @@ def _count(value: float) -> str:
 
 
 def _describe(
-    title: str, amount: str, values: Sequence[float], written: Callable[[float], str]
+    title: str, amount: str, values: Sequence[float], format_value: Callable[[float], str]
 ) -> str:
     """Return the chart in words."""
-    most = written(max(values, default=0.0))
+    most = format_value(max(values, default=0.0))
     return _("%(title)s: %(amount)s. Peak: %(most)s.") % {
         "title": title,
         "amount": amount,

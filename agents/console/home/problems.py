@@ -57,18 +57,18 @@ def use_groups(load: GroupLoader) -> None:
 
 
 def recent_problems(
-    user: User, listed: RunQuerySet | None, servers: Sequence[McpServer], period: Period
+    user: User, runs: RunQuerySet | None, servers: Sequence[McpServer], period: Period
 ) -> list[Problem]:
     """Return the latest problems that this user can do something about."""
-    found = [
+    recent = [
         *(_server_problems(servers) if user.has_perm("agents.view_mcpserver") else ()),
         *(_circuit_problems() if user.has_perm("agents.change_agent") else ()),
-        *(_grouped_problems(user, listed, period) if listed is not None else ()),
+        *(_grouped_problems(user, runs, period) if runs is not None else ()),
         *(_document_problems(period) if user.has_perm("agents.view_document") else ()),
     ]
     now = timezone.now()
-    found.sort(key=lambda problem: problem.at or now, reverse=True)
-    return found[:MAX_PROBLEMS]
+    recent.sort(key=lambda problem: problem.at or now, reverse=True)
+    return recent[:MAX_PROBLEMS]
 
 
 def _server_problems(servers: Sequence[McpServer]) -> Iterator[Problem]:
@@ -100,26 +100,26 @@ def _circuit_problems() -> Iterator[Problem]:
             )
 
 
-def _grouped_problems(user: User, listed: RunQuerySet, period: Period) -> Iterator[Problem]:
+def _grouped_problems(user: User, runs: RunQuerySet, period: Period) -> Iterator[Problem]:
     """Yield the groups, and runs that ran out of budget, which isn't a problem of an agent."""
     groups = _load_groups(user, period.start(timezone.now())) if _load_groups else None
     if groups is None:
-        yield from _run_problems(user, listed, period)
+        yield from _run_problems(user, runs, period)
         return
     yield from groups
-    yield from _run_problems(user, listed.filter(stopped_reason=StopReason.BUDGET), period)
+    yield from _run_problems(user, runs.filter(stopped_reason=StopReason.BUDGET), period)
 
 
-def _run_problems(user: User, listed: RunQuerySet, period: Period) -> Iterator[Problem]:
+def _run_problems(user: User, runs: RunQuerySet, period: Period) -> Iterator[Problem]:
     """Yield runs that failed, were blocked or hit a limit: those of a kind together."""
     columns = ("pk", "agent", "agent_name", "status", "stopped_reason", "detail", "ended_at")
-    runs = listed.filter(
+    failed_runs = runs.filter(
         status__in=[Status.FAILED, Status.BLOCKED, Status.STOPPED],
         ended_at__gte=period.start(timezone.now()),
     )
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for run in (
-        runs.exclude(stopped_reason=StopReason.CANCELLED)
+        failed_runs.exclude(stopped_reason=StopReason.CANCELLED)
         .order_by("-ended_at")
         .only(*columns)[:MAX_RUNS]
     ):
@@ -129,16 +129,17 @@ def _run_problems(user: User, listed: RunQuerySet, period: Period) -> Iterator[P
             run.detail if run.status == Status.FAILED else "",
         )
         groups.setdefault(key, []).append(run)
-    for found in islice(groups.values(), MAX_PROBLEMS):
-        yield _run_problem(user, found, period)
+    for group in islice(groups.values(), MAX_PROBLEMS):
+        yield _run_problem(user, group, period)
 
 
-def _run_problem(user: User, found: list[Run], period: Period) -> Problem:
-    run, count = found[0], len(found)
-    names = {"agent": run.agent_name, "count": count}
+def _run_problem(user: User, runs: list[Run], period: Period) -> Problem:
+    run = runs[0]
+    count = len(runs)
+    params = {"agent": run.agent_name, "count": count}
     status = term("status", run.status)
     url = runs_url(period, status, term("agent", run.agent_name))
-    action = ngettext("View run", "View %(count)d runs", count) % names
+    action = ngettext("View run", "View %(count)d runs", count) % params
     if count == 1:
         url = reverse("trace:run", args=[run.pk])
     tone, icon = ("red", "failed") if run.status == Status.FAILED else ("amber", "blocked")
@@ -148,7 +149,7 @@ def _run_problem(user: User, found: list[Run], period: Period) -> Problem:
             action = _("Edit limits")
             url = reverse("admin:agents_agent_change", args=[run.agent_id])
     return Problem(
-        title=_run_title(run, count) % names,
+        title=_run_title(run, count) % params,
         sentence=_shorten(mask_text(translate(run.detail))),
         at=run.ended_at,
         icon=icon,

@@ -85,19 +85,20 @@ def _steps(counts: dict[str, Any]) -> Iterator[SetupStep]:
 
 
 def _model_step(counts: dict[str, Any]) -> SetupStep:
-    default, count = model_setups.default_model(), counts["models"]
+    default = model_setups.default_model()
+    count = counts["models"]
     is_done = bool(count) or not default.is_demo
-    configured = ngettext("%(count)d is set up.", "%(count)d are set up.", count)
-    state = configured % {"count": count} if count else f"{translate(default.label)}."
+    sentence = ngettext("%(count)d is set up.", "%(count)d are set up.", count)
+    state = sentence % {"count": count} if count else f"{translate(default.label)}."
     if not is_done:
         state = _("Only the demo model answers so far.")
-    model_list = reverse("admin:agents_languagemodel_changelist")
+    list_url = reverse("admin:agents_languagemodel_changelist")
     return SetupStep(
         title=_("Connect a model"),
         state=state,
         is_done=is_done,
         action=_("View models") if is_done else _("Connect a model"),
-        url=model_list if is_done else reverse("admin:agents_languagemodel_add"),
+        url=list_url if is_done else reverse("admin:agents_languagemodel_add"),
         permission="agents.add_languagemodel",
     )
 
@@ -116,11 +117,12 @@ def _agent_step(counts: dict[str, Any]) -> SetupStep:
 
 
 def _document_step(counts: dict[str, Any]) -> SetupStep:
-    count, is_done = counts["documents"], bool(counts["added"])
-    files = ngettext(
+    count = counts["documents"]
+    is_done = bool(counts["added"])
+    sentence = ngettext(
         "%(count)d file, %(indexed)d indexed.", "%(count)d files, %(indexed)d indexed.", count
     )
-    state = files % {"count": count, "indexed": counts["indexed"]}
+    state = sentence % {"count": count, "indexed": counts["indexed"]}
     return SetupStep(
         title=_("Add documents"),
         state=state if is_done else _("Agents search them and cite the passages."),
@@ -134,13 +136,13 @@ def _document_step(counts: dict[str, Any]) -> SetupStep:
 def _people_step(counts: dict[str, Any]) -> SetupStep:
     count = counts["people"]
     is_done = count > 1
-    state = ngettext("%(count)d can sign in.", "%(count)d can sign in.", count)
-    people = reverse("admin:auth_user_changelist")
+    sentence = ngettext("%(count)d can sign in.", "%(count)d can sign in.", count)
+    list_url = reverse("admin:auth_user_changelist")
     return SetupStep(
         title=_("Invite people"),
-        state=state % {"count": count} if is_done else _("Only you have access so far."),
+        state=sentence % {"count": count} if is_done else _("Only you have access so far."),
         is_done=is_done,
         action=_("View people") if is_done else _("Invite people"),
-        url=people if is_done else reverse("admin:people_invitation_new"),
+        url=list_url if is_done else reverse("admin:people_invitation_new"),
         permission="people.add_invitation",
     )
