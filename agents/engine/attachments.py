@@ -111,8 +111,8 @@ def verify(attachment: Attachment) -> Attachment:
 
 
 def _clean_type(text: str) -> str:
-    plain = text.partition(";")[0].strip().lower()
-    return plain if _MIME_TYPE.fullmatch(plain) else ""
+    mime_type = text.partition(";")[0].strip().lower()
+    return mime_type if _MIME_TYPE.fullmatch(mime_type) else ""
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
@@ -164,9 +164,9 @@ def format_size(size: int) -> str:
     return f"{size / 1_000:.0f} KB" if size < 999_500 else f"{size / 1_000_000:.1f} MB"
 
 
-def placeholder(of: AttachmentRef | Attachment) -> str:
+def placeholder(attachment: AttachmentRef | Attachment) -> str:
     """Return the attachment in a few words, as it is in the result's text."""
-    ref = reference(of) if isinstance(of, Attachment) else of
+    ref = reference(attachment) if isinstance(attachment, Attachment) else attachment
     name = f"{ref['name']}, " if ref["name"] else ""
     return f"[{ref['kind']}: {name}{ref['mime_type']}, {format_size(ref['size'])}]"
 

@@ -12,9 +12,9 @@ MAX_CALL_SECONDS = 3600.0
 class CallTimeout:
     """Reschedules the timeout of one attempt; thread-safe."""
 
-    def __init__(self, limit: asyncio.Timeout, seconds: float) -> None:
+    def __init__(self, timeout: asyncio.Timeout, seconds: float) -> None:
         self.seconds = seconds
-        self._limit = limit
+        self._timeout = timeout
         self._loop = asyncio.get_running_loop()
         self._ceiling = self._loop.time() + max(seconds, MAX_CALL_SECONDS)
         self._pauses = 0
@@ -35,7 +35,7 @@ class CallTimeout:
         """Stop the clock in this block."""
         if not self._pauses:
             self._paused_at = now = self._loop.time()
-            self._left = (self._limit.when() or now) - now
+            self._left = (self._timeout.when() or now) - now
             self._reschedule(None)
         self._pauses += 1
         try:
@@ -49,7 +49,7 @@ class CallTimeout:
 
     def _reschedule(self, when: float | None) -> None:
         with suppress(RuntimeError):  # the attempt is over
-            self._limit.reschedule(when)
+            self._timeout.reschedule(when)
 
 
 def _is_running(loop: asyncio.AbstractEventLoop) -> bool:

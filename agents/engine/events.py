@@ -130,27 +130,29 @@ class EventFactory:
 
     def __init__(self, agent: str, after: int = 0, *, steps: int = 0) -> None:
         self.agent = agent
-        self.count = RunCounters(after, steps)
+        self.counters = RunCounters(after, steps)
         self.parent: int | None = None
         self.clock = clock.current()
 
     def __call__(self, type: EventType, /, **data: Any) -> Event:
-        self.count.seq += 1
+        self.counters.seq += 1
         if self.parent is not None:
             data["parent"] = self.parent
         time = self.clock.now()
-        return Event(type=type, data=data, agent=self.agent, time=time, seq=self.count.seq)
+        return Event(type=type, data=data, agent=self.agent, time=time, seq=self.counters.seq)
 
     @property
     def seq(self) -> int:
-        return self.count.seq
+        return self.counters.seq
 
     def next_step(self) -> int:
-        self.count.steps += 1
-        return self.count.steps
+        self.counters.steps += 1
+        return self.counters.steps
 
     def child(self, agent: str, parent: int) -> "EventFactory":
         """Return a factory for an agent that works for this one in the same run."""
         factory = EventFactory(agent)
-        factory.count, factory.parent, factory.clock = self.count, parent, self.clock
+        factory.counters = self.counters
+        factory.parent = parent
+        factory.clock = self.clock
         return factory

@@ -52,14 +52,14 @@ class Fault:
 
     @classmethod
     def read(cls, text: str) -> "Fault":
-        point, *more = text.split(":")
-        nth = int(more.pop(0)) if more and more[0].isdigit() else 1
-        does, _, seconds = (more.pop(0) if more else "kill").partition("=")
-        is_known = point in POINTS and does in {"kill", "raise", "sleep"} and nth > 0
-        if more or not is_known or (does == "sleep") != bool(seconds):
+        point_name, *options = text.split(":")
+        nth = int(options.pop(0)) if options and options[0].isdigit() else 1
+        action, _, seconds = (options.pop(0) if options else "kill").partition("=")
+        is_known = point_name in POINTS and action in {"kill", "raise", "sleep"} and nth > 0
+        if options or not is_known or (action == "sleep") != bool(seconds):
             raise ValueError(f"ASHIATO_FAULT must be {FAULT_SYNTAX}, not {text!r}.")
-        wait = float(seconds) if seconds else None
-        return cls(point=point, nth=nth, seconds=wait, raises=does == "raise")
+        sleep_seconds = float(seconds) if seconds else None
+        return cls(point=point_name, nth=nth, seconds=sleep_seconds, raises=action == "raise")
 
     def trigger(self) -> None:
         self.reached += 1

@@ -55,12 +55,12 @@ def validate_schema(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def violations(schema: Mapping[str, Any], value: Any) -> list[str]:
     """Return the first few violations; raise TooManyChecks."""
-    before = _patience.set(_CheckBudget())
+    token = _check_budget.set(_CheckBudget())
     try:
         errors = _Rules(schema, registry=Registry()).iter_errors(value)
         return [_violation(error) for error in islice(errors, MAX_VIOLATIONS)]
     finally:
-        _patience.reset(before)
+        _check_budget.reset(token)
 
 
 def is_strict(part: Any) -> bool:
@@ -79,11 +79,11 @@ def is_strict(part: Any) -> bool:
     return all(is_strict(sub.contents) for sub in inner if sub.contents is not False)
 
 
-def format_violation(path: Iterable[int | str], words: str) -> str:
+def format_violation(path: Iterable[int | str], message: str) -> str:
     """Return a message such as `rows[3].price: 'x' is not of type 'number'`."""
-    names = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in path]
-    where = _shorten("".join(names).removeprefix("."))
-    return f"{where}: {_shorten(words)}" if names else _shorten(words)
+    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in path]
+    location = _shorten("".join(steps).removeprefix("."))
+    return f"{location}: {_shorten(message)}" if steps else _shorten(message)
 
 
 def _copy_schema(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,12 +124,12 @@ def _check_subschemas(schema: dict[str, Any]) -> None:
             parts.append(_resolve_ref(part["$ref"], resolver))
 
 
-def _check_keywords(part: dict[str, Any]) -> None:
-    for word in REFUSED_KEYWORDS:
-        if word in part:
-            raise BadSchema(f"The keyword {word!r} isn't supported.")
-    patterns = [part["pattern"]] if "pattern" in part else []
-    for pattern in [*patterns, *part.get("patternProperties", ())]:
+def _check_keywords(subschema: dict[str, Any]) -> None:
+    for keyword in REFUSED_KEYWORDS:
+        if keyword in subschema:
+            raise BadSchema(f"The keyword {keyword!r} isn't supported.")
+    patterns = [subschema["pattern"]] if "pattern" in subschema else []
+    for pattern in [*patterns, *subschema.get("patternProperties", ())]:
         try:
             _regex(pattern)
         except re2.error as error:
@@ -169,12 +169,12 @@ class _CheckBudget:
             raise TooManyChecks
 
 
-_patience: ContextVar[_CheckBudget] = ContextVar("patience")
+_check_budget: ContextVar[_CheckBudget] = ContextVar("patience")
 
 
 def _with_budget(rule: Any) -> Any:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-        _patience.get().spend()
+        _check_budget.get().spend()
         return rule(validator, value, instance, schema)
 
     return check

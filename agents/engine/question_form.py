@@ -140,12 +140,12 @@ def _read_choices(about: Mapping[str, Any], common: dict[str, Any]) -> FormField
 
 def _options(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
     """Return the values and labels of a choice, in any of its notations, or None."""
-    for word in ("oneOf", "anyOf"):
-        if isinstance(choices := about.get(word), list):
+    for keyword in ("oneOf", "anyOf"):
+        if isinstance(choices := about.get(keyword), list):
             pairs = [
-                (str(one["const"]), _text(one.get("title")) or str(one["const"]))
-                for one in choices
-                if isinstance(one, Mapping) and "const" in one
+                (str(choice["const"]), _text(choice.get("title")) or str(choice["const"]))
+                for choice in choices
+                if isinstance(choice, Mapping) and "const" in choice
             ]
             return _check_options(pairs)
     values = about.get("enum")

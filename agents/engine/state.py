@@ -36,8 +36,8 @@ class AgentState:
         self._steps: list[AgentStep] = []
 
     def add_message(self, role: str, content: str | None, **more: Any) -> None:
-        words = None if content is None else replace_surrogates(content)
-        self._messages.append({"role": role, "content": words, **more})
+        text = None if content is None else replace_surrogates(content)
+        self._messages.append({"role": role, "content": text, **more})
         self._trim()
 
     def add_question(self, query: str) -> None:

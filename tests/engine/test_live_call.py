@@ -132,7 +132,7 @@ async def test_progress_gives_a_call_its_full_timeout_again():
 
     async def work(context):
         for number in range(3):
-            deadlines.append(context.timeout._limit.when())
+            deadlines.append(context.timeout._timeout.when())
             await asyncio.sleep(0.01)
             context.report_progress(number)
         return "done"
@@ -160,11 +160,11 @@ async def test_time_spent_waiting_does_not_count_against_the_timeout():
     deadlines = []
 
     async def work(context):
-        deadlines.append(context.timeout._limit.when())
+        deadlines.append(context.timeout._timeout.when())
         with context.timeout.pause():
             await asyncio.sleep(0.01)
-            deadlines.append(context.timeout._limit.when())
-        deadlines.append(context.timeout._limit.when())
+            deadlines.append(context.timeout._timeout.when())
+        deadlines.append(context.timeout._timeout.when())
         return "done"
 
     await FallbackStrategy().execute_with_fallback(ContextTool(work, timeout=30), {})

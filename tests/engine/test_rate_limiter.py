@@ -101,7 +101,7 @@ async def test_requests_over_the_limit_wait_for_a_refill():
 
 async def test_a_waiter_continues_when_the_bucket_is_refilled():
     gate = LocalRateLimiter(Limits(requests=1200, patience=5))
-    gate._requests.spend(1200)
+    gate._request_bucket.spend(1200)
     began = asyncio.get_running_loop().time()
 
     async with acquire_slot(gate, "fast"):

@@ -42,13 +42,13 @@ class JoinedCalls(Generic[Result]):
     @asynccontextmanager
     async def lead(self, key: str) -> AsyncIterator[Flight[Result]]:
         """Make the call in this block; call it right after `wait` returned None."""
-        place = (asyncio.get_running_loop(), key)
-        future: asyncio.Future[Flight[Result]] = place[0].create_future()
+        flight_key = (asyncio.get_running_loop(), key)
+        future: asyncio.Future[Flight[Result]] = flight_key[0].create_future()
         flight = Flight[Result]()
-        self._flights[place] = future
+        self._flights[flight_key] = future
         try:
             yield flight
         finally:
-            if self._flights.get(place) is future:
-                del self._flights[place]
+            if self._flights.get(flight_key) is future:
+                del self._flights[flight_key]
             future.set_result(flight)

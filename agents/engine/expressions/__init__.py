@@ -57,8 +57,8 @@ class Expression:
         """The first names of its paths: `steps`, `parameters`, `item`."""
         return frozenset(name for name, _ in paths(self.tree))
 
-    def _keys(self, of: str) -> frozenset[str]:
-        return frozenset(key for name, key in paths(self.tree) if name == of)
+    def _keys(self, root: str) -> frozenset[str]:
+        return frozenset(key for name, key in paths(self.tree) if name == root)
 
 
 @lru_cache(maxsize=1_000)
@@ -68,9 +68,9 @@ def parse(text: str) -> Expression:
         raise BadExpression(
             f"Expressions can be up to {MAX_EXPRESSION_CHARS:,} characters long."
         )
-    reading = ExpressionParser(text)
-    tree = reading.expression()
-    reading.end()
+    parser = ExpressionParser(text)
+    tree = parser.expression()
+    parser.end()
     return Expression(text, tree)
 
 
@@ -93,50 +93,52 @@ def references(value: Any) -> frozenset[str]:
 
 def embedded_expressions(value: Any) -> Iterator[Expression]:
     """Yield every expression in the strings of this value; raise BadExpression."""
-    for _, words in iter_strings(value):
-        yield from (piece for piece in parse_template(words) if isinstance(piece, Expression))
+    for _, text in iter_strings(value):
+        yield from (piece for piece in parse_template(text) if isinstance(piece, Expression))
 
 
 def iter_strings(value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield every string in this value with its path."""
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
-        path, one = waiting.pop()
-        if isinstance(one, str):
-            yield path, one
-        elif isinstance(one, Mapping):
-            waiting += [((*path, name), inner) for name, inner in one.items()]
-        elif is_list(one):
-            waiting += [((*path, place), inner) for place, inner in enumerate(one)]
+        path, item = waiting.pop()
+        if isinstance(item, str):
+            yield path, item
+        elif isinstance(item, Mapping):
+            waiting += [((*path, name), inner) for name, inner in item.items()]
+        elif is_list(item):
+            waiting += [((*path, index), inner) for index, inner in enumerate(item)]
 
 
 def _interpolate(
-    value: Any, names: Mapping[str, Any], room: EvaluationBudget, level: int
+    value: Any, names: Mapping[str, Any], budget: EvaluationBudget, level: int
 ) -> Any:
     if level > MAX_DEPTH:
         raise BadExpression(f"Arguments can be nested up to {MAX_DEPTH} levels deep.")
     if isinstance(value, str):
-        return _interpolate_text(value, names, room)
+        return _interpolate_text(value, names, budget)
     if isinstance(value, Mapping):
-        return {key: _interpolate(one, names, room, level + 1) for key, one in value.items()}
+        return {
+            key: _interpolate(item, names, budget, level + 1) for key, item in value.items()
+        }
     return (
-        [_interpolate(one, names, room, level + 1) for one in value]
+        [_interpolate(item, names, budget, level + 1) for item in value]
         if is_list(value)
         else value
     )
 
 
-def _interpolate_text(template: str, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
-    found = parse_template(template)
-    if len(found) == 1 and isinstance(found[0], Expression):
-        return room.take(found[0].tree.value(names, room))
-    words = []
-    for piece in found:
+def _interpolate_text(template: str, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
+    pieces = parse_template(template)
+    if len(pieces) == 1 and isinstance(pieces[0], Expression):
+        return budget.take(pieces[0].tree.value(names, budget))
+    texts = []
+    for piece in pieces:
         is_text = isinstance(piece, str)
-        words.append(
-            room.take(piece if is_text else _text_or_empty(piece.tree.value(names, room)))
+        texts.append(
+            budget.take(piece if is_text else _text_or_empty(piece.tree.value(names, budget)))
         )
-    return "".join(words)
+    return "".join(texts)
 
 
 def _text_or_empty(value: Any) -> str:
@@ -145,34 +147,34 @@ def _text_or_empty(value: Any) -> str:
 
 def parse_template(template: str) -> tuple[Any, ...]:
     """Split the template at its expressions: text, expression, text …"""
-    cut = (
+    parse_pieces = (
         _parse_template
         if len(template) <= MAX_EXPRESSION_CHARS
         else _parse_template.__wrapped__
     )
-    return cut(template)
+    return parse_pieces(template)
 
 
 @lru_cache(maxsize=4_000)
 def _parse_template(template: str) -> tuple[Any, ...]:
-    cut: list[Any] = []
-    at = 0
-    while opening := TEMPLATE_START.search(template, at):
-        cut.append(template[at : opening.start()])
-        at = opening.end()
+    pieces: list[Any] = []
+    position = 0
+    while opening := TEMPLATE_START.search(template, position):
+        pieces.append(template[position : opening.start()])
+        position = opening.end()
         if opening[0] == "$${":
-            cut.append("${")
+            pieces.append("${")
         else:
-            expression, at = _parse_embedded(template, at)
-            cut.append(expression)
-    cut.append(template[at:])
-    return tuple(piece for piece in cut if piece != "")
+            expression, position = _parse_embedded(template, position)
+            pieces.append(expression)
+    pieces.append(template[position:])
+    return tuple(piece for piece in pieces if piece != "")
 
 
 def _parse_embedded(template: str, start: int) -> tuple[Expression, int]:
     """Parse the expression that starts here; return it and the position after its bracket."""
-    reading = ExpressionParser(template, start, start + MAX_EXPRESSION_CHARS)
-    tree = reading.expression()
-    end = reading.at
-    reading.expect("}")
-    return Expression(template[start:end].strip(), tree), reading.at
+    parser = ExpressionParser(template, start, start + MAX_EXPRESSION_CHARS)
+    tree = parser.expression()
+    end = parser.at
+    parser.expect("}")
+    return Expression(template[start:end].strip(), tree), parser.at

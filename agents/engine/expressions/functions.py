@@ -23,26 +23,26 @@ NUMBER_TOO_LARGE = "This number is too large."
 class EvaluationBudget:
     """Remaining characters that may be created and items that may be scanned."""
 
-    left: int = MAX_RESULT_CHARS
-    looks: int = MAX_SCANNED_ITEMS
+    chars_left: int = MAX_RESULT_CHARS
+    items_left: int = MAX_SCANNED_ITEMS
 
     def take(self, value: Any) -> Any:
         """Return the value; raise BadExpression if it exceeds the remaining size."""
         waiting = [value]
         while waiting:
-            one = waiting.pop()
-            self.left -= len(one) + 2 if isinstance(one, str) else 4
-            if self.left < 0:
+            item = waiting.pop()
+            self.chars_left -= len(item) + 2 if isinstance(item, str) else 4
+            if self.chars_left < 0:
                 raise BadExpression(
                     f"The result is longer than {MAX_RESULT_CHARS:,} characters."
                 )
-            waiting += _children(one)
+            waiting += _children(item)
         return value
 
-    def look(self, *values: Any) -> None:
+    def count_items(self, *values: Any) -> None:
         """Count the items of these lists; raise BadExpression if too many were scanned."""
-        self.looks -= sum(len(value) for value in values if is_list(value))
-        if self.looks < 0:
+        self.items_left -= sum(len(value) for value in values if is_list(value))
+        if self.items_left < 0:
             raise BadExpression(
                 f"The expression processes more than {MAX_SCANNED_ITEMS:,} items."
             )
@@ -108,9 +108,9 @@ def add(left: Any, right: Any) -> Any:
 
 def type_name(value: Any) -> str:
     """Return the type's name for messages."""
-    for test, word in TYPE_NAMES:
+    for test, name in TYPE_NAMES:
         if test(value):
-            return word
+            return name
     return type(value).__name__
 
 
@@ -138,7 +138,7 @@ def _to_index(key: Any) -> int | None:
 
 
 def _arithmetic(sign: str, work: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def worked_out(left: Any, right: Any) -> Any:
+    def compute(left: Any, right: Any) -> Any:
         if not (is_number(left) and is_number(right)):
             raise BadExpression(
                 f"Can't apply {sign} to {type_name(left)} and {type_name(right)}."
@@ -150,7 +150,7 @@ def _arithmetic(sign: str, work: Callable[[Any, Any], Any]) -> Callable[[Any, An
         except OverflowError:
             raise BadExpression(NUMBER_TOO_LARGE) from None
 
-    return worked_out
+    return compute
 
 
 def _check_finite(number: Any) -> Any:
@@ -223,9 +223,9 @@ def _to_number(value: Any) -> Any:
     """Convert numeric text to a number; null stays null."""
     if value is None or is_number(value):
         return value
-    for read in (int, float) if isinstance(value, str) and len(value) <= 30 else ():
+    for convert in (int, float) if isinstance(value, str) and len(value) <= 30 else ():
         try:
-            return _check_finite(read(value))
+            return _check_finite(convert(value))
         except ValueError:
             continue
     raise BadExpression(f"{to_text(value)[:40]!r} isn't a number.")
@@ -283,7 +283,7 @@ class Function:
     gives: str
     least: int = 1
     most: int = 1
-    looks: bool = False  # whether it scans the lists it is given
+    scans: bool = False  # whether it scans the lists it is given
 
 
 FUNCTIONS: Mapping[str, Function] = {
@@ -296,12 +296,12 @@ FUNCTIONS: Mapping[str, Function] = {
         gives="true",
         least=2,
         most=2,
-        looks=True,
+        scans=True,
     ),
     "number": Function(work=_to_number, example="number('6') + 1", gives="7"),
     "text": Function(work=to_text, example="text(6) + ' items'", gives="'6 items'"),
-    "sum": Function(work=_total, example="sum([1, 2, 3])", gives="6", looks=True),
-    "min": Function(work=_min, example="min(4, 2, 8)", gives="2", most=20, looks=True),
-    "max": Function(work=_max, example="max([4, 2, 8])", gives="8", most=20, looks=True),
+    "sum": Function(work=_total, example="sum([1, 2, 3])", gives="6", scans=True),
+    "min": Function(work=_min, example="min(4, 2, 8)", gives="2", most=20, scans=True),
+    "max": Function(work=_max, example="max([4, 2, 8])", gives="8", most=20, scans=True),
     "round": Function(work=_round, example="round(2.345, 1)", gives="2.3", most=2),
 }

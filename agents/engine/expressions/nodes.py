@@ -16,23 +16,23 @@ class ExpressionNode:
     def inner(self) -> tuple["ExpressionNode", ...]:
         return ()
 
-    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
+    def value(self, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class LiteralNode(ExpressionNode):
-    it: Any
+    constant: Any
 
-    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
-        return self.it
+    def value(self, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
+        return self.constant
 
 
 @dataclass(frozen=True, slots=True)
 class NameNode(ExpressionNode):
     name: str
 
-    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
+    def value(self, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
         return names.get(self.name)
 
 
@@ -45,8 +45,8 @@ class SubscriptNode(ExpressionNode):
     def inner(self) -> tuple[ExpressionNode, ...]:
         return self.of, self.key
 
-    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
-        return get_item(self.of.value(names, room), self.key.value(names, room))
+    def value(self, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
+        return get_item(self.of.value(names, budget), self.key.value(names, budget))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class ListNode(ExpressionNode):
     def inner(self) -> tuple[ExpressionNode, ...]:
         return self.items
 
-    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
-        return room.take([item.value(names, room) for item in self.items])
+    def value(self, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
+        return budget.take([item.value(names, budget) for item in self.items])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,12 @@ class CallNode(ExpressionNode):
     def inner(self) -> tuple[ExpressionNode, ...]:
         return self.arguments
 
-    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
-        arguments = [argument.value(names, room) for argument in self.arguments]
+    def value(self, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
+        arguments = [argument.value(names, budget) for argument in self.arguments]
         function = FUNCTIONS[self.name]
-        if function.looks:
-            room.look(*arguments)
-        return room.take(function.work(*arguments))
+        if function.scans:
+            budget.count_items(*arguments)
+        return budget.take(function.work(*arguments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class NotNode(ExpressionNode):
     def inner(self) -> tuple[ExpressionNode, ...]:
         return (self.of,)
 
-    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
-        return not self.of.value(names, room)
+    def value(self, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
+        return not self.of.value(names, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +101,19 @@ class ChainNode(ExpressionNode):
     def inner(self) -> tuple[ExpressionNode, ...]:
         return self.first, *(node for _, node in self.rest)
 
-    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
-        value = self.first.value(names, room)
+    def value(self, names: Mapping[str, Any], budget: EvaluationBudget) -> Any:
+        value = self.first.value(names, budget)
         for sign, node in self.rest:
             if sign in ("and", "or"):
-                value = node.value(names, room) if bool(value) == (sign == "and") else value
+                value = node.value(names, budget) if bool(value) == (sign == "and") else value
             else:
-                value = self._apply(sign, value, node.value(names, room), room)
+                value = self._apply(sign, value, node.value(names, budget), budget)
         return value
 
-    def _apply(self, sign: str, left: Any, right: Any, room: EvaluationBudget) -> Any:
+    def _apply(self, sign: str, left: Any, right: Any, budget: EvaluationBudget) -> Any:
         if sign in SCANNING_OPERATORS:
-            room.look(left, right)
-        return room.take(OPERATORS[sign](left, right))
+            budget.count_items(left, right)
+        return budget.take(OPERATORS[sign](left, right))
 
 
 def paths(tree: ExpressionNode) -> Iterator[tuple[str, str]]:
@@ -122,7 +122,7 @@ def paths(tree: ExpressionNode) -> Iterator[tuple[str, str]]:
     while waiting:
         node = waiting.pop()
         if isinstance(node, SubscriptNode) and isinstance(node.of, NameNode):
-            key = node.key.it if isinstance(node.key, LiteralNode) else ""
+            key = node.key.constant if isinstance(node.key, LiteralNode) else ""
             yield node.of.name, str(key)
             waiting.append(node.key)
         elif isinstance(node, NameNode):

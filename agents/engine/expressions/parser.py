@@ -67,12 +67,12 @@ class ExpressionParser:
         return self.expression(looseness + 1)
 
     def _parse_chain(
-        self, signs: set[str], side: Callable[[], ExpressionNode]
+        self, signs: set[str], parse_side: Callable[[], ExpressionNode]
     ) -> ExpressionNode:
-        first = side()
+        first = parse_side()
         rest = []
         while sign := self._parse_operator(signs):
-            rest.append((sign, side()))
+            rest.append((sign, parse_side()))
         return ChainNode(first, tuple(rest)) if rest else first
 
     def _parse_operator(self, signs: set[str]) -> str:
@@ -86,8 +86,8 @@ class ExpressionParser:
 
     def _parse_unary(self) -> ExpressionNode:
         if self._accept("-"):
-            minus = self._parse_nested(self._parse_unary)
-            return ChainNode(LiteralNode(0), (("-", minus),))
+            operand = self._parse_nested(self._parse_unary)
+            return ChainNode(LiteralNode(0), (("-", operand),))
         start = self.at
         node = self._parse_path(self._parse_primary())
         if isinstance(node, NameNode) and node.name == STEPS:
@@ -124,8 +124,10 @@ class ExpressionParser:
         arguments = self._parse_list(")")
         function = FUNCTIONS[name]
         if not function.least <= len(arguments) <= function.most:
-            few = f"{function.least}" if function.least == function.most else "1 or more"
-            raise self._error(f"Wrong number of arguments for {name}(): expected {few}.", start)
+            expected = f"{function.least}" if function.least == function.most else "1 or more"
+            raise self._error(
+                f"Wrong number of arguments for {name}(): expected {expected}.", start
+            )
         return CallNode(name, arguments)
 
     def _parse_path(self, node: ExpressionNode) -> ExpressionNode:
@@ -147,7 +149,7 @@ class ExpressionParser:
     def _parse_subscript(self, of: ExpressionNode) -> ExpressionNode:
         start = self.at
         key = self._parse_nested(self.expression)
-        is_text = isinstance(key, LiteralNode) and isinstance(key.it, str)
+        is_text = isinstance(key, LiteralNode) and isinstance(key.constant, str)
         if isinstance(of, NameNode) and of.name == STEPS and not is_text:
             raise self._error('Put the step name in quotes: steps["name"].', start)
         self.expect("]")
@@ -162,11 +164,11 @@ class ExpressionParser:
         self.expect(closing)
         return tuple(items)
 
-    def _parse_nested(self, read: Callable[[], ExpressionNode]) -> ExpressionNode:
+    def _parse_nested(self, parse: Callable[[], ExpressionNode]) -> ExpressionNode:
         self.level += 1
         if self.level > MAX_DEPTH:
             raise self._error(f"Expressions can be nested up to {MAX_DEPTH} levels deep.")
-        node = read()
+        node = parse()
         self.level -= 1
         return node
 

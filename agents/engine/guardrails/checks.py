@@ -113,25 +113,25 @@ class Guardrails:
         """Return all findings in a text and the masked text."""
         if (finding := self._check_length(text, stage)) is not None:
             return Inspection(text=text, findings=(finding,))
-        screen = self._stream_guard(stage)
-        result_text = screen.whole(text)
-        return Inspection(text=result_text, findings=tuple(screen.findings))
+        stream_guard = self._stream_guard(stage)
+        result_text = stream_guard.whole(text)
+        return Inspection(text=result_text, findings=tuple(stream_guard.findings))
 
     def inspect_value(self, value: Any, stage: Stage) -> Inspection:
         """Inspect data: every string, number and key in it."""
         if not self.applies_to(stage):
             return Inspection(value=value)
-        found: dict[tuple[Any, ...], GuardrailResult] = {}
-        rules = self.without_length_limits()
+        findings: dict[tuple[Any, ...], GuardrailResult] = {}
+        guardrails = self.without_length_limits()
 
-        def look(text: str) -> str:
-            inspected = rules.inspect(text, stage)
+        def inspect_text(text: str) -> str:
+            inspected = guardrails.inspect(text, stage)
             for finding in inspected.findings:
-                _merge_finding(found, finding)
+                _merge_finding(findings, finding)
             return inspected.text
 
-        changed = _map_strings(value, look)
-        return Inspection(value=changed, findings=tuple(by_severity(found.values())))
+        changed = _map_strings(value, inspect_text)
+        return Inspection(value=changed, findings=tuple(by_severity(findings.values())))
 
     def applies_to(self, stage: Stage) -> bool:
         """Whether any rule applies to this stage."""
@@ -139,16 +139,16 @@ class Guardrails:
 
     def without_length_limits(self) -> "Guardrails":
         """Return the same rules without length limits, for text that agents exchange."""
-        rules = copy(self)
-        rules.max_input_tokens = None
-        rules.max_output_tokens = None
-        return rules
+        guardrails = copy(self)
+        guardrails.max_input_tokens = None
+        guardrails.max_output_tokens = None
+        return guardrails
 
     def without_model_checks(self) -> "Guardrails":
         """Return the patterns alone, for text that isn't a question, a result or an answer."""
-        rules = copy(self)
-        rules.model_checks = ModelChecks()
-        return rules
+        guardrails = copy(self)
+        guardrails.model_checks = ModelChecks()
+        return guardrails
 
     def screen_output(self) -> "StreamGuard":
         return self._stream_guard("output")
@@ -267,36 +267,36 @@ def by_severity(findings: Iterable[GuardrailResult]) -> list[GuardrailResult]:
 
 
 def _merge_finding(
-    found: dict[tuple[Any, ...], GuardrailResult], finding: GuardrailResult
+    findings: dict[tuple[Any, ...], GuardrailResult], finding: GuardrailResult
 ) -> None:
     key = finding.action, finding.details["rule"], finding.is_observed
-    before = found.get(key)
-    matches = finding.details["matches"] + (before.details["matches"] if before else 0)
-    found[key] = replace(finding, details={**finding.details, "matches": matches})
+    earlier = findings.get(key)
+    matches = finding.details["matches"] + (earlier.details["matches"] if earlier else 0)
+    findings[key] = replace(finding, details={**finding.details, "matches": matches})
 
 
-def _map_strings(value: Any, look: Callable[[str], str]) -> Any:
-    """Apply `look` to every string of the data; a number that changes becomes a string."""
+def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
+    """Apply `change` to every string of the data; a number that changes becomes a string."""
     if isinstance(value, str):
-        return look(value)
+        return change(value)
     if isinstance(value, dict):
-        return _map_fields(value, look)
+        return _map_fields(value, change)
     if isinstance(value, list):
-        return [_map_strings(item, look) for item in value]
+        return [_map_strings(item, change) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     text = str(value)
-    mapped = look(text)
+    mapped = change(text)
     return value if mapped == text else mapped
 
 
-def _map_fields(value: dict[str, Any], look: Callable[[str], str]) -> dict[str, Any]:
-    """Apply `look` to keys and values; keys that become equal get a number."""
+def _map_fields(value: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Apply `change` to keys and values; keys that become equal get a number."""
     changed: dict[str, Any] = {}
     for name, item in value.items():
-        mapped = look(name)
+        mapped = change(name)
         mapped = f"{mapped} {len(changed)}" if mapped in changed else mapped
-        changed[mapped] = _map_strings(item, look)
+        changed[mapped] = _map_strings(item, change)
     return changed
 
 

@@ -49,8 +49,8 @@ class MatchBound:
     @property
     def ends(self) -> dict[str, int]:
         """Per separator, the number a match can contain; one more ends every match."""
-        counts = {mark: self.takes.get(mark, 0) for mark in BREAK_CHARS}
-        return {mark: int(n) for mark, n in counts.items() if n <= MAX_BREAKS}
+        counts = {character: self.takes.get(character, 0) for character in BREAK_CHARS}
+        return {character: int(n) for character, n in counts.items() if n <= MAX_BREAKS}
 
     @property
     def extent(self) -> MatchExtent:
@@ -62,9 +62,13 @@ class MatchBound:
             return "characters"
         return "line" if "\n" in self.ends else "text"
 
-    def times(self, most: float) -> "MatchBound":
-        takes = {mark: n * most for mark, n in self.takes.items()} if most else {}
-        return MatchBound(self.most * most if self.most and most else 0, takes)
+    def times(self, max_repeats: float) -> "MatchBound":
+        takes = (
+            {character: n * max_repeats for character, n in self.takes.items()}
+            if max_repeats
+            else {}
+        )
+        return MatchBound(self.most * max_repeats if self.most and max_repeats else 0, takes)
 
     def __add__(self, other: "MatchBound") -> "MatchBound":
         marks = self.takes.keys() | other.takes.keys()
@@ -84,12 +88,12 @@ UNBOUNDED = MatchBound(math.inf, dict.fromkeys(BREAK_CHARS, math.inf))
 @lru_cache(maxsize=1024)
 def match_bound(pattern: str) -> MatchBound:
     """Return the bound of a pattern that RE2 has accepted."""
-    reader = _BoundParser(pattern)
+    parser = _BoundParser(pattern)
     try:
-        found = reader.alternatives()
+        bound = parser.alternatives()
     except RecursionError:
         return UNBOUNDED
-    return found if reader.at == len(pattern) else UNBOUNDED
+    return bound if parser.at == len(pattern) else UNBOUNDED
 
 
 @lru_cache(maxsize=1024)
@@ -131,11 +135,11 @@ class _BoundParser:
             found += self._parse_quantifiers(self._parse_atom())
         return found
 
-    def _parse_quantifiers(self, part: MatchBound) -> MatchBound:
-        while times := self._match(QUANTIFIER):
-            part = part.times(_max_repeats(times))
+    def _parse_quantifiers(self, bound: MatchBound) -> MatchBound:
+        while quantifier := self._match(QUANTIFIER):
+            bound = bound.times(_max_repeats(quantifier))
             self._accept("?")
-        return part
+        return bound
 
     def _parse_atom(self) -> MatchBound:
         if quoted := self._match(QUOTED):
@@ -159,10 +163,10 @@ class _BoundParser:
         self._accept(")")
         return found
 
-    def _match(self, form: re.Pattern[str]) -> re.Match[str] | None:
-        found = form.match(self.pattern, self.at)
-        self.at = found.end() if found else self.at
-        return found
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        match = pattern.match(self.pattern, self.at)
+        self.at = match.end() if match else self.at
+        return match
 
     def _accept(self, character: str) -> bool:
         is_there = self.pattern.startswith(character, self.at)
@@ -170,18 +174,18 @@ class _BoundParser:
         return is_there
 
 
-def _max_repeats(times: re.Match[str]) -> float:
-    least, comma, most = times.groups()
-    if least is None:
-        return 1 if times[0] == "?" else math.inf
-    if most:
-        return int(most)
-    return math.inf if comma else int(least)
+def _max_repeats(quantifier: re.Match[str]) -> float:
+    low, comma, high = quantifier.groups()
+    if low is None:
+        return 1 if quantifier[0] == "?" else math.inf
+    if high:
+        return int(high)
+    return math.inf if comma else int(low)
 
 
 def count_breaks(text: str) -> dict[str, float]:
     """Count each separator in the text."""
-    return {mark: text.count(mark) for mark in BREAK_CHARS if mark in text}
+    return {character: text.count(character) for character in BREAK_CHARS if character in text}
 
 
 @lru_cache(maxsize=1024)

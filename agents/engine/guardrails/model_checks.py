@@ -101,33 +101,36 @@ class ModelCheck:
 
     def messages(self, text: str, stage: Stage, part: str = "") -> list[Message]:
         """Return the request; the text is marked as data and can't close its marks."""
-        rule = INSTRUCTIONS.format(rubric=self.rubric.strip())
-        asked = f"The text is {part}{STAGE_LABELS[stage]}.\n{wrap_untrusted(text, 'text')}"
-        return [{"role": "system", "content": rule}, {"role": "user", "content": asked}]
+        instructions = INSTRUCTIONS.format(rubric=self.rubric.strip())
+        question = f"The text is {part}{STAGE_LABELS[stage]}.\n{wrap_untrusted(text, 'text')}"
+        return [
+            {"role": "system", "content": instructions},
+            {"role": "user", "content": question},
+        ]
 
-    def finding(self, stage: Stage, judge: Mapping[str, Any], usage: Any) -> GuardrailResult:
+    def finding(self, stage: Stage, verdict: Mapping[str, Any], usage: Any) -> GuardrailResult:
         """Return the result of a verdict or of a failed check."""
-        details: dict[str, Any] = {"rule": self.name, "stage": stage, "judge": dict(judge)}
+        details: dict[str, Any] = {"rule": self.name, "stage": stage, "judge": dict(verdict)}
         if self.id is not None:
             details["id"] = self.id
         if self.is_observed:
             details["observed"] = True
-        action, reason, matches = self._outcome(judge)
+        action, reason, matches = self._outcome(verdict)
         return GuardrailResult(action, reason, {**details, "matches": matches}, dict(usage))
 
-    def is_violation(self, judge: Mapping[str, Any]) -> bool:
+    def is_violation(self, verdict: Mapping[str, Any]) -> bool:
         """Whether a verdict is sure enough to count; an error is none."""
-        if judge.get("verdict") != "violation":
+        if verdict.get("verdict") != "violation":
             return False
-        return bool(judge["confidence"] >= self.threshold)
+        return bool(verdict["confidence"] >= self.threshold)
 
-    def _outcome(self, judge: Mapping[str, Any]) -> tuple[GuardrailAction, str, int]:
-        if why := judge.get("error"):
+    def _outcome(self, verdict: Mapping[str, Any]) -> tuple[GuardrailAction, str, int]:
+        if reason := verdict.get("error"):
             # A text must not escape by being so long that the calls don't suffice.
-            blocks = self.holds and (self.blocks_on_failure or "is_limited" in judge)
+            blocks = self.holds and (self.blocks_on_failure or "is_limited" in verdict)
             action = GuardrailAction.BLOCK if blocks else GuardrailAction.ALLOW
-            return action, f"A rule wasn't checked: {why}", 0
-        if not self.is_violation(judge):
+            return action, f"A rule wasn't checked: {reason}", 0
+        if not self.is_violation(verdict):
             return GuardrailAction.ALLOW, "No violation found.", 0
         if self.is_observed:
             return self.action, OBSERVED_REASONS[self.action], 1
@@ -156,7 +159,7 @@ class ModelChecks:
 
     def remember(self, events: Iterable[Event]) -> None:
         """Count the calls that an interrupted run has made."""
-        made = Counter(
+        call_counts = Counter(
             event.data["details"]["rule"]
             for event in events
             if event.type is EventType.GUARDRAIL
@@ -164,7 +167,7 @@ class ModelChecks:
             and not event.is_replayed
             for _call in range(event.data["details"]["judge"].get("calls", 1))
         )
-        for rule, count in made.items():
+        for rule, count in call_counts.items():
             self.calls[rule] = max(self.calls[rule], count)
 
     async def judge(
@@ -179,41 +182,45 @@ class ModelChecks:
 
         `holding` selects the checks that hold a text back, or the others.
         """
-        found: list[GuardrailResult] = []
+        findings: list[GuardrailResult] = []
         if not text.strip():
-            return found
+            return findings
         for check in self.for_stage(stage):
             if check.name in skip or (holding is not None and check.holds is not holding):
                 continue
-            found.append(await self._judge(check, text, stage))
-            if found[-1].blocks:
+            findings.append(await self._judge(check, text, stage))
+            if findings[-1].blocks:
                 break
-        return found
+        return findings
 
     async def _judge(self, check: ModelCheck, text: str, stage: Stage) -> GuardrailResult:
         """Have the whole text judged: a long one in overlapping parts, several at once."""
         began = time.monotonic()
-        about: dict[str, Any] = {"model": check.model}
+        details: dict[str, Any] = {"model": check.model}
         usage: dict[str, Any] = {}
         verdicts: list[dict[str, Any]] = []
         if check.max_call_tokens <= 0:
-            about["error"] = "The rule leaves no room for a text in the model's context window."
-            return check.finding(stage, {**about, "calls": 0, "seconds": 0.0}, usage)
+            details["error"] = (
+                "The rule leaves no room for a text in the model's context window."
+            )
+            return check.finding(stage, {**details, "calls": 0, "seconds": 0.0}, usage)
         parts = await run_in_thread_if_large(
             len(text), overlapping_parts, text, check.max_call_tokens, self.count_tokens
         )
         if self.calls[check.name] + len(parts) > check.max_calls:
-            about |= {"error": f"The limit of {check.max_calls:,} calls per run is reached."}
-            about["is_limited"] = True
-            return check.finding(stage, {**about, "calls": 0, "seconds": 0.0}, usage)
+            details |= {"error": f"The limit of {check.max_calls:,} calls per run is reached."}
+            details["is_limited"] = True
+            return check.finding(stage, {**details, "calls": 0, "seconds": 0.0}, usage)
         labels = [f"part {number} of {len(parts)} of " for number in range(1, len(parts) + 1)]
         for first in range(0, len(parts), PARTS_AT_ONCE):
             batch = range(first, min(first + PARTS_AT_ONCE, len(parts)))
             self.calls[check.name] += len(batch)
             async with asyncio.TaskGroup() as group:
                 calls = [
-                    self._ask(check, parts[at], stage, labels[at] if len(parts) > 1 else "")
-                    for at in batch
+                    self._ask(
+                        check, parts[index], stage, labels[index] if len(parts) > 1 else ""
+                    )
+                    for index in batch
                 ]
                 tasks = [group.create_task(call) for call in calls]
             replies = [task.result() for task in tasks]
@@ -221,12 +228,14 @@ class ModelChecks:
             usage = add_usage(usage, *(used for _verdict, used in replies))
             if any("error" in verdict or check.is_violation(verdict) for verdict in verdicts):
                 break
-        gravest = max(verdicts, key=lambda found: (check.is_violation(found), "error" in found))
-        about |= gravest
+        gravest = max(
+            verdicts, key=lambda verdict: (check.is_violation(verdict), "error" in verdict)
+        )
+        details |= gravest
         if len(parts) > 1:
-            about |= {"parts": len(parts), "calls": len(verdicts)}
-        about["seconds"] = round(time.monotonic() - began, 3)
-        return check.finding(stage, about, usage)
+            details |= {"parts": len(parts), "calls": len(verdicts)}
+        details["seconds"] = round(time.monotonic() - began, 3)
+        return check.finding(stage, details, usage)
 
     async def _ask(
         self, check: ModelCheck, text: str, stage: Stage, part: str

@@ -135,7 +135,7 @@ class NormalizedText:
 
 
 class StreamNormalizer:
-    """Normalizes a text while it is streamed: its source or, with `shown`, as rendered."""
+    """Normalizes a text while it is streamed: its source, or the text `as_rendered`."""
 
     def __init__(self, *, as_rendered: bool = False) -> None:
         self.plain = NormalizedText()
@@ -249,15 +249,16 @@ def _has_strikethrough(text: str) -> bool:
 
 
 def _normalize_text(text: str, *, as_rendered: bool) -> NormalizedText:
-    reading = StreamNormalizer(as_rendered=as_rendered)
-    reading.feed(text, is_over=True)
-    read = reading.plain
+    normalizer = StreamNormalizer(as_rendered=as_rendered)
+    normalizer.feed(text, is_over=True)
+    normalized = normalizer.plain
     if as_rendered:
         struck = [match.start() for match in STRUCK_THROUGH.finditer(text)]
-        read.changes = [
-            bisect_left(read.starts, at) for at in sorted([*reading._changes, *struck])
+        normalized.changes = [
+            bisect_left(normalized.starts, position)
+            for position in sorted([*normalizer._changes, *struck])
         ]
-    return read
+    return normalized
 
 
 def _decided_end(text: str) -> int:
@@ -362,24 +363,28 @@ LETTER_RUNS = re.compile("(?P<same>l+(?![mu]))|[ln][mu]*|[mu]+")
 
 def _compose(letters: NormalizedText, classes: str, as_rendered: bool) -> NormalizedText:
     """Compose each letter with its combining marks into its usual form."""
-    found = NormalizedText()
+    composed = NormalizedText()
     texts: list[str] = []
-    for part in LETTER_RUNS.finditer(classes):
-        start, end = part.span()
-        if part["same"]:
+    for letter_run in LETTER_RUNS.finditer(classes):
+        start, end = letter_run.span()
+        if letter_run["same"]:
             texts.append(letters.text[start:end])
-            found.starts += letters.starts[start:end]
-            found.ends += letters.ends[start:end]
+            composed.starts += letters.starts[start:end]
+            composed.ends += letters.ends[start:end]
             continue
-        seen = [at for at in range(start, end) if classes[at] != "u"]
-        if not seen:
+        visible_positions = [
+            position for position in range(start, end) if classes[position] != "u"
+        ]
+        if not visible_positions:
             continue
-        form = _compose_letter("".join(letters.text[at] for at in seen), as_rendered)
-        texts.append(form)
-        found.starts += [letters.starts[seen[0]]] * len(form)
-        found.ends += [letters.ends[seen[-1]]] * len(form)
-    found.text = "".join(texts)
-    return found
+        letter = _compose_letter(
+            "".join(letters.text[position] for position in visible_positions), as_rendered
+        )
+        texts.append(letter)
+        composed.starts += [letters.starts[visible_positions[0]]] * len(letter)
+        composed.ends += [letters.ends[visible_positions[-1]]] * len(letter)
+    composed.text = "".join(texts)
+    return composed
 
 
 def _compose_letter(letters: str, as_rendered: bool) -> str:

@@ -179,8 +179,8 @@ def compile_re2(pattern: str) -> Any:
         raise BadPattern("This pattern contains an invalid character.") from error
     except re2.error as error:
         reason = error.args[0]
-        words = reason.decode() if isinstance(reason, bytes) else str(reason)
-        raise BadPattern(f"Invalid regular expression (RE2): {words}.") from error
+        message = reason.decode() if isinstance(reason, bytes) else str(reason)
+        raise BadPattern(f"Invalid regular expression (RE2): {message}.") from error
 
 
 @lru_cache(maxsize=256)

@@ -90,9 +90,10 @@ class NormalizedView:
         self.ends: Sequence[int] = ()
         self.base = 0  # position of the first character within everything read
 
-    def show(self, read: NormalizedText, text: str | None = None) -> None:
-        self.text = read.text if text is None else text
-        self.starts, self.ends = read.starts, read.ends
+    def show(self, normalized: NormalizedText, text: str | None = None) -> None:
+        self.text = normalized.text if text is None else text
+        self.starts = normalized.starts
+        self.ends = normalized.ends
 
     def safe_end(self, reaches: Iterable[MatchEnd], end: int) -> int:
         """Return the position before which no further match can be found."""
@@ -141,18 +142,19 @@ class StreamFilter:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = [*(r for r in rules if r.is_exception)]
-        self._exceptions = len(self._rules)
+        self._exception_count = len(self._rules)
         self._rules += [r for r in rules if not r.is_exception]
         self._any = compile_any(tuple(rule.regex.pattern for rule in self._rules))
         self._reaches, endless = _match_ends(tuple(rule.reach for rule in rules))
         self._endless = dict.fromkeys(endless, False)  # whether it was received
-        self._source, self._page = StreamNormalizer(), StreamNormalizer(as_rendered=True)
+        self._source = StreamNormalizer()
+        self._page = StreamNormalizer(as_rendered=True)
         self._views = [NormalizedView(self._rules) for _ in range(READING_COUNT)]
         self._new: list[str] = []
         self._unread = 0
         self._held = ""
         self._from = 0  # where the held text starts
-        self._hidden = 0  # end of the masked text whose marker was already released
+        self._mask_end = 0  # end of the masked text whose marker was already released
         self._allowed: list[Match] = []
         self._counted: dict[Rule, int] = {}
         self.counts: dict[Rule, int] = {}
@@ -176,10 +178,11 @@ class StreamFilter:
         """Filter a complete text."""
         if not self._is_active:
             return text
-        self._held, reads = text, readings(text)
-        for view, read in zip(self._views, reads, strict=False):
-            view.show(read)
-        views = self._views[: len(reads)]
+        self._held = text
+        normalized_texts = readings(text)
+        for view, normalized in zip(self._views, normalized_texts, strict=False):
+            view.show(normalized)
+        views = self._views[: len(normalized_texts)]
         hidden = self._find_hidden(views, range(len(views)), len(text))
         return "" if self.blocked_by else "".join(self._visible_pieces(hidden, len(text)))
 
@@ -190,7 +193,7 @@ class StreamFilter:
 
     @property
     def _is_active(self) -> bool:
-        return len(self._rules) > self._exceptions
+        return len(self._rules) > self._exception_count
 
     def _is_due(self) -> bool:
         """Whether a scan is due; an unbounded match waits for a separator."""
@@ -238,10 +241,10 @@ class StreamFilter:
         self._allowed = [match for match in self._allowed if match.end > self._from]
         if not _may_match(views, twins, self._any, until):
             return []
-        for number in range(self._exceptions):
+        for number in range(self._exception_count):
             self._allowed += _find_matches(views, twins, number, until)
         hidden = []
-        for number in range(self._exceptions, len(self._rules)):
+        for number in range(self._exception_count, len(self._rules)):
             rule = self._rules[number]
             for match in _find_matches(views, twins, number, until):
                 if _lies_within(match, self._allowed):
@@ -257,25 +260,28 @@ class StreamFilter:
         return sorted(hidden, key=lambda match: (match.start, -match.end))
 
     def _visible_pieces(self, matches: Iterable[Match], until: int) -> Iterator[str]:
-        text, base, hidden = self._held, self._from, self._hidden
-        start = max(hidden, base)
+        text = self._held
+        base = self._from
+        mask_end = self._mask_end
+        start = max(mask_end, base)
         for match in matches:
-            if match.start < hidden:  # continues in text that a marker already replaced
-                hidden = max(hidden, match.end)
+            if match.start < mask_end:  # continues in text that a marker already replaced
+                mask_end = max(mask_end, match.end)
             else:
                 yield text[start - base : match.start - base]
                 yield match.rule.marker
-                hidden = match.end
-            start = hidden
+                mask_end = match.end
+            start = mask_end
         yield text[start - base : max(until, start) - base]
-        self._hidden = hidden
+        self._mask_end = mask_end
 
     def _release(self, until: int) -> None:
-        self._held, self._from = self._held[until - self._from :], until
+        self._held = self._held[until - self._from :]
+        self._from = until
         source, page, alike = self._views
-        for read, views in ((self._source, [source]), (self._page, [page, alike])):
+        for normalizer, views in ((self._source, [source]), (self._page, [page, alike])):
             spare = views[0].droppable_chars(until)
-            read.plain.drop(spare)
+            normalizer.plain.drop(spare)
             for view in views:
                 view.base += spare
         self._endless = dict.fromkeys(self._endless, False)
@@ -294,16 +300,16 @@ def _equivalent_views(views: Sequence[NormalizedView], is_over: bool) -> list[in
 
 
 def _may_match(
-    views: Sequence[NormalizedView], twins: Sequence[int], either: Any, until: int
+    views: Sequence[NormalizedView], twins: Sequence[int], any_rule: Any, until: int
 ) -> bool:
     """Whether any rule may match new text; if not, mark it as scanned."""
-    if either is None or not all(s.left for view in views for s in view.scanners):
+    if any_rule is None or not all(s.left for view in views for s in view.scanners):
         return True
     firsts: list[int] = []
-    for at, (view, twin) in enumerate(zip(views, twins, strict=True)):
+    for index, (view, twin) in enumerate(zip(views, twins, strict=True)):
         first = min([scanner.at for scanner in view.scanners]) - view.base
-        is_known = twin < at and first >= firsts[twin]
-        if not is_known and either.search(view.text, first) is not None:
+        is_known = twin < index and first >= firsts[twin]
+        if not is_known and any_rule.search(view.text, first) is not None:
             return True
         firsts.append(first)
     for view in views:
@@ -370,17 +376,19 @@ def _after_break(mark: str, most: int, text: str, since: int) -> int:
 def find_matches(text: str, rules: Sequence[Rule]) -> list[Match]:
     """Return the rules' matches outside their exceptions, as positions in the text."""
     views = [NormalizedView(rules) for _ in range(READING_COUNT)]
-    reads = readings(text)
-    for view, read in zip(views, reads, strict=False):
-        view.show(read)
-    views = views[: len(reads)]
+    normalized_texts = readings(text)
+    for view, normalized in zip(views, normalized_texts, strict=False):
+        view.show(normalized)
+    views = views[: len(normalized_texts)]
     seek = partial(_find_matches, views, range(len(views)), until=len(text))
     allowed = [m for n, rule in enumerate(rules) if rule.is_exception for m in seek(n)]
-    found: list[Match] = []
+    matches: list[Match] = []
     for number, rule in enumerate(rules):
         if not rule.is_exception:
-            found += _merge_overlapping(m for m in seek(number) if not _lies_within(m, allowed))
-    return found
+            matches += _merge_overlapping(
+                m for m in seek(number) if not _lies_within(m, allowed)
+            )
+    return matches
 
 
 def _merge_overlapping(matches: Iterable[Match]) -> list[Match]:

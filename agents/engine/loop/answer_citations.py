@@ -80,23 +80,25 @@ def citation_events(
     run_state: RunState, checked: CitationCheck, output: Any = None
 ) -> list[Event]:
     """Note in the answer's step what was removed, and what it cites of earlier answers."""
-    emit, step, events = run_state.emit, run_state.step, list[Event]()
+    emit = run_state.emit
+    step = run_state.step
+    events = list[Event]()
     if run_state.has_checked_citations:
         return events  # before an interruption
     if checked.removed:
-        note = emit(
+        event = emit(
             EventType.STATUS,
             kind=StatusKind.CITATIONS_REMOVED,
             numbers=list(checked.removed),
             step=step,
         )
-        events.append(note)
+        events.append(event)
     numbers = set(output_numbers(output if output is not None else checked.text))
     if earlier := _earlier_sources(run_state, numbers):
-        note = emit(
+        event = emit(
             EventType.STATUS, kind=StatusKind.EARLIER_SOURCES, sources=earlier, step=step
         )
-        events.append(note)
+        events.append(event)
     return events
 
 

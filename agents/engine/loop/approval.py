@@ -156,10 +156,10 @@ class AskPersonTool:
         role = "" if isinstance(input, str) else str(input.get("role") or "")
         if not role:
             return ToolResult(error="No one can be asked here.", mendable=True)
-        known = ", ".join(self.experts)
+        names = ", ".join(self.experts)
         sentence = f"This agent can't ask {role!r}. Leave out the role to ask the user."
-        choices = f"{sentence} Available roles: {known}."
-        return ToolResult(error=choices if known else sentence, mendable=True)
+        message = f"{sentence} Available roles: {names}."
+        return ToolResult(error=message if names else sentence, mendable=True)
 
 
 class ApprovalPolicy:

@@ -22,17 +22,19 @@ IN_FLIGHT: JoinedCalls[CachedReply] = JoinedCalls()
 FREE = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0, "cost": 0.0}
 
 
-def cached_events(call: ModelCall, request: ModelRequest, ask: RequestBuilder) -> Events:
+def cached_events(
+    call: ModelCall, request: ModelRequest, build_request: RequestBuilder
+) -> Events:
     """Stream a saved reply if the planner has a cache and the request is in it."""
     cache = call.planner.reply_cache
     # Aliases of personal data stand for other values in another run.
     if cache is None or call.planner.pseudonymizer is not None:
-        return call.events(request, ask)
-    return _find_or_ask(call, cache, request, ask)
+        return call.events(request, build_request)
+    return _find_or_ask(call, cache, request, build_request)
 
 
 async def _find_or_ask(
-    call: ModelCall, cache: ReplyCache, request: ModelRequest, ask: RequestBuilder
+    call: ModelCall, cache: ReplyCache, request: ModelRequest, build_request: RequestBuilder
 ) -> Events:
     planner = call.planner
     key = await cache.key(request_facts(planner, request))
@@ -44,26 +46,29 @@ async def _find_or_ask(
                 yield event
         return
     async with IN_FLIGHT.lead(key) if key else nullcontext(Flight[CachedReply]()) as flight:
-        found = await cache.find(key) if key else None
-        flight.result, began = found, time.monotonic()
+        cached = await cache.find(key) if key else None
+        flight.result = cached
+        began = time.monotonic()
         call.deltas = []
-        source = _replay(call, request, found) if found else call.events(request, ask)
+        source = (
+            _replay(call, request, cached) if cached else call.events(request, build_request)
+        )
         async with aclosing(source) as events:
             async for event in events:
                 yield event
         is_whole = call.finding is None and is_complete(call.unmasked)
-        if found or not key or not is_whole or call.planner is not planner:
+        if cached or not key or not is_whole or call.planner is not planner:
             return
         seconds = time.monotonic() - began
         flight.result = await _save(call, cache, key, request, seconds)
 
 
 async def _replay(
-    call: ModelCall, request: ModelRequest, found: CachedReply, *, is_joined: bool = False
+    call: ModelCall, request: ModelRequest, cached: CachedReply, *, is_joined: bool = False
 ) -> Events:
     call.request = request
-    call.cached = found.mark.joined() if is_joined else found.mark
-    async with aclosing(call.stream_screened(request, replay(found.reply))) as events:
+    call.cached = cached.mark.joined() if is_joined else cached.mark
+    async with aclosing(call.stream_screened(request, replay(cached.reply))) as events:
         async for event in events:
             yield event
 
@@ -106,10 +111,10 @@ async def replay(value: Mapping[str, Any]) -> Pieces:
     """Yield a saved reply like a new one; it has used no tokens."""
     for kind, text in value["texts"]:
         yield TextDelta(kind, text)
-    plan = dict(value["plan"])
-    turn = {**plan.pop("turn"), "usage": FREE}
+    fields = dict(value["plan"])
+    turn = {**fields.pop("turn"), "usage": FREE}
     turn["tool_calls"] = _calls(turn["tool_calls"])
-    yield PlanResult(**{**plan, "calls": _calls(plan["calls"])}, turn=Turn(**turn))
+    yield PlanResult(**{**fields, "calls": _calls(fields["calls"])}, turn=Turn(**turn))
 
 
 def is_complete(plan: PlanResult | None) -> bool:

@@ -54,17 +54,19 @@ class CallApprovals:
         for call in filter(self.is_needed, self.run_state.open):
             if self.reason(call) not in GRANTABLE_REASONS:
                 continue
-            grant = await self.policy.standing(call)
-            if grant is None:
+            approval = await self.policy.standing(call)
+            if approval is None:
                 continue
             if call.id not in self.run_state.pending:
                 events.append(self._request(call, self.reason(call) or "tool"))
-            events.append(self._approve(call, grant))
+            events.append(self._approve(call, approval))
         return events
 
-    def _approve(self, call: ToolCall, grant: StandingApproval) -> Event:
+    def _approve(self, call: ToolCall, approval: StandingApproval) -> Event:
         self.run_state.pending.discard(call.id)
-        self.run_state.decisions[call.id] = ApprovalDecision(is_approved=True, by=grant.by_name)
+        self.run_state.decisions[call.id] = ApprovalDecision(
+            is_approved=True, by=approval.by_name
+        )
         return self.run_state.emit(
             EventType.APPROVAL_RESOLVED,
             id=call.id,
@@ -72,9 +74,9 @@ class CallApprovals:
             is_approved=True,
             arguments=None,
             reason="",
-            by=grant.by,
-            by_name=grant.by_name,
-            grant={"id": grant.grant, "scope": grant.scope},
+            by=approval.by,
+            by_name=approval.by_name,
+            grant={"id": approval.grant, "scope": approval.scope},
         )
 
     def requests(self) -> list[Event]:

@@ -22,39 +22,44 @@ PREVIEW_CHARS = 200
 
 
 class CallEvents:
-    """Reports the calls of one step; `about` has a call's step, turn and start."""
+    """Reports the calls of one step; `call_fields` has a call's step, turn and start."""
 
     def __init__(self, run_state: RunState, opening: Message | None = None) -> None:
         """`opening` is the message with the calls, if no model wrote it."""
         self.run_state = run_state
         self.opening = opening
 
-    def call(self, call: ToolCall, about: dict[str, Any], **more: Any) -> Event:
+    def call(self, call: ToolCall, call_fields: dict[str, Any], **more: Any) -> Event:
         """Report the call itself, before it is made."""
         function = {"name": call.name, "arguments": call.arguments}
         opening = {"messages": [self.opening]} if self.opening else {}
         return self.run_state.emit(
-            EventType.TOOL_CALL, id=call.id, function=function, **opening, **more, **about
+            EventType.TOOL_CALL, id=call.id, function=function, **opening, **more, **call_fields
         )
 
     def findings(
-        self, call: ToolCall, about: dict[str, Any], findings: Sequence[GuardrailResult]
+        self, call: ToolCall, call_fields: dict[str, Any], findings: Sequence[GuardrailResult]
     ) -> list[Event]:
         """Report what guardrails found in a call or its result."""
-        place = {"tool": call.name, "call": about["step"]}
-        found = (finding_events(self.run_state, finding, **place) for finding in findings)
-        return list(chain.from_iterable(found))
+        fields = {"tool": call.name, "call": call_fields["step"]}
+        event_lists = (
+            finding_events(self.run_state, finding, **fields) for finding in findings
+        )
+        return list(chain.from_iterable(event_lists))
 
     def result(
-        self, call: ToolCall, made: ToolCall, outcome: FallbackResult, about: dict[str, Any]
+        self,
+        call: ToolCall,
+        effective_call: ToolCall,
+        outcome: FallbackResult,
+        call_fields: dict[str, Any],
     ) -> list[Event]:
-        """Report the outcome of a call; `made` is the call with a person's changes."""
-        result, is_error = outcome.result, outcome.result.is_error
-        verdict, text = (
-            self.run_state.decisions.get(call.id),
-            cut_text(result.text, MAX_OBSERVATION_CHARS),
-        )
-        observation = verdict.annotate(text) if verdict else text
+        """Report the outcome of a call; `effective_call` has a person's changes."""
+        result = outcome.result
+        is_error = outcome.result.is_error
+        decision = self.run_state.decisions.get(call.id)
+        text = cut_text(result.text, MAX_OBSERVATION_CHARS)
+        observation = decision.annotate(text) if decision else text
         failure = type(outcome.failure).__name__ if outcome.failure else ""
         used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
         details = {"note": result.note, "is_data": result.is_data and not is_error}
@@ -62,21 +67,29 @@ class CallEvents:
         details |= {"attachments": list(outcome.attachments)}
         details |= {"is_untrusted": outcome.is_untrusted, "suspicion": outcome.suspicion}
         details["cached"] = outcome.cached.to_dict() if outcome.cached else None
-        more = {name: value for name, value in details.items() if value}
+        present_details = {name: value for name, value in details.items() if value}
         if result.sources is not None and not is_error:
-            more["sources"] = [source.to_dict() for source in result.sources]
+            present_details["sources"] = [source.to_dict() for source in result.sources]
         status = "failed" if is_error else "done"
         ended = self.run_state.emit.clock.at(outcome.ended).isoformat()
         return [
-            self._response(made, observation, is_error, outcome.attempts, about, **more),
-            *self.findings(made, about, outcome.findings),
-            *self._statuses(made, outcome, about["step"]),
-            self._step(made, status, observation, about, ended=ended, **used),
+            self._response(
+                effective_call,
+                observation,
+                is_error,
+                outcome.attempts,
+                call_fields,
+                **present_details,
+            ),
+            *self.findings(effective_call, call_fields, outcome.findings),
+            *self._statuses(effective_call, outcome, call_fields["step"]),
+            self._step(effective_call, status, observation, call_fields, ended=ended, **used),
         ]
 
     def _statuses(self, call: ToolCall, outcome: FallbackResult, step: int) -> list[Event]:
         """Report a fallback tool, a suspicious result, or that the tool is degraded."""
-        emit, events = self.run_state.emit, list[Event]()
+        emit = self.run_state.emit
+        events = list[Event]()
         if outcome.stand_in is not None:
             fallback = emit(
                 EventType.STATUS,
@@ -89,14 +102,14 @@ class CallEvents:
             )
             events.append(fallback)
         if outcome.suspicion:
-            found = emit(
+            event = emit(
                 EventType.STATUS,
                 kind=StatusKind.EMBEDDED_INSTRUCTIONS,
                 tool=call.name,
                 message=outcome.suspicion,
                 step=step,
             )
-            events.append(found)
+            events.append(event)
         if outcome.degraded:
             events.append(
                 emit(EventType.STATUS, kind=StatusKind.DEGRADED, tool=call.name, step=step)
@@ -104,13 +117,13 @@ class CallEvents:
         return events
 
     def blocked(
-        self, call: ToolCall, findings: Sequence[GuardrailResult], about: dict[str, Any]
+        self, call: ToolCall, findings: Sequence[GuardrailResult], call_fields: dict[str, Any]
     ) -> list[Event]:
         """Report a call that a guardrail blocked; the model learns why and continues."""
         events = list[Event]()
         if call.id not in self.run_state.started_calls:
-            events.append(self.call(call, about, effect="", is_barred=True))
-            events += self.findings(call, about, findings)
+            events.append(self.call(call, call_fields, effect="", is_barred=True))
+            events += self.findings(call, call_fields, findings)
         reason = Inspection(findings=tuple(findings)).result.reason
         observation = (
             f"Error: the tool wasn't called. {reason} "
@@ -118,27 +131,29 @@ class CallEvents:
         )
         return [
             *events,
-            self._response(call, observation, True, 0, about),
-            self._step(call, "blocked", observation, about),
+            self._response(call, observation, True, 0, call_fields),
+            self._step(call, "blocked", observation, call_fields),
         ]
 
-    def answer(self, call: ToolCall, result: ToolResult, about: dict[str, Any]) -> list[Event]:
+    def answer(
+        self, call: ToolCall, result: ToolResult, call_fields: dict[str, Any]
+    ) -> list[Event]:
         """Report a person's answer."""
         status = "rejected" if result.is_error else "done"
         return [
-            self._response(call, result.text, result.is_error, 1, about),
-            self._step(call, status, result.text, about),
+            self._response(call, result.text, result.is_error, 1, call_fields),
+            self._step(call, status, result.text, call_fields),
         ]
 
     def declined(
-        self, call: ToolCall, verdict: ApprovalDecision, about: dict[str, Any]
+        self, call: ToolCall, decision: ApprovalDecision, call_fields: dict[str, Any]
     ) -> list[Event]:
         """Report a call that a person rejected, or confirmed as made before an interruption."""
         was_made = call.id in self.run_state.unsure
-        observation = verdict.outcome if was_made else verdict.refusal
+        observation = decision.outcome if was_made else decision.refusal
         return [
-            self._response(call, observation, not was_made, 0, about),
-            self._step(call, "done" if was_made else "rejected", observation, about),
+            self._response(call, observation, not was_made, 0, call_fields),
+            self._step(call, "done" if was_made else "rejected", observation, call_fields),
         ]
 
     def _response(
@@ -147,12 +162,12 @@ class CallEvents:
         observation: str,
         is_error: bool,
         attempts: int,
-        about: dict[str, Any],
+        call_fields: dict[str, Any],
         **more: Any,
     ) -> Event:
         untrusted = bool(more.get("is_untrusted"))
         self.run_state.close(call, observation, refs_of(more), is_untrusted=untrusted)
-        self.run_state.material.record({**more, **about})
+        self.run_state.material.record({**more, **call_fields})
         self.run_state.state.add_step(
             AgentStep(
                 thought=self.run_state.thought,
@@ -170,11 +185,16 @@ class CallEvents:
             is_error=is_error,
             attempts=attempts,
             **more,
-            **about,
+            **call_fields,
         )
 
     def _step(
-        self, call: ToolCall, status: str, observation: str, about: dict[str, Any], **more: Any
+        self,
+        call: ToolCall,
+        status: str,
+        observation: str,
+        call_fields: dict[str, Any],
+        **more: Any,
     ) -> Event:
         return self.run_state.emit(
             EventType.STEP,
@@ -187,5 +207,5 @@ class CallEvents:
             observation=observation[:PREVIEW_CHARS],
             **({"called": call.name} if more.pop("stand_in", None) else {}),
             **more,
-            **about,
+            **call_fields,
         )

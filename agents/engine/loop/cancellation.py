@@ -39,19 +39,19 @@ def record_outcomes() -> Iterator[dict[int, CallOutcome]]:
         _outcomes.reset(token)
 
 
-async def cancel_call(call: asyncio.Task[FallbackResult], step: int, effect: str) -> None:
+async def cancel_call(task: asyncio.Task[FallbackResult], step: int, effect: str) -> None:
     """Cancel a call because its run is stopped, and record its outcome."""
-    if call.cancelled():
+    if task.cancelled():
         return
-    call.cancel(STOP)
-    await asyncio.wait([call], timeout=CANCEL_GRACE_SECONDS)
+    task.cancel(STOP)
+    await asyncio.wait([task], timeout=CANCEL_GRACE_SECONDS)
     if (outcomes := _outcomes.get()) is not None:
-        outcomes[step] = _call_outcome(call, effect)
+        outcomes[step] = _call_outcome(task, effect)
 
 
-def _call_outcome(call: asyncio.Task[FallbackResult], effect: str) -> CallOutcome:
-    if call.done() and not call.cancelled() and call.exception() is None:
-        result = call.result().result
+def _call_outcome(task: asyncio.Task[FallbackResult], effect: str) -> CallOutcome:
+    if task.done() and not task.cancelled() and task.exception() is None:
+        result = task.result().result
         return CallOutcome(status="failed" if result.is_error else "done", result=result.text)
     # A read-only call leaves nothing behind; how far any other call got is unknown.
     return CallOutcome(status="cancelled" if effect == "read" else "unknown")

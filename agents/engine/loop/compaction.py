@@ -69,22 +69,23 @@ class HistoryCompactor:
     def choose(self, history: Sequence[Message], tools: Sequence[Tool]) -> Compaction | None:
         """Return what to replace of the messages before the question, or None."""
         begins = question_indexes(history)
-        room = self._room(tools)
+        max_tokens = self._room(tools)
         count = self.planners[0].count_tokens
-        full = len(begins) > self.limits.turns or (
-            room is not None and _exceeds(history, room * self._threshold, count)
+        is_full = len(begins) > self.limits.turns or (
+            max_tokens is not None and _exceeds(history, max_tokens * self._threshold, count)
         )
-        if not begins or not full:
+        if not begins or not is_full:
             return None
-        most = self.limits.turns
+        max_turns = self.limits.turns
         if self.limits.summarizes:  # half is free again, so it isn't repeated in each turn
-            most, room = most // 2, None if room is None else room // 2
-        kept = _fitting_turns(history, begins, most, room, count)
-        turns = len(begins) - kept
+            max_turns = max_turns // 2
+            max_tokens = None if max_tokens is None else max_tokens // 2
+        kept_turns = _fitting_turns(history, begins, max_turns, max_tokens, count)
+        turns = len(begins) - kept_turns
         if not turns:
             return None
-        replaced = begins[turns] if kept else len(history)
-        return Compaction(replaced=replaced, turns=turns, kept=kept)
+        replaced = begins[turns] if kept_turns else len(history)
+        return Compaction(replaced=replaced, turns=turns, kept=kept_turns)
 
     async def summarize(self, messages: Sequence[Message]) -> PlainReply:
         """Ask the model for a summary of these messages; raise an AgentError."""
@@ -128,20 +129,28 @@ async def compact_history(
     """Replace the oldest turns by a summary if they are too long; without one, drop them."""
     history = run_state.state.get_messages()[:-1]
     chars = message_chars(history)
-    found = await run_in_thread_if_large(chars, compactor.choose, history, tools)
-    if found is None:
+    compaction = await run_in_thread_if_large(chars, compactor.choose, history, tools)
+    if compaction is None:
         return
-    about = {"kind": StatusKind.COMPACTION, "replaced": found.replaced, "kept": found.kept}
-    note: dict[str, Any] = {**about, "dropped": found.turns, "shortened": 0}
+    note_fields = {
+        "kind": StatusKind.COMPACTION,
+        "replaced": compaction.replaced,
+        "kept": compaction.kept,
+    }
+    note: dict[str, Any] = {**note_fields, "dropped": compaction.turns, "shortened": 0}
     if compactor.limits.summarizes:
         try:
-            reply = await compactor.summarize(history[: found.replaced])
+            reply = await compactor.summarize(history[: compaction.replaced])
         except AgentError as error:
             note["message"] = str(error)
         else:
             run_state.progress.used.add(dict(reply.usage))
-            more = {"summary": reply.text, "turns": found.turns, "usage": reply.usage}
-            note = {**note, "dropped": 0, **more}
+            summary_fields = {
+                "summary": reply.text,
+                "turns": compaction.turns,
+                "usage": reply.usage,
+            }
+            note = {**note, "dropped": 0, **summary_fields}
     compact(run_state, note)
     run_state.notes.append(note)
 
@@ -156,20 +165,23 @@ def _exceeds(history: Sequence[Message], most: float, count: Callable[[str], int
 def _fitting_turns(
     history: Sequence[Message],
     begins: Sequence[int],
-    most: int,
-    room: int | None,
+    max_turns: int,
+    max_tokens: int | None,
     count: Callable[[str], int],
 ) -> int:
     """Return how many of the newest turns stay."""
-    kept, size, end = 0, 0, len(history)
+    kept_turns = 0
+    size = 0
+    end = len(history)
     for begin in reversed(begins):
-        if kept >= most or is_summary(history[begin]):
+        if kept_turns >= max_turns or is_summary(history[begin]):
             break
-        size += sum(count_message_tokens(one, count) for one in history[begin:end])
-        if room is not None and size > room:
+        size += sum(count_message_tokens(message, count) for message in history[begin:end])
+        if max_tokens is not None and size > max_tokens:
             break
-        kept, end = kept + 1, begin
-    return kept
+        kept_turns += 1
+        end = begin
+    return kept_turns
 
 
 def _transcript(messages: Sequence[Message], most: int) -> str:

@@ -27,8 +27,8 @@ class ErrorFilter:
     """Masks what guardrails forbid in error events, or withholds the text."""
 
     def __init__(self, guardrails: Guardrails) -> None:
-        self._rules = guardrails.without_length_limits()
-        self._is_needed = self._rules.applies_to("output")
+        self._guardrails = guardrails.without_length_limits()
+        self._is_needed = self._guardrails.applies_to("output")
 
     def applies_to(self, event: Event) -> bool:
         if not self._is_needed or event.type not in ERROR_FIELDS:
@@ -43,14 +43,14 @@ class ErrorFilter:
             if isinstance(event.data.get(name), str) and event.data[name]
         }
         size = sum(map(len, texts.values()))
-        changed = await run_in_thread_if_large(size, _filter_texts, texts, self._rules)
+        changed = await run_in_thread_if_large(size, _filter_texts, texts, self._guardrails)
         return replace(event, data={**event.data, **changed}) if changed else event
 
 
-def _filter_texts(texts: Mapping[str, str], rules: Guardrails) -> dict[str, Any]:
+def _filter_texts(texts: Mapping[str, str], guardrails: Guardrails) -> dict[str, Any]:
     changed = {}
     for name, text in texts.items():
-        inspected = rules.inspect(text, "output")
+        inspected = guardrails.inspect(text, "output")
         if inspected.is_blocked:
             changed[name] = f"The error message is hidden: {inspected.result.reason}"
         elif inspected.text != text:

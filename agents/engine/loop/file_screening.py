@@ -31,17 +31,17 @@ async def screen_run_files(
         return []
     size = sum(map(len, texts))
     screened = await run_in_thread_if_large(size, _screen_all, list(texts), guardrails)
-    asked = screened.get(state.question.get("material", ""), ScreenedFiles(""))
+    question_files = screened.get(state.question.get("material", ""), ScreenedFiles(""))
     state.map_material(lambda text: screened[text].text)
     events = list[Event]()
-    for found in asked.findings if is_new else ():
-        events.append(guardrail_event(run_state, found.finding, file=found.file))
-    blocked = asked.blocked_by
+    for file_finding in question_files.findings if is_new else ():
+        events.append(guardrail_event(run_state, file_finding.finding, file=file_finding.file))
+    blocked = question_files.blocked_by
     if blocked is None and run_state.turn == 0:  # later, they have been judged
-        judged = await _judge_files(asked.text, guardrails)
-        for found in judged if is_new else ():
-            events += finding_events(run_state, found.finding, file=found.file)
-        blocked = next((found for found in judged if found.finding.blocks), None)
+        judged = await _judge_files(question_files.text, guardrails)
+        for file_finding in judged if is_new else ():
+            events += finding_events(run_state, file_finding.finding, file=file_finding.file)
+        blocked = next((finding for finding in judged if finding.finding.blocks), None)
     if blocked is not None:
         detail = _blocked_message(blocked.file, blocked.finding.reason)
         events.append(finish_event(run_state, StopReason.BLOCKED, detail=detail))

@@ -86,21 +86,21 @@ def function_tool(
 
 async def _run_in_thread(function: Callable[[], Any]) -> Any:
     """Run in a dedicated thread, because a hanging call would block a shared pool."""
-    done: Future[Any] = Future()
+    future: Future[Any] = Future()
 
     def run() -> None:
         try:
             result = function()
         except BaseException as error:
-            done.set_exception(error)
+            future.set_exception(error)
         else:
-            done.set_result(result)
+            future.set_result(result)
 
-    done.set_running_or_notify_cancel()
+    future.set_running_or_notify_cancel()
     # With the call's context, so that the function can report its progress.
     context = copy_context()
     threading.Thread(target=context.run, args=(run,), name="tool", daemon=True).start()
-    result = asyncio.wrap_future(done)
+    result = asyncio.wrap_future(future)
     result.add_done_callback(_consume_exception)
     try:
         return await asyncio.shield(result)

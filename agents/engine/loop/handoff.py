@@ -137,7 +137,8 @@ class HandoffRun:
 
     def _sub_agent_events(self) -> Events:
         event_factory = self.caller.emit.child(self.handoff.agent, self.step)
-        sub_agent, state = self.handoff.sub_agent(), AgentState()
+        sub_agent = self.handoff.sub_agent()
+        state = AgentState()
         if self.handoff.reads_files and (files := shared_files(self.caller.state)):
             state.question = sub_agent.fit_files(files)
         has_started = any(
@@ -151,9 +152,12 @@ class HandoffRun:
         run_state.budgets = self.caller.budgets
         run_state.material = self.caller.material
         # The other agent spends the same budget, and decisions about it are for both.
-        ours = self.caller.progress
+        progress = self.caller.progress
         run_state.progress = replace(
-            run_state.progress, used=ours.used, time=ours.time, limits=ours.limits
+            run_state.progress,
+            used=progress.used,
+            time=progress.time,
+            limit_decisions=progress.limit_decisions,
         )
         return sub_agent.events(run_state)
 

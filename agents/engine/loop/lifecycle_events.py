@@ -42,18 +42,18 @@ def resume_event(run_state: RunState) -> Event:
     """Return the event that resumes a run after an interruption or a replay."""
     if run_state.recorded_events[-1].is_replayed:
         return run_state.emit(
-            EventType.STATUS, kind=StatusKind.REPLAYED, step=run_state.emit.count.steps
+            EventType.STATUS, kind=StatusKind.REPLAYED, step=run_state.emit.counters.steps
         )
     return run_state.emit(EventType.STATUS, kind=StatusKind.RESUMED, step=run_state.step)
 
 
 def finding_events(run_state: RunState, finding: GuardrailResult, **more: Any) -> list[Event]:
     """Return the event for a finding, and what a model check has used."""
-    found = guardrail_event(run_state, finding, **more)
+    event = guardrail_event(run_state, finding, **more)
     if not finding.usage:
-        return [found]
+        return [event]
     run_state.progress.used.add(finding.usage)
-    return [found, run_state.emit(EventType.USAGE, step=found.data["step"], **finding.usage)]
+    return [event, run_state.emit(EventType.USAGE, step=event.data["step"], **finding.usage)]
 
 
 def guardrail_event(run_state: RunState, finding: GuardrailResult, **more: Any) -> Event:

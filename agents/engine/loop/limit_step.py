@@ -70,12 +70,12 @@ def stop_event(run_state: RunState, limit: RunLimit, answer: str = "") -> Event:
 
 def request_events(run_state: RunState, limit: RunLimit, emit: EventFactory) -> list[Event]:
     """Return the request, unless there is one already: parallel steps share their limits."""
-    decisions = run_state.progress.limits
+    decisions = run_state.progress.limit_decisions
     if decisions.is_pending(limit.key):
         return []
     step = emit.next_step()
-    about = limit.to_dict()
-    call = ToolCall(id=f"limit_{step}", name=RAISE_TOOL, arguments=json.dumps(about))
+    limit_fields = limit.to_dict()
+    call = ToolCall(id=f"limit_{step}", name=RAISE_TOOL, arguments=json.dumps(limit_fields))
     event = emit(
         EventType.APPROVAL_REQUESTED,
         id=call.id,
@@ -88,7 +88,7 @@ def request_events(run_state: RunState, limit: RunLimit, emit: EventFactory) -> 
         thought="",
         step=step,
         turn=run_state.turn,
-        **about,
+        **limit_fields,
     )
     decisions.record(event)
     return [event]
@@ -96,15 +96,19 @@ def request_events(run_state: RunState, limit: RunLimit, emit: EventFactory) -> 
 
 def row_end_events(run_state: RunState) -> list[Event]:
     """Return the events that end the rows of decided requests, of all agents of the run."""
-    decisions, events = run_state.progress.limits, list[Event]()
-    for asked, action in list(decisions.unended.values()):
+    decisions = run_state.progress.limit_decisions
+    events = list[Event]()
+    for request, action in list(decisions.unended.values()):
         if action is None:
             continue
-        parent, emit = asked.data.get("parent"), run_state.emit
-        factory = emit if parent is None else emit.child(asked.agent, parent)
+        parent = request.data.get("parent")
+        emit = run_state.emit
+        factory = emit if parent is None else emit.child(request.agent, parent)
         status = "done" if action == "raise" else "rejected"
-        about = {"step": asked.data["step"], "turn": asked.data["turn"]}
-        event = factory(EventType.STEP, kind=BUDGET, status=status, action=action, **about)
+        step_fields = {"step": request.data["step"], "turn": request.data["turn"]}
+        event = factory(
+            EventType.STEP, kind=BUDGET, status=status, action=action, **step_fields
+        )
         decisions.record(event)
         events.append(event)
     return events

@@ -62,16 +62,18 @@ class LiveCall(CallContext):
         material: RunMaterial | None = None,
     ) -> None:
         run = current_run()
-        self.user_id, self.chat_id, self._desk = run.user_id, run.chat_id, run.questions
+        self.user_id = run.user_id
+        self.chat_id = run.chat_id
+        self._desk = run.questions
         self._call = call
         self._tool = call.name
         self._guardrails = guardrails
         self._work_time = work_time
         self._sampler = sampler
         self._material = material or RunMaterial()
-        self._samples = 0
-        self._questions = 0
-        self._asking: asyncio.Lock | None = None
+        self._sample_count = 0
+        self._question_count = 0
+        self._question_lock: asyncio.Lock | None = None
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._began = self._loop.time()
@@ -84,7 +86,7 @@ class LiveCall(CallContext):
 
     @property
     def is_personal(self) -> bool:
-        return bool(self._questions or self._samples)
+        return bool(self._question_count or self._sample_count)
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str = ""
@@ -134,13 +136,15 @@ class LiveCall(CallContext):
         if self._desk is None:
             raise QuestionUnavailable("This run has no user to ask.")
         check_question(question)
-        self._asking = self._asking or asyncio.Lock()
-        async with self._asking:  # one at a time: a step shows one question
-            self._questions += 1
-            if self._questions > MAX_QUESTIONS:
+        self._question_lock = self._question_lock or asyncio.Lock()
+        async with self._question_lock:  # one at a time: a step shows one question
+            self._question_count += 1
+            if self._question_count > MAX_QUESTIONS:
                 raise QuestionUnavailable(f"A call can ask up to {MAX_QUESTIONS} questions.")
             question = self._screen_question(question)
-            id, answer, why = f"{self._call.id}/{uuid4().hex[:12]}", None, QUESTION_ENDED
+            id = f"{self._call.id}/{uuid4().hex[:12]}"
+            answer = None
+            why = QUESTION_ENDED
             with self._waiting_for_user():
                 self._add(lambda emit, step: self._question_event(emit, id, step, question))
                 try:
@@ -165,10 +169,11 @@ class LiveCall(CallContext):
     async def _sample(self, request: SamplingRequest) -> SamplingReply:
         if self._sampler is None:
             raise SamplingRefused
-        self._samples += 1
-        if self._samples > MAX_SAMPLES:
+        self._sample_count += 1
+        if self._sample_count > MAX_SAMPLES:
             raise SamplingRefused(f"A call can use the model up to {MAX_SAMPLES} times.")
-        sample, state = Sample(), self._sampler.run_state
+        sample = Sample()
+        state = self._sampler.run_state
         try:
             with self._pause_timeout():
                 # A server asks in a task of its own; what it uses is part of this call.
@@ -251,17 +256,17 @@ class LiveCall(CallContext):
             step=step,
         )
 
-    async def wait(self, call: "asyncio.Task[Any]") -> bool:
+    async def wait(self, task: "asyncio.Task[Any]") -> bool:
         """Wait until there are reports or the call has ended; return whether it has."""
-        if not call.done() and not self._has_news:
+        if not task.done() and not self._has_news:
             self._waiter = self._loop.create_future()
-            call.add_done_callback(self._wake)
+            task.add_done_callback(self._wake)
             try:
                 await self._waiter
             finally:
-                call.remove_done_callback(self._wake)
+                task.remove_done_callback(self._wake)
                 self._waiter = None
-        return call.done()
+        return task.done()
 
     def take_events(self, emit: EventFactory, step: int, *, is_over: bool) -> list[Event]:
         """Return the events to yield now; when the call is over, all that are left."""

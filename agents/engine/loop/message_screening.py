@@ -18,9 +18,12 @@ LEFT_OUT_PROMPT = "[This was left out because a guardrail blocks it.]"
 
 async def check_question(run_state: RunState, guardrails: Guardrails) -> list[Event]:
     """Mask the question, or end the run if a guardrail blocks it."""
-    is_nested, query = run_state.emit.parent is not None, run_state.query
-    rules = guardrails.without_length_limits() if is_nested else guardrails
-    inspected = await run_in_thread_if_large(len(query), rules.inspect, query, "input")
+    is_nested = run_state.emit.parent is not None
+    query = run_state.query
+    applied_guardrails = guardrails.without_length_limits() if is_nested else guardrails
+    inspected = await run_in_thread_if_large(
+        len(query), applied_guardrails.inspect, query, "input"
+    )
     findings = list(inspected.findings)
     if not inspected.is_blocked:
         findings += await guardrails.model_checks.judge(inspected.text, "input")
@@ -78,8 +81,10 @@ async def screen_answer(
 
     Its length is no reason to take it away: a model's text ends at the limit (`ModelCall`).
     """
-    rules = guardrails.without_length_limits()
-    inspected = await run_in_thread_if_large(len(text), rules.inspect, text, "output")
+    applied_guardrails = guardrails.without_length_limits()
+    inspected = await run_in_thread_if_large(
+        len(text), applied_guardrails.inspect, text, "output"
+    )
     findings = [f for f in inspected.findings if f.details.get("rule") not in known_rules]
     if not inspected.is_blocked:
         findings += await _judge_answer(run_state, guardrails, text, inspected.text)

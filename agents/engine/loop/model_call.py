@@ -43,9 +43,9 @@ Pieces = AsyncGenerator[TextDelta | SlowNotice | PlanResult, None]
 
 def circuit_keys(planner: ReActPlanner) -> tuple[str, str, str]:
     """Return the provider (host or name), the model and the account, for circuit breakers."""
-    known = planner.provider_info.get("provider_model", planner.model)
-    address = urlsplit(getattr(planner.llm, "base_url", None) or "").netloc
-    provider = address.rpartition("@")[2] or known.partition("/")[0]
+    provider_model = planner.provider_info.get("provider_model", planner.model)
+    netloc = urlsplit(getattr(planner.llm, "base_url", None) or "").netloc
+    provider = netloc.rpartition("@")[2] or provider_model.partition("/")[0]
     return provider, planner.model, getattr(planner.llm, "account", "")
 
 
@@ -96,21 +96,24 @@ class ModelCall:
         self._answer_tokens = 0  # counted only if the agent has a limit
         self._tries: dict[str, int] = {}
 
-    async def events(self, request: ModelRequest, ask: RequestBuilder | None = None) -> Events:
+    async def events(
+        self, request: ModelRequest, build_request: RequestBuilder | None = None
+    ) -> Events:
         """Stream the reply; before the first token, retry or fall back to the next model.
 
-        `ask` builds the request for another model; without it all get the same.
+        `build_request` builds one for another model; without it all get the same.
         """
-        self.request, attempt = request, 1
+        self.request = request
+        attempt = 1
         self._tries[self.planner.model] = 0
         while True:
             try:
                 async with request_slot(self.planner) as slot:
                     if slot is not None:
-                        waiting = wait_in_line(
+                        queue_events = wait_in_line(
                             slot, self.planner, self.emit, self.step, self.work_time
                         )
-                        async with aclosing(waiting) as notices:
+                        async with aclosing(queue_events) as notices:
                             async for notice in notices:
                                 yield notice
                     with self.circuits.guard(*circuit_keys(self.planner)):
@@ -129,9 +132,9 @@ class ModelCall:
                     notice = self._fall_back(error)
                 else:
                     raise
-            if wait is None and ask is not None:
+            if wait is None and build_request is not None:
                 # In a thread, because counting the tokens of a long history takes a while.
-                self.request = await asyncio.to_thread(ask, self.planner)
+                self.request = await asyncio.to_thread(build_request, self.planner)
             yield notice
             attempt = 1 if wait is None else attempt + 1
             if wait is not None:
@@ -165,15 +168,17 @@ class ModelCall:
         """Add the tried models to the error, if there was more than one attempt."""
         if len(self._tries) == 1 and sum(self._tries.values()) <= 1:
             return
-        times = {0: " (failing)", 1: ""}
-        tried = [f"{model}{times.get(n, f' ({n}×)')}" for model, n in self._tries.items()]
+        count_labels = {0: " (failing)", 1: ""}
+        tried = [
+            f"{model}{count_labels.get(n, f' ({n}×)')}" for model, n in self._tries.items()
+        ]
         error.add_models(", ".join(tried))
 
     async def stream_screened(
         self, request: ModelRequest, saved: Pieces | None = None
     ) -> Events:
         """Stream one reply, or a saved one, through the output guardrails."""
-        screens = {kind: self.guardrails.screen_output() for kind in ("thought", "answer")}
+        guards = {kind: self.guardrails.screen_output() for kind in ("thought", "answer")}
         try:
             async with aclosing(
                 saved or self.planner.stream(request, self.attachments)
@@ -187,27 +192,28 @@ class ModelCall:
                         continue
                     if self.deltas is not None:
                         self.deltas.append(piece)
-                    screen = screens[piece.kind]
-                    if text := screen.feed(self._within_limit(piece)):
+                    guard = guards[piece.kind]
+                    if text := guard.feed(self._within_limit(piece)):
                         for event in self._delta_events(piece.kind, text):
                             yield event
-                    if screen.is_blocked:
-                        self.finding = screen.finding
+                    if guard.is_blocked:
+                        self.finding = guard.finding
                         break
                     if self._is_full:
                         break
         except AgentError:
             # Held text belongs to the output so far; without any output, drop it.
-            for event in await self._flush_guards(screens) if self._has_spoken else ():
+            for event in await self._flush_guards(guards) if self._has_spoken else ():
                 yield event
             raise
-        for event in await self._flush_guards(screens) if self.finding is None else ():
+        for event in await self._flush_guards(guards) if self.finding is None else ():
             yield event
         if self._is_full:
-            text, thought = "".join(self.text_parts), "".join(self._thought_parts)
-            cut = Turn(content=text, reasoning=thought, finish_reason="length")
-            self.plan = PlanResult(thought=thought, final_answer=text, turn=cut)
-        await self._collect_findings(screens)
+            text = "".join(self.text_parts)
+            thought = "".join(self._thought_parts)
+            turn = Turn(content=text, reasoning=thought, finish_reason="length")
+            self.plan = PlanResult(thought=thought, final_answer=text, turn=turn)
+        await self._collect_findings(guards)
 
     @property
     def _is_full(self) -> bool:
@@ -216,37 +222,41 @@ class ModelCall:
 
     def _within_limit(self, piece: TextDelta) -> str:
         """Return the text up to the agent's limit, which not every provider observes."""
-        most = self.guardrails.max_output_tokens
-        if most is None or piece.kind == "thought":
+        max_tokens = self.guardrails.max_output_tokens
+        if max_tokens is None or piece.kind == "thought":
             return piece.text
         tokens = self.guardrails.count_tokens(piece.text)
-        room = most - self._answer_tokens
+        tokens_left = max_tokens - self._answer_tokens
         self._answer_tokens += tokens
-        return piece.text if tokens <= room else piece.text[: len(piece.text) * room // tokens]
+        return (
+            piece.text
+            if tokens <= tokens_left
+            else piece.text[: len(piece.text) * tokens_left // tokens]
+        )
 
-    async def _flush_guards(self, screens: Mapping[str, StreamGuard]) -> list[Event]:
+    async def _flush_guards(self, guards: Mapping[str, StreamGuard]) -> list[Event]:
         """Return the text held back, unless something in it blocks it all."""
 
         def rests() -> dict[str, str]:
-            return {kind: screen.rest() for kind, screen in screens.items()}
+            return {kind: guard.rest() for kind, guard in guards.items()}
 
-        waited = await run_in_thread_if_large(
-            sum(screen.held_chars for screen in screens.values()), rests
+        held_texts = await run_in_thread_if_large(
+            sum(guard.held_chars for guard in guards.values()), rests
         )
-        blocked = [screen.finding for screen in screens.values() if screen.is_blocked]
+        blocked = [guard.finding for guard in guards.values() if guard.is_blocked]
         self.finding = next(iter(blocked), None)
         if blocked:
             return []
-        texts = [(kind, text) for kind, text in waited.items() if text]
+        texts = [(kind, text) for kind, text in held_texts.items() if text]
         return [event for kind, text in texts for event in self._delta_events(kind, text)]
 
-    async def _collect_findings(self, screens: Mapping[str, StreamGuard]) -> None:
+    async def _collect_findings(self, guards: Mapping[str, StreamGuard]) -> None:
         """Collect one finding per rule and remove masked or blocked text from the plan."""
-        found = [f for screen in screens.values() for f in screen.findings]
-        by_rule = {f.details["rule"]: f for f in reversed(found)}
+        findings = [f for guard in guards.values() for f in guard.findings]
+        by_rule = {f.details["rule"]: f for f in reversed(findings)}
         self.findings = by_severity(by_rule.values())
         self.unmasked = self.plan
-        if self.plan is None or not found:
+        if self.plan is None or not findings:
             return
         if self.finding is not None:
             self.block(self.finding)
@@ -258,8 +268,8 @@ class ModelCall:
         """Remove everything the model said from the plan; its usage stays."""
         self.finding = finding
         turn = self.plan.turn if self.plan else Turn()
-        blank = Turn(usage=turn.usage, model=turn.model, finish_reason=turn.finish_reason)
-        self.plan = PlanResult(turn=blank)
+        blank_turn = Turn(usage=turn.usage, model=turn.model, finish_reason=turn.finish_reason)
+        self.plan = PlanResult(turn=blank_turn)
 
     def release(self) -> list[Event]:
         """Return the answer that was held back."""

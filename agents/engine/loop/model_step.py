@@ -64,9 +64,9 @@ class ModelStep:
             self._request,
             self.call.planner,
         )
-        started = request_events(self.run_state, request, self.call)
-        self.has_usage = any(event.type is EventType.USAGE for event in started)
-        for event in started:
+        start_events = request_events(self.run_state, request, self.call)
+        self.has_usage = any(event.type is EventType.USAGE for event in start_events)
+        for event in start_events:
             yield event
         try:
             async with aclosing(cached_events(self.call, request, self._request)) as events:
@@ -83,7 +83,7 @@ class ModelStep:
             yield event
         plan = self.call.plan or PlanResult()
         self.plan = self.bridge.unwrap_plan(plan) if self.bridge else plan
-        for event in self._result_events(plan, started[0].time):
+        for event in self._result_events(plan, start_events[0].time):
             yield event
 
     def _request(self, planner: ReActPlanner) -> ModelRequest:
@@ -91,13 +91,14 @@ class ModelStep:
 
     async def _judge_answer(self, plan: PlanResult) -> list[Event]:
         """Have the answer judged before it is released; return what was held back."""
-        call, text = self.call, plan.final_answer
+        call = self.call
+        text = plan.final_answer
         if call.finding is not None or plan.calls or not text:
             return []
         checks = call.guardrails.model_checks
-        found = await checks.judge(text, "output", holding=True)
-        call.findings += found
-        for finding in found:
+        findings = await checks.judge(text, "output", holding=True)
+        call.findings += findings
+        for finding in findings:
             if finding.blocks:
                 call.block(finding)
                 return []
@@ -105,16 +106,20 @@ class ModelStep:
         return [] if self.is_aloud else call.release()
 
     def _result_events(self, plan: PlanResult, started: datetime) -> list[Event]:
-        call, step, emit = self.call, self.run_state.step, self.run_state.emit
-        sent = call.request.messages if call.request else self.run_state.sent
-        turn = turn_usage(plan, sent, call.guardrails.count_tokens)
-        self.run_state.progress.used.add(turn)
+        call = self.call
+        step = self.run_state.step
+        emit = self.run_state.emit
+        sent_messages = call.request.messages if call.request else self.run_state.sent
+        usage = turn_usage(plan, sent_messages, call.guardrails.count_tokens)
+        self.run_state.progress.used.add(usage)
         is_thought = bool(plan.calls) or self.is_aloud
-        words = plan.final_answer if is_thought else None
-        thought = "\n\n".join(filter(None, (plan.thought, words)))
-        more: dict[str, Any] = {"is_added": True} if self.has_usage else {}
-        more |= {"cached": call.cached.to_dict()} if call.cached else {}
-        events = [emit(EventType.USAGE, step=step, model=call.planner.model, **turn, **more)]
+        answer = plan.final_answer if is_thought else None
+        thought = "\n\n".join(filter(None, (plan.thought, answer)))
+        usage_fields: dict[str, Any] = {"is_added": True} if self.has_usage else {}
+        usage_fields |= {"cached": call.cached.to_dict()} if call.cached else {}
+        events = [
+            emit(EventType.USAGE, step=step, model=call.planner.model, **usage, **usage_fields)
+        ]
         if is_thought:
             events.append(emit(EventType.THOUGHT, step=step, content=thought))
         ended = emit(
@@ -128,9 +133,9 @@ class ModelStep:
             started=started.isoformat(),
             **self._open_calls(plan),
         )
-        found = (finding_events(self.run_state, finding) for finding in call.findings)
-        missed = self._unsent_events() if plan.calls and self.bridge else []
-        return [*events, ended, *missed, *chain.from_iterable(found)]
+        event_lists = (finding_events(self.run_state, finding) for finding in call.findings)
+        miss_events = self._unsent_events() if plan.calls and self.bridge else []
+        return [*events, ended, *miss_events, *chain.from_iterable(event_lists)]
 
     def _open_calls(self, plan: PlanResult) -> dict[str, Any]:
         """Open the calls of this turn and save them, so that a paused run can resume."""
@@ -186,8 +191,8 @@ def request_events(
         **more,
         request=_record_request(run_state, request, call.planner),
     )
-    unsent = _note_events(run_state, call.step)
-    unsent += [
+    notice_events = _note_events(run_state, call.step)
+    notice_events += [
         run_state.emit(
             EventType.STATUS,
             kind=StatusKind.UNSENT_ATTACHMENTS,
@@ -198,12 +203,12 @@ def request_events(
         for reason, count in request.unsent.items()
     ]
     if not request.dropped and not request.shortened:
-        return [started, *unsent]
+        return [started, *notice_events]
     left_out = {"dropped": request.dropped, "shortened": request.shortened}
-    compaction = run_state.emit(
+    compaction_event = run_state.emit(
         EventType.STATUS, kind=StatusKind.COMPACTION, **left_out, step=call.step
     )
-    return [started, compaction, *unsent]
+    return [started, compaction_event, *notice_events]
 
 
 def _note_events(run_state: RunState, step: int) -> list[Event]:

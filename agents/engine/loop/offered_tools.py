@@ -57,9 +57,10 @@ class OfferedTools:
 
     async def select(self, selector: ToolSelector, tool_runner: ToolRunner) -> None:
         """Choose the tools for a new run; a resumed one has the tools it started with."""
-        run_state, everything = self.run_state, self.agent.tools.list_tools()
+        run_state = self.run_state
+        all_names = self.agent.tools.list_tools()
         if run_state.recorded_events:
-            offered = run_state.offered.union(CONSTANT_TOOLS).intersection(everything)
+            offered = run_state.offered.union(CONSTANT_TOOLS).intersection(all_names)
             self._offer(offered, tool_runner)
             return
         tools = tool_runner.available_tools()

@@ -69,8 +69,12 @@ class OutputSchema:
         """The schema for the provider to enforce; None unless it is an object."""
         if self.schema.get("type") != "object":
             return None
-        form = {"name": self.name, "schema": self.schema, "strict": is_strict(self.schema)}
-        return {"type": "json_schema", "json_schema": form}
+        json_schema = {
+            "name": self.name,
+            "schema": self.schema,
+            "strict": is_strict(self.schema),
+        }
+        return {"type": "json_schema", "json_schema": json_schema}
 
     def instructions(self) -> str:
         """Instructions for models whose provider doesn't enforce the schema."""
@@ -277,13 +281,15 @@ def _is_nested(value: Any, levels: int) -> bool:
 
 
 def _render_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
-    marks = ["---:" if all(is_number(row.get(n, 0)) for row in rows) else "---" for n in names]
+    alignments = [
+        "---:" if all(is_number(row.get(n, 0)) for row in rows) else "---" for n in names
+    ]
     cells = [
         [_render_cell(row[n]) if n in row else "" for n in names] for row in rows[:MAX_ROWS]
     ]
     lines = [
         _render_row(map(_render_cell, names)),
-        _render_row(marks),
+        _render_row(alignments),
         *map(_render_row, cells),
     ]
     return [*lines, *(line for more in _more_line(len(rows)) for line in ("", more))]

@@ -54,18 +54,18 @@ class OutputStep:
         schema: OutputSchema,
         run_state: RunState,
         new_call: Callable[[int], ModelCall],
-        words: str = "",
+        draft_answer: str = "",
     ) -> None:
-        """`words` is the answer of the previous phase, if any."""
+        """`draft_answer` is the answer of the previous phase, if any."""
         self.schema = schema
         self.run_state = run_state
         self.new_call = new_call
-        self.words = words
+        self.draft_answer = draft_answer
         self.plan = PlanResult()
         self.value: Any = None
         self.finding: GuardrailResult | None = None
         self.findings: list[GuardrailResult] = []
-        self._form = schema.response_format()
+        self._response_format = schema.response_format()
         self._repair_messages: list[Message] = [
             {"role": "user", "content": schema.instructions()}
         ]
@@ -99,7 +99,7 @@ class OutputStep:
                 if not self._is_schema_rejection(error, call):
                     self._keep_partial_answer(call)
                     raise
-                self._form = None
+                self._response_format = None
                 yield self._end_event(call, "failed", error=str(error))
         for finding in self.findings:
             for event in finding_events(self.run_state, finding):
@@ -107,7 +107,7 @@ class OutputStep:
 
     def _keep_partial_answer(self, call: ModelCall) -> None:
         """Keep the partial answer, unstructured or from the previous phase."""
-        call.text_parts = [_visible_answer(call) or self.words]
+        call.text_parts = [_visible_answer(call) or self.draft_answer]
 
     def _usage_event(self, call: ModelCall) -> Event:
         sent = call.request.messages if call.request else self.run_state.sent
@@ -129,9 +129,9 @@ class OutputStep:
     async def _judge_answer(self, call: ModelCall) -> None:
         """Have the structured answer judged, as it will be displayed."""
         text = self.plan.final_answer or ""
-        found = await call.guardrails.model_checks.judge(text, "output", holding=True)
-        self.findings += found
-        self.finding = next((finding for finding in found if finding.blocks), None)
+        findings = await call.guardrails.model_checks.judge(text, "output", holding=True)
+        self.findings += findings
+        self.finding = next((finding for finding in findings if finding.blocks), None)
         self.run_state.judged_answer = text
 
     def _decode_answer(self, call: ModelCall, plan: PlanResult) -> None:
@@ -146,7 +146,7 @@ class OutputStep:
         self.value = inspected.value
         self.finding = inspected.result if inspected.is_blocked else None
         call.findings += _new_findings(inspected.findings, call.findings)
-        thought = self.words or plan.thought
+        thought = self.draft_answer or plan.thought
         self.plan = replace(
             plan, thought=thought, final_answer=to_markdown(self.value), calls=()
         )
@@ -154,17 +154,17 @@ class OutputStep:
     # Request
 
     def _request(self, planner: ReActPlanner) -> ModelRequest:
-        draft = AgentState.from_dict(self.run_state.state.to_dict())
-        if self.words:
-            draft.add_message("assistant", self.words)
+        draft_state = AgentState.from_dict(self.run_state.state.to_dict())
+        if self.draft_answer:
+            draft_state.add_message("assistant", self.draft_answer)
         request = _reserve_tokens(planner, self._repair_messages).request(
-            self.run_state.query, draft, []
+            self.run_state.query, draft_state, []
         )
         parameters = {
             k: v for k, v in request.parameters.items() if k not in TOOL_ONLY_PARAMETERS
         }
-        if self._form is not None:
-            parameters["response_format"] = self._form
+        if self._response_format is not None:
+            parameters["response_format"] = self._response_format
         messages = _append_messages(
             request.messages, planner.pseudonymize(self._repair_messages)
         )
@@ -180,7 +180,11 @@ class OutputStep:
 
     def _is_schema_rejection(self, error: AgentError, call: ModelCall) -> bool:
         """Whether the error may mean that the provider doesn't support schemas."""
-        return type(error) is ModelError and self._form is not None and not call.text_parts
+        return (
+            type(error) is ModelError
+            and self._response_format is not None
+            and not call.text_parts
+        )
 
     # Events
 

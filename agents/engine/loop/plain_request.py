@@ -42,8 +42,8 @@ async def ask_once(
 
     Raises an AgentError. A reply that a guardrail blocks is empty.
     """
-    plain = [_plain(planner) for planner in planners]
-    planner, *fallbacks = plain
+    plain_planners = [_plain(planner) for planner in planners]
+    planner, *fallbacks = plain_planners
     call = ModelCall(
         planner,
         guardrails,
@@ -55,17 +55,17 @@ async def ask_once(
     )
     request = _request(planner, messages, max_tokens)
     async with aclosing(
-        call.events(request, lambda other: _request(other, messages, max_tokens))
+        call.events(request, lambda fallback: _request(fallback, messages, max_tokens))
     ) as events:
         async for _event in events:
             pass
     if call.plan is None:
         raise AgentError("The model returned an empty answer.")
-    sent = call.request.messages if call.request else request.messages
-    usage = turn_usage(call.plan, sent, guardrails.count_tokens)
+    sent_messages = call.request.messages if call.request else request.messages
+    usage = turn_usage(call.plan, sent_messages, guardrails.count_tokens)
     text = "" if call.finding else call.plan.final_answer or ""
-    about = {**usage, "model": call.planner.model}
-    return PlainReply(text=text, tokens=usage["total_tokens"], usage=about)
+    usage_with_model = {**usage, "model": call.planner.model}
+    return PlainReply(text=text, tokens=usage["total_tokens"], usage=usage_with_model)
 
 
 async def ask_briefly(

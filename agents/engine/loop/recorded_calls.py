@@ -219,22 +219,24 @@ def first_divergence(
 
     Without `is_ordered` their order doesn't matter, as in plans, whose steps run in parallel.
     """
-    known = {call.key for call in recorded}
-    left = Counter(call.key for call in recorded)
-    for at, call in enumerate(made, start=1):
+    recorded_keys = {call.key for call in recorded}
+    remaining = Counter(call.key for call in recorded)
+    for position, call in enumerate(made, start=1):
         if is_ordered:
-            then = recorded[at - 1] if at <= len(recorded) else None
+            expected = recorded[position - 1] if position <= len(recorded) else None
         else:
-            then = next((row for row in recorded if left[row.key] > 0), None)
-        instead = then.text if then else ""
-        if call.key not in known:
-            return Divergence(kind="not_recorded", at=at, made=call.text, recorded=instead)
-        left[call.key] -= 1
-        if left[call.key] < 0:
-            return Divergence(kind="repeated", at=at, made=call.text, recorded=instead)
-        if is_ordered and then is not None and call.key != then.key:
-            return Divergence(kind="order", at=at, made=call.text, recorded=instead)
-    missed = next((row for row in recorded if left[row.key] > 0), None)
+            expected = next((row for row in recorded if remaining[row.key] > 0), None)
+        instead = expected.text if expected else ""
+        if call.key not in recorded_keys:
+            return Divergence(
+                kind="not_recorded", at=position, made=call.text, recorded=instead
+            )
+        remaining[call.key] -= 1
+        if remaining[call.key] < 0:
+            return Divergence(kind="repeated", at=position, made=call.text, recorded=instead)
+        if is_ordered and expected is not None and call.key != expected.key:
+            return Divergence(kind="order", at=position, made=call.text, recorded=instead)
+    missed = next((row for row in recorded if remaining[row.key] > 0), None)
     if missed is None:
         return None
     return Divergence(kind="missing", at=len(made) + 1, recorded=missed.text)

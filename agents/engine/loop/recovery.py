@@ -33,23 +33,23 @@ def resume_events(run_state: RunState, registry: ToolRegistry) -> list[Event]:
 
 def close_interrupted_calls(run_state: RunState) -> list[Event]:
     """Close interrupted steps; an interrupted turn is repeated."""
-    cut = run_state.cut
-    events = [_end_event(run_state, data) for data in cut.unended.values()]
+    interruption = run_state.interruption
+    events = [_end_event(run_state, data) for data in interruption.unended.values()]
     events += [_closed_question(run_state, data) for data in run_state.questions.values()]
     run_state.questions.clear()
-    if cut.model_step is not None:
+    if interruption.model_step is not None:
         events += [
-            run_state.emit(EventType.THOUGHT, step=cut.model_step, content=""),
+            run_state.emit(EventType.THOUGHT, step=interruption.model_step, content=""),
             run_state.emit(
                 EventType.STEP,
-                step=cut.model_step,
+                step=interruption.model_step,
                 kind="thought",
                 status="cut",
-                thought="".join(cut.words),
+                thought="".join(interruption.texts),
                 ended=run_state.recorded_events[-1].time.isoformat(),
             ),
         ]
-        run_state.turn -= not cut.is_shaping
+        run_state.turn -= not interruption.is_shaping
     return events
 
 
@@ -67,7 +67,9 @@ def mark_uncertain_calls(run_state: RunState, registry: ToolRegistry) -> None:
         is_lost = is_begun and effect(tool) == "at_most_once"
         if is_lost:
             run_state.unsure.add(call.id)
-        if is_lost or run_state.tools.get(call.id, fingerprint(tool)) != fingerprint(tool):
+        if is_lost or run_state.tool_fingerprints.get(
+            call.id, fingerprint(tool)
+        ) != fingerprint(tool):
             run_state.decisions.pop(call.id, None)
             run_state.pending.discard(call.id)
             run_state.shared.discard(call.id)
@@ -77,7 +79,7 @@ def last_plan(run_state: RunState) -> PlanResult:
     """Return the model's decision in its last turn."""
     if run_state.open:
         return PlanResult(thought=run_state.thought, calls=run_state.open)
-    facts = run_state.cut.answer or {"answer": None}
+    facts = run_state.interruption.answer or {"answer": None}
     turn = Turn(content=facts["answer"] or "", finish_reason=facts.get("finish_reason"))
     return PlanResult(thought=run_state.thought, final_answer=facts["answer"], turn=turn)
 

@@ -53,8 +53,8 @@ from .termination import (
     TerminateImmediately,
     TerminateWithOutput,
     due_limit,
+    find_tool_limits,
     stop_reason,
-    tool_limits,
 )
 from .tool_runner import ToolRunner
 from .tool_step import ToolStep
@@ -93,7 +93,9 @@ class RunLoop:
             guardrails=agent.guardrails,
             attachments=agent.attachments,
             spending=agent.spending,
-            claim_stand_in=partial(self.run_state.claim_stand_in, tool_limits(agent.policy)),
+            claim_stand_in=partial(
+                self.run_state.claim_stand_in, find_tool_limits(agent.policy)
+            ),
         )
         self.offered = OfferedTools(agent, self.run_state)
         agent.guardrails.model_checks.remember(self.run_state.recorded_events)
@@ -152,24 +154,33 @@ class RunLoop:
 
     async def _first_events(self) -> list[Event]:
         """Check the query, or continue with the decision made before an interruption."""
-        run_state, cut = self.run_state, self.run_state.cut
+        run_state = self.run_state
+        interruption = self.run_state.interruption
         if not run_state.recorded_events:
             self.state.add_question(run_state.query)
-        rules = self.agent.guardrails
-        events = [] if cut.is_checked else await check_question(run_state, rules)
+        guardrails = self.agent.guardrails
+        events = [] if interruption.is_checked else await check_question(run_state, guardrails)
         if not run_state.is_over:
-            events += await screen_run_files(run_state, rules, is_new=not cut.is_checked)
+            events += await screen_run_files(
+                run_state, guardrails, is_new=not interruption.is_checked
+            )
         if not run_state.is_over:
-            events += await screen_history(run_state, rules, is_new=not cut.is_checked)
-        if not cut.is_checked or run_state.is_over:
+            events += await screen_history(
+                run_state, guardrails, is_new=not interruption.is_checked
+            )
+        if not interruption.is_checked or run_state.is_over:
             return events if run_state.is_over else [*events, *self._retrieve_first()]
-        if run_state.open and cut.is_decided:
+        if run_state.open and interruption.is_decided:
             self.next_step = self._tool_step()
-        elif cut.finding is not None:
-            return [finish_event(run_state, StopReason.BLOCKED, detail=cut.finding["reason"])]
-        elif cut.error is not None:
-            return [self._resume_error(cut.error)]
-        elif run_state.open or cut.answer is not None:
+        elif interruption.finding is not None:
+            return [
+                finish_event(
+                    run_state, StopReason.BLOCKED, detail=interruption.finding["reason"]
+                )
+            ]
+        elif interruption.error is not None:
+            return [self._resume_error(interruption.error)]
+        elif run_state.open or interruption.answer is not None:
             return await self._apply_decision(last_plan(run_state))
         else:
             return self._retrieve_first()
@@ -210,7 +221,7 @@ class RunLoop:
         return finish_event(
             self.run_state,
             StopReason(error.get("stopped_reason", StopReason.ERROR)),
-            answer="" if _is_limit_error(error) else "".join(self.run_state.cut.words),
+            answer="" if _is_limit_error(error) else "".join(self.run_state.interruption.texts),
             detail=error["message"],
             advice=error["advice"],
         )
@@ -320,9 +331,9 @@ class RunLoop:
             opening,
         )
 
-    def _output_step(self, output: OutputSchema, words: str = "") -> OutputStep:
+    def _output_step(self, output: OutputSchema, draft_answer: str = "") -> OutputStep:
         """Ask for the structured answer, with tools off."""
-        return OutputStep(output, self.run_state, self._new_model_call, words)
+        return OutputStep(output, self.run_state, self._new_model_call, draft_answer)
 
     def _new_model_call(self, step: int) -> ModelCall:
         agent = self.agent
@@ -346,12 +357,12 @@ class RunLoop:
         """The current model and its remaining fallbacks; a run never switches back."""
         if self.model_call is not None:
             return [self.model_call.planner, *self.model_call.fallbacks]
-        chain = [self.agent.planner, *self.agent.fallback_planners]
-        names = [planner.model for planner in chain]
+        planners = [self.agent.planner, *self.agent.fallback_planners]
+        names = [planner.model for planner in planners]
         return (
-            chain[names.index(self.run_state.model) :]
+            planners[names.index(self.run_state.model) :]
             if self.run_state.model in names
-            else chain
+            else planners
         )
 
     def _keep_allowed_calls(self, plan: PlanResult, calls: Sequence[ToolCall]) -> None:
@@ -367,10 +378,14 @@ class RunLoop:
         guardrails: Guardrails | None = None,
     ) -> list[Event]:
         """Check the answer and finish the run with it, or without it if it is blocked."""
-        run_state, agent = self.run_state, self.agent
-        found = self.model_call.findings if self.model_call else ()
+        run_state = self.run_state
+        agent = self.agent
+        findings = self.model_call.findings if self.model_call else ()
         screened = await screen_answer(
-            run_state, guardrails or agent.guardrails, text, {f.details["rule"] for f in found}
+            run_state,
+            guardrails or agent.guardrails,
+            text,
+            {f.details["rule"] for f in findings},
         )
         events = list[Event]()
         for finding in screened.findings:

@@ -26,16 +26,18 @@ _ORIGIN_ONLY = {EventType.USAGE, EventType.STATUS}
 class RunState:
     """The state of one agent's run: what it was asked, said, did and used.
 
-    `open` are the calls of its last turn without a result: `begun` ones are running, `asked`
-    ones have an approval request (each with its step), `pending` ones have no decision yet,
-    `unsure` ones may or may not have been made, and `barred` ones are blocked by a guardrail.
+    `open` are the calls of its last turn without a result: `started_calls` are running,
+    `requested_approvals` have an approval request (each with its step), `pending` ones have no
+    decision yet, `unsure` ones may or may not have been made, and `barred` ones are blocked by
+    a guardrail.
     `shared` are questions the user allowed to go to others, and `questions` those that a
     running call has asked. `notes`, and what they used, belong to the next request. `sent` is
     the last request to the model, and `replaced` what it wasn't sent, by alias. `path` are the
     agents a task was handed through, `budgets` theirs; `material` is what all of them have
     read. `offered` are the tools that the model was sent at the start. `judged_answer` has
-    passed the model checks that hold it back, and `judged_rules` have judged it. `past` are the
-    events it was rebuilt from, and `cut` what was running at their end.
+    passed the model checks that hold it back, and `judged_rules` have judged it.
+    `recorded_events` are those it was rebuilt from, and `interruption` what was running at
+    their end.
     """
 
     emit: EventFactory
@@ -54,7 +56,7 @@ class RunState:
     requested_approvals: dict[str, int] = field(default_factory=dict)
     decisions: dict[str, ApprovalDecision] = field(default_factory=dict)
     pending: set[str] = field(default_factory=set)
-    tools: dict[str, str] = field(default_factory=dict)
+    tool_fingerprints: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     questions: dict[str, Data] = field(default_factory=dict)
@@ -66,7 +68,7 @@ class RunState:
     judged_answer: str | None = None
     judged_rules: set[str] = field(default_factory=set)
     is_over: bool = False
-    cut: "Interruption" = field(default_factory=lambda: Interruption())
+    interruption: "Interruption" = field(default_factory=lambda: Interruption())
     notes: list[Data] = field(default_factory=list)
     budgets: tuple[BudgetPolicy, ...] = ()
     material: RunMaterial = field(default_factory=RunMaterial)
@@ -91,12 +93,12 @@ class RunState:
 
     def claim_stand_in(self, limits: Mapping[str, int], tool: str) -> bool:
         """Count a call of this tool in place of another; False if its limit is reached."""
-        calls = self.progress
-        waiting = [c for c in self.open if c.name == tool and c.id not in calls.recorded]
-        times = calls.per_tool()[tool] + calls.stand_ins[tool] + len(waiting)
-        if times >= limits.get(tool, times + 1):
+        progress = self.progress
+        waiting = [c for c in self.open if c.name == tool and c.id not in progress.recorded]
+        call_count = progress.per_tool()[tool] + progress.stand_ins[tool] + len(waiting)
+        if call_count >= limits.get(tool, call_count + 1):
             return False
-        calls.stand_ins[tool] += 1
+        progress.stand_ins[tool] += 1
         return True
 
     def say(self, message: Message) -> None:
@@ -126,7 +128,7 @@ class Interruption:
     is_checked: bool = False
     model_step: int | None = None
     is_shaping: bool = False
-    words: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     unended: dict[int, Data] = field(default_factory=dict)
     is_decided: bool = False
     answer: Data | None = None
@@ -155,8 +157,10 @@ def rebuild(
     if events:
         event_factory.clock.advance_to(events[-1].time)
     for event in events:
-        event_factory.count.seq = max(event_factory.count.seq, event.seq)
-        event_factory.count.steps = max(event_factory.count.steps, event.data.get("step", 0))
+        event_factory.counters.seq = max(event_factory.counters.seq, event.seq)
+        event_factory.counters.steps = max(
+            event_factory.counters.steps, event.data.get("step", 0)
+        )
         if event.type is EventType.STEP_STARTED:
             # For all agents, because agents that work for each other share their aliases.
             run_state.replaced |= event.data["request"].get("replaced", {})
@@ -165,7 +169,8 @@ def rebuild(
         if event.is_replayed and event.type in _ORIGIN_ONLY and not is_compaction(event.data):
             continue
         if not event.is_replayed and is_about_limit(event):
-            run_state.progress.limits.record(event)  # of all agents, which share their limits
+            # Of all agents, which share their limits.
+            run_state.progress.limit_decisions.record(event)
         if event.type is EventType.USAGE:
             run_state.progress.used.add(dict(event.data))
         elif event.data.get("parent") == event_factory.parent and event.type in _HANDLERS:
@@ -195,36 +200,37 @@ def _on_run_started(run_state: RunState, data: Data) -> None:
 
 
 def _on_step_started(run_state: RunState, data: Data) -> None:
-    run_state.turn, run_state.step = data["turn"], data["step"]
+    run_state.turn = data["turn"]
+    run_state.step = data["step"]
     run_state.judged_rules.clear()
     request = data["request"]
     run_state.sent = run_state.sent[: request["kept"]] + request["messages"]
     is_shaping = data.get("phase") == "output"
-    run_state.cut = Interruption(
+    run_state.interruption = Interruption(
         is_checked=True,
         model_step=data["step"],
         is_shaping=is_shaping,
-        unended=run_state.cut.unended,
-        answer=run_state.cut.answer if is_shaping else None,
+        unended=run_state.interruption.unended,
+        answer=run_state.interruption.answer if is_shaping else None,
     )
 
 
 def _on_delta(run_state: RunState, data: Data) -> None:
-    run_state.cut.words.append(data["content"])
+    run_state.interruption.texts.append(data["content"])
 
 
 def _on_step(run_state: RunState, data: Data) -> None:
-    run_state.cut.unended.pop(data["step"], None)
+    run_state.interruption.unended.pop(data["step"], None)
     if data["kind"] not in {"thought", "answer"}:
         return
-    run_state.cut.model_step = None
+    run_state.interruption.model_step = None
     for message in data.get("messages", ()):
         run_state.say(message)
     run_state.open = tuple(_tool_call(call) for call in data.get("calls", ()))
     run_state.thought = data.get("thought", "")
     run_state.repairs += data["status"] == "failed" and data["kind"] == "thought"
     if data.get("answer") is not None and data["status"] == "done" and not run_state.open:
-        run_state.cut.answer = data
+        run_state.interruption.answer = data
 
 
 def _on_approval_requested(run_state: RunState, data: Data) -> None:
@@ -244,26 +250,27 @@ def _on_approval_requested(run_state: RunState, data: Data) -> None:
     run_state.open = tuple(
         _tool_call(data) if call.id == id else call for call in run_state.open
     )
-    run_state.tools[id] = data["tool"]
+    run_state.tool_fingerprints[id] = data["tool"]
     run_state.reasons[id] = data["why"]
     run_state.pending.add(id)
     run_state.decisions.pop(id, None)
-    run_state.cut.is_decided = True
+    run_state.interruption.is_decided = True
 
 
 def _on_approval_resolved(run_state: RunState, data: Data) -> None:
     if run_state.questions.pop(data["id"], None) is not None or data.get("why") == BUDGET:
         return
-    id, verdict = data["id"], ApprovalDecision.from_dict(data)
+    id = data["id"]
+    decision = ApprovalDecision.from_dict(data)
     run_state.pending.discard(id)
-    if run_state.reasons.get(id) == "sharing" and verdict.is_approved:
+    if run_state.reasons.get(id) == "sharing" and decision.is_approved:
         # Not the answer yet: the question may now be sent, as approved.
         run_state.shared.add(id)
         run_state.open = tuple(
-            verdict.of(call) if call.id == id else call for call in run_state.open
+            decision.of(call) if call.id == id else call for call in run_state.open
         )
     else:
-        run_state.decisions[id] = verdict
+        run_state.decisions[id] = decision
 
 
 def _on_tool_call(run_state: RunState, data: Data) -> None:
@@ -273,14 +280,14 @@ def _on_tool_call(run_state: RunState, data: Data) -> None:
         for message in data["messages"]:
             run_state.say(message)
         run_state.open = (*run_state.open, tool_call)
-        run_state.cut.is_checked = True
+        run_state.interruption.is_checked = True
     if data.get("is_barred"):
         run_state.barred.add(tool_call.id)
     # As it was made: a person may have edited it, and approval is about that version.
     run_state.open = tuple(
         tool_call if call.id == tool_call.id else call for call in run_state.open
     )
-    run_state.cut.is_decided = True
+    run_state.interruption.is_decided = True
     if tool_call.id not in run_state.requested_approvals:
         run_state.progress.record(tool_call)
 
@@ -291,28 +298,28 @@ def _on_tool_response(run_state: RunState, data: Data) -> None:
     untrusted = bool(data.get("is_untrusted"))
     run_state.close(call, data["content"], refs_of(data), is_untrusted=untrusted)
     run_state.is_degraded = run_state.is_degraded and data["is_error"]
-    run_state.cut.unended[data["step"]] = data
+    run_state.interruption.unended[data["step"]] = data
 
 
 def _on_guardrail(run_state: RunState, data: Data) -> None:
     details = data["details"]
-    run_state.cut.is_checked = True
+    run_state.interruption.is_checked = True
     is_elsewhere = "tool" in details or "history" in details
     if "judge" in details and details["stage"] == "output" and not is_elsewhere:
         run_state.judged_rules.add(details["rule"])
     if "text" in details:
         run_state.replace_query(details["text"])
     if data["action"] == "block" and not details.get("observed") and not is_elsewhere:
-        run_state.cut.finding = data
+        run_state.interruption.finding = data
 
 
 def _on_task(run_state: RunState, data: Data) -> None:
-    run_state.cut.is_checked = True
+    run_state.interruption.is_checked = True
 
 
 def _on_error(run_state: RunState, data: Data) -> None:
-    run_state.cut.error = data
-    run_state.cut.model_step = None
+    run_state.interruption.error = data
+    run_state.interruption.model_step = None
 
 
 def _on_finished(run_state: RunState, data: Data) -> None:

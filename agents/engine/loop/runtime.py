@@ -152,7 +152,7 @@ class AgentRuntime:
     ) -> Events:
         """Replay another run's events without executing anything, then continue live.
 
-        `kept` are the events already replayed, if the rerun was interrupted.
+        `kept_events` are those already replayed, if the rerun was interrupted.
         """
         replayed = list(kept_events) or [await self._start_event(recorded[0])]
         if not kept_events:
@@ -166,14 +166,19 @@ class AgentRuntime:
 
     async def _deliver(self, run_state: RunState) -> Events:
         """Yield a run's events in contiguous numbers, with error texts filtered."""
-        errors, seq = ErrorFilter(self.guardrails), run_state.emit.seq
+        error_filter = ErrorFilter(self.guardrails)
+        seq = run_state.emit.seq
         async with aclosing(self.events(run_state)) as events:
             async for event in events:
                 seq += 1
                 # Concurrent streams can interleave their numbers.
                 if event.seq != seq:
                     event = replace(event, seq=seq)
-                yield await errors.filter(event) if errors.applies_to(event) else event
+                yield (
+                    await error_filter.filter(event)
+                    if error_filter.applies_to(event)
+                    else event
+                )
 
     def events(self, run_state: RunState) -> Events:
         """Return the events of this agent alone, which may work for another one."""

@@ -43,12 +43,12 @@ class Sampler:
     def __init__(self, agent: "AgentRuntime", run_state: RunState) -> None:
         self.agent = agent
         self.run_state = run_state
-        self._answering = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def answer(self, request: SamplingRequest, sample: Sample) -> SamplingReply:
         """Ask the model; raise SamplingRefused with a sentence for the server."""
         # One at a time: what the others use must count before a limit is checked.
-        async with self._answering:
+        async with self._lock:
             return await self._answer(request, sample)
 
     async def _answer(self, request: SamplingRequest, sample: Sample) -> SamplingReply:
@@ -56,14 +56,14 @@ class Sampler:
         findings = sample.findings
         messages = [await self._screen_message(m, findings) for m in _messages(request)]
         call = self._model_call()
-        asked = self._request(call.planner, messages, request)
+        model_request = self._request(call.planner, messages, request)
         try:
-            async with aclosing(call.events(asked)) as events:
+            async with aclosing(call.events(model_request)) as events:
                 async for _event in events:
                     pass  # the reply isn't for the user, so it isn't streamed
         except AgentError as error:
             raise SamplingRefused(str(error)) from error
-        sample.usage = self._record_usage(call, asked)
+        sample.usage = self._record_usage(call, model_request)
         findings += call.findings
         if call.finding is not None:
             raise SamplingRefused(f"The model's reply was blocked: {call.finding.reason}")
@@ -71,7 +71,8 @@ class Sampler:
         text, why = await self._screen(text, "tool_input", findings)
         if why:
             raise SamplingRefused(f"The model's reply was blocked: {why}")
-        model, reason = call.planner.model, _stop_reason(call)
+        model = call.planner.model
+        reason = _stop_reason(call)
         return SamplingReply(text=text, model=model, stop_reason=reason)
 
     def _check_allowed(self, request: SamplingRequest) -> None:
@@ -99,10 +100,10 @@ class Sampler:
         self, text: str, stage: Stage, findings: list[GuardrailResult]
     ) -> tuple[str, str]:
         """Return the text with its masks, and why it is blocked, if it is."""
-        rules = self.agent.guardrails
-        if not rules.applies_to(stage):
+        guardrails = self.agent.guardrails
+        if not guardrails.applies_to(stage):
             return text, ""
-        inspected = await run_in_thread_if_large(len(text), rules.inspect, text, stage)
+        inspected = await run_in_thread_if_large(len(text), guardrails.inspect, text, stage)
         findings += inspected.findings
         return inspected.text, inspected.result.reason if inspected.is_blocked else ""
 
@@ -137,11 +138,11 @@ class Sampler:
             parameters["stop"] = list(request.stop[:MAX_STOP_SEQUENCES])
         return ModelRequest(messages=messages, tools=None, parameters=parameters)
 
-    def _record_usage(self, call: ModelCall, asked: ModelRequest) -> dict[str, Any]:
+    def _record_usage(self, call: ModelCall, request: ModelRequest) -> dict[str, Any]:
         if call.plan is None:
             return {}
-        sent = call.request.messages if call.request else asked.messages
-        usage = turn_usage(call.plan, sent, call.guardrails.count_tokens)
+        sent_messages = call.request.messages if call.request else request.messages
+        usage = turn_usage(call.plan, sent_messages, call.guardrails.count_tokens)
         self.run_state.progress.used.add(usage)
         return {**usage, "model": call.planner.model}
 

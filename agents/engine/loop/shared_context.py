@@ -32,14 +32,18 @@ def shared_files(state: AgentState) -> Message:
 def with_passages(files: Message, state: AgentState, query: str, tool: str) -> Message:
     """Add what the search before the first step has found for the question."""
     messages = state.get_messages()
-    asked = [
-        at for at, m in enumerate(messages) if (m["role"], m["content"]) == ("user", query)
+    question_positions = [
+        position
+        for position, m in enumerate(messages)
+        if (m["role"], m["content"]) == ("user", query)
     ]
-    since = messages[asked[-1] :] if tool and asked else []
-    found = [m["content"] for m in since if m["role"] == "tool" and m.get("untrusted") == tool]
-    if not found:
+    since = messages[question_positions[-1] :] if tool and question_positions else []
+    results = [
+        m["content"] for m in since if m["role"] == "tool" and m.get("untrusted") == tool
+    ]
+    if not results:
         return files
-    passages = wrap_untrusted(found[0], tool)
+    passages = wrap_untrusted(results[0], tool)
     text = "\n".join([PASSAGES_OPENING, PASSAGES_PROMPT, passages, PASSAGES_CLOSING])
     return {**files, "material": "\n\n".join(filter(None, [files.get("material"), text]))}
 

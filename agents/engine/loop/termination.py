@@ -122,7 +122,7 @@ class Progress:
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     used: RunUsage = field(default_factory=RunUsage)
     time: WorkTime = field(default_factory=WorkTime)
-    limits: LimitDecisions = field(default_factory=LimitDecisions)
+    limit_decisions: LimitDecisions = field(default_factory=LimitDecisions)
     stand_ins: Counter[str] = field(default_factory=Counter)
     recorded: set[str] = field(default_factory=set)
 
@@ -219,7 +219,7 @@ class ToolCallLimitPolicy:
         return decision
 
 
-def tool_limits(policy: TerminationPolicy | None) -> Mapping[str, int]:
+def find_tool_limits(policy: TerminationPolicy | None) -> Mapping[str, int]:
     """Return the call limits per tool, if any are set."""
     while policy is not None:
         if isinstance(policy, ToolCallLimitPolicy):
@@ -261,9 +261,9 @@ class BudgetPolicy:
         decision = self.inner.decide(plan, progress)
         if self.most_times:
             return decision  # the run asks before it ends
-        spent = self.reached_limit(progress)
-        if spent and isinstance(decision, ContinueWithTools | ContinueWithThinking):
-            return TerminateImmediately(StopReason.BUDGET, spent)
+        message = self.reached_limit(progress)
+        if message and isinstance(decision, ContinueWithTools | ContinueWithThinking):
+            return TerminateImmediately(StopReason.BUDGET, message)
         return decision
 
     def reached_limit(self, progress: Progress) -> str:
@@ -284,17 +284,18 @@ class BudgetPolicy:
     def _limit(
         self, measure: Measure, base: float, spent: float, wanted: float, progress: Progress
     ) -> RunLimit:
-        known, key = progress.limits, (self.owner, measure)
+        decisions = progress.limit_decisions
+        key = (self.owner, measure)
         return RunLimit(
             owner=self.owner,
             measure=measure,
             base=base,
-            limit=base * (1 + known.raises[key]),
+            limit=base * (1 + decisions.raises[key]),
             spent=spent,
             wanted=wanted,
             most_times=self.most_times,
-            is_pending=known.is_pending(key),
-            ending=known.endings.get(key),
+            is_pending=decisions.is_pending(key),
+            ending=decisions.endings.get(key),
         )
 
 
@@ -315,9 +316,9 @@ def standard_policy(
     owner: str = "",
     most_times: int = 0,
 ) -> TerminationPolicy:
-    loops = DuplicateDetectionPolicy(max_duplicates=max_duplicate_tool_calls)
+    duplicate_policy = DuplicateDetectionPolicy(max_duplicates=max_duplicate_tool_calls)
     return BudgetPolicy(
-        ToolCallLimitPolicy(loops, max_tool_calls_per_tool, tool_limits),
+        ToolCallLimitPolicy(duplicate_policy, max_tool_calls_per_tool, tool_limits),
         max_seconds=max_seconds,
         max_tokens=max_tokens,
         max_cost=max_cost,

@@ -100,13 +100,17 @@ class FallbackStrategy:
         if context is NO_CONTEXT:  # outside a run the call still has a timeout of its own
             with use_context(CallContext()):
                 return await self.execute_with_fallback(tool, input)
-        most, late = 1 + self._retry_limit(tool), 0
-        for attempts in range(1, most + 1):
+        max_attempts = 1 + self._retry_limit(tool)
+        late_attempts = 0
+        for attempts in range(1, max_attempts + 1):
             attempt = await self._attempt(tool, input, context)
-            result, late = attempt.result, late + attempt.is_late
+            result = attempt.result
+            late_attempts += attempt.is_late
             if not result.is_error or result.mendable:
                 return FallbackResult(result=result, attempts=attempts)
-            if attempts == most or (attempt.is_late and not _may_repeat_late(tool, late)):
+            if attempts == max_attempts or (
+                attempt.is_late and not _may_repeat_late(tool, late_attempts)
+            ):
                 break
             wait = self.pause * 2**attempts * random.uniform(0.5, 1)
             context.report_retry(result.error or "", attempts + 1, wait)
@@ -129,13 +133,13 @@ class FallbackStrategy:
     async def _attempt(self, tool: Tool, input: ToolInput, context: CallContext) -> _Attempt:
         timeout = getattr(tool, "timeout", None) or TOOL_TIMEOUT_SECONDS
         try:
-            async with asyncio.timeout(timeout) as limit:
-                context.timeout = CallTimeout(limit, timeout)
+            async with asyncio.timeout(timeout) as call_timeout:
+                context.timeout = CallTimeout(call_timeout, timeout)
                 context.variables = copy_context()
                 fault_injection.point("during_tool_call")
                 result = _to_result(tool, await tool.execute(input))
         except Exception as error:
-            if limit.expired():
+            if call_timeout.expired():
                 return _timeout_attempt(tool, timeout)
             return _failed_attempt(tool, error)
         return _Attempt(
@@ -157,18 +161,18 @@ def _may_repeat_late(tool: Tool, late: int) -> bool:
 
 
 def _timeout_attempt(tool: Tool, timeout: float) -> _Attempt:
-    late = timeout_message(tool.name, timeout)
+    message = timeout_message(tool.name, timeout)
     if effect(tool) == "at_most_once":
-        late = uncertain_message(late)
-    return _Attempt(result=ToolResult(error=late), is_outage=True, is_late=True)
+        message = uncertain_message(message)
+    return _Attempt(result=ToolResult(error=message), is_outage=True, is_late=True)
 
 
 def _failed_attempt(tool: Tool, error: Exception) -> _Attempt:
-    failure = ToolResult(error=f"{tool.name} failed: {type(error).__name__}: {error}")
+    result = ToolResult(error=f"{tool.name} failed: {type(error).__name__}: {error}")
     is_outage = not isinstance(error, PROGRAMMING_ERRORS)
     if isinstance(error, AgentError):
         is_outage = error.is_outage
-    return _Attempt(result=_mask_error(failure), is_outage=is_outage)
+    return _Attempt(result=_mask_error(result), is_outage=is_outage)
 
 
 def _mask_error(result: ToolResult) -> ToolResult:

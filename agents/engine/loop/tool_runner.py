@@ -8,8 +8,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from agents.engine import attachments
-from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
+from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore, save_all
 from agents.engine.call_context import NO_CONTEXT, CallContext, use_context
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentError, CircuitOpen, QuotaExceeded, ToolNotFoundError
@@ -138,17 +137,18 @@ class ToolRunner:
         """Save the result's attachments before the event that refers to them."""
         if not outcome.result.attachments:
             return outcome
-        result, refs = await attachments.save_all(outcome.result, self.attachments)
+        result, refs = await save_all(outcome.result, self.attachments)
         return replace(outcome, result=result, attachments=refs)
 
     async def guard_result(self, outcome: FallbackResult) -> FallbackResult:
         """Apply guardrails to a result; a blocked result becomes an error."""
-        result, rules = outcome.result, self.guardrails
-        checks = rules.model_checks
-        if not rules.applies_to("tool_output") and not checks.for_stage("tool_output"):
+        result = outcome.result
+        guardrails = self.guardrails
+        checks = guardrails.model_checks
+        if not guardrails.applies_to("tool_output") and not checks.for_stage("tool_output"):
             return outcome
         inspected = await run_in_thread_if_large(
-            len(result.text), rules.inspect, result.text, "tool_output"
+            len(result.text), guardrails.inspect, result.text, "tool_output"
         )
         findings = inspected.findings
         if not inspected.is_blocked:
@@ -162,7 +162,7 @@ class ToolRunner:
         elif inspected.text != result.text:
             result = replace(result, output=inspected.text, note="")
         # The reason for a fallback is displayed too.
-        reason = rules.inspect(outcome.reason, "tool_output").text
+        reason = guardrails.inspect(outcome.reason, "tool_output").text
         return replace(outcome, result=result, findings=findings, reason=reason)
 
     async def _run_call(self, call: ToolCall) -> FallbackResult:
@@ -221,25 +221,29 @@ class ToolRunner:
 
     async def _run_stand_in(self, call: ToolCall, outcome: FallbackResult) -> FallbackResult:
         """Run the fallback tool, if there is one that may be used."""
-        other = await self._claim_stand_in(call)
-        if other is None:
+        stand_in = await self._claim_stand_in(call)
+        if stand_in is None:
             return outcome
-        found = await self._run_call(replace(call, name=other.name))
+        stand_in_outcome = await self._run_call(replace(call, name=stand_in.name))
         reason = outcome.error or ""
-        result = _stand_in_result(call.name, other.name, found.result)
+        result = _stand_in_result(call.name, stand_in.name, stand_in_outcome.result)
         return replace(
-            found, result=result, stand_in=other.name, reason=reason, tried=outcome.tried
+            stand_in_outcome,
+            result=result,
+            stand_in=stand_in.name,
+            reason=reason,
+            tried=outcome.tried,
         )
 
     async def _run_preferred(self, call: ToolCall) -> FallbackResult | None:
         """Run the fallback tool first if it is more reliable."""
         tool = self.registry.get(call.name) if self.registry.has(call.name) else None
         why: str = getattr(tool, "prefers_fallback", "")
-        other = await self._claim_stand_in(call) if why else None
-        if other is None:
+        stand_in = await self._claim_stand_in(call) if why else None
+        if stand_in is None:
             return None
-        found = await self._run_call(replace(call, name=other.name))
-        return replace(found, stand_in=other.name, reason=why, is_preferred=True)
+        stand_in_outcome = await self._run_call(replace(call, name=stand_in.name))
+        return replace(stand_in_outcome, stand_in=stand_in.name, reason=why, is_preferred=True)
 
     async def _claim_stand_in(self, call: ToolCall) -> Tool | None:
         """Return the tool that makes this call instead, and count it; None if none may."""

@@ -69,27 +69,29 @@ class ToolStep:
         ) as tasks:
             for call in ready:
                 pending = tasks.get(call.id)
-                about = self._call_fields(call, began if pending else clock.now())
-                if (settled := self._settled_events(call, about)) is not None:
+                call_fields = self._call_fields(call, began if pending else clock.now())
+                if (settled := self._settled_events(call, call_fields)) is not None:
                     for event in settled:
                         yield event
                     continue
-                made = self._approved_call(call)
-                for event in self._start_events(call, made, about):
+                effective_call = self._approved_call(call)
+                for event in self._start_events(call, effective_call, call_fields):
                     yield event
                 fault_injection.point("before_tool_call")
-                running = self._run(made, about["step"], pending)
-                async with aclosing(running.events()) as events:
+                call_run = self._run(effective_call, call_fields["step"], pending)
+                async with aclosing(call_run.events()) as events:
                     async for event in events:
                         is_paused = event.type is EventType.RUN_PAUSED
                         self.run_state.is_over |= is_paused
                         yield event
                         if is_paused:
                             return
-                if (outcome := await self._outcome(running)) is None:
+                if (outcome := await self._outcome(call_run)) is None:
                     continue
                 fault_injection.point("after_tool_call")
-                for event in self.call_events.result(call, made, outcome, about):
+                for event in self.call_events.result(
+                    call, effective_call, outcome, call_fields
+                ):
                     yield event
         if self.run_state.open:
             for event in self.approvals.requests():
@@ -102,25 +104,28 @@ class ToolStep:
         if not self.guardrails.applies_to("tool_input"):
             return
         for call in self.run_state.open:
-            verdict = self.run_state.decisions.get(call.id)
-            effective_call = verdict.of(call) if verdict else call
-            size, value = len(effective_call.arguments), effective_call.readable
+            decision = self.run_state.decisions.get(call.id)
+            effective_call = decision.of(call) if decision else call
+            size = len(effective_call.arguments)
+            value = effective_call.readable
             inspect = self.guardrails.inspect_value
             inspected = await run_in_thread_if_large(size, inspect, value, "tool_input")
             self._findings[call.id] = inspected.findings
             if inspected.is_blocked:
                 self.run_state.barred.add(call.id)
             elif inspected.value != value:
-                self._change(call, verdict, json.dumps(inspected.value, ensure_ascii=False))
+                self._change(call, decision, json.dumps(inspected.value, ensure_ascii=False))
 
-    def _change(self, call: ToolCall, verdict: ApprovalDecision | None, arguments: str) -> None:
+    def _change(
+        self, call: ToolCall, decision: ApprovalDecision | None, arguments: str
+    ) -> None:
         """Mask the call's arguments, including those a person edited."""
         changed = replace(call, arguments=arguments)
         self.run_state.open = tuple(
             changed if o.id == call.id else o for o in self.run_state.open
         )
-        if verdict is not None and verdict.arguments is not None:
-            self.run_state.decisions[call.id] = replace(verdict, arguments=arguments)
+        if decision is not None and decision.arguments is not None:
+            self.run_state.decisions[call.id] = replace(decision, arguments=arguments)
 
     def _asks_person(self, call: ToolCall) -> bool:
         registry = self.tool_runner.registry
@@ -130,8 +135,8 @@ class ToolStep:
     def _approved_calls(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Return the calls to make: approved, and edited if a person changed them."""
         free = [call for call in calls if call.id not in self.run_state.barred]
-        verdicts = [(call, self.run_state.decisions.get(call.id)) for call in free]
-        return [v.of(c) if v else c for c, v in verdicts if v is None or v.is_approved]
+        decisions = [(call, self.run_state.decisions.get(call.id)) for call in free]
+        return [v.of(c) if v else c for c, v in decisions if v is None or v.is_approved]
 
     def _call_fields(self, call: ToolCall, started: datetime) -> dict[str, Any]:
         step, turn = call_step(self.run_state, call), self.run_state.turn
@@ -139,30 +144,32 @@ class ToolStep:
 
     def _approved_call(self, call: ToolCall) -> ToolCall:
         """Return the call with a person's changes, if any."""
-        verdict = self.run_state.decisions.get(call.id)
-        return verdict.of(call) if verdict else call
+        decision = self.run_state.decisions.get(call.id)
+        return decision.of(call) if decision else call
 
-    def _settled_events(self, call: ToolCall, about: dict[str, Any]) -> list[Event] | None:
+    def _settled_events(
+        self, call: ToolCall, call_fields: dict[str, Any]
+    ) -> list[Event] | None:
         """Return the result of a call that a guardrail or a person has settled, or None."""
         if call.id in self.run_state.barred:
-            return self.call_events.blocked(call, self._findings[call.id], about)
-        verdict = self.run_state.decisions.get(call.id)
-        if verdict is not None and self._asks_person(call):
-            reply = verdict.reply(self.approvals.reason(call) or "question")
-            return self.call_events.answer(call, reply, about)
-        if verdict is not None and not verdict.is_approved:
-            return self.call_events.declined(call, verdict, about)
+            return self.call_events.blocked(call, self._findings[call.id], call_fields)
+        decision = self.run_state.decisions.get(call.id)
+        if decision is not None and self._asks_person(call):
+            reply = decision.reply(self.approvals.reason(call) or "question")
+            return self.call_events.answer(call, reply, call_fields)
+        if decision is not None and not decision.is_approved:
+            return self.call_events.declined(call, decision, call_fields)
         return None
 
     def _start_events(
-        self, call: ToolCall, made: ToolCall, about: dict[str, Any]
+        self, call: ToolCall, effective_call: ToolCall, call_fields: dict[str, Any]
     ) -> list[Event]:
         if call.id in self.run_state.started_calls:
             return []
-        effect = call_effect(self.tool_runner.registry, made)
+        effect = call_effect(self.tool_runner.registry, effective_call)
         findings = self._findings.get(call.id, ())
-        called = self.call_events.call(made, about, effect=effect)
-        return [called, *self.call_events.findings(made, about, findings)]
+        called = self.call_events.call(effective_call, call_fields, effect=effect)
+        return [called, *self.call_events.findings(effective_call, call_fields, findings)]
 
     def _live_call(self, call: ToolCall) -> LiveCall:
         """Return the context of this call."""
@@ -185,13 +192,13 @@ class ToolStep:
         task = pending or asyncio.create_task(self.tool_runner.use(call, live))
         return ToolRun(live, task, self.run_state.emit, step, call_effect(registry, call))
 
-    async def _outcome(self, running: "HandoffRun | ToolRun") -> FallbackResult | None:
+    async def _outcome(self, call_run: "HandoffRun | ToolRun") -> FallbackResult | None:
         """Return the result of a call; None if a handoff has ended without one."""
-        if isinstance(running, ToolRun):
-            return running.outcome
-        if running.result is None:
+        if isinstance(call_run, ToolRun):
+            return call_run.outcome
+        if call_run.result is None:
             return None
-        return await self.tool_runner.guard_result(FallbackResult(result=running.result))
+        return await self.tool_runner.guard_result(FallbackResult(result=call_run.result))
 
 
 class ToolRun:

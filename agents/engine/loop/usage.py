@@ -21,13 +21,13 @@ class RunUsage:
     last_tokens: int = 0
     last_cost: float = 0
 
-    def add(self, turn: dict[str, Any]) -> None:
-        self.prompt_tokens += turn["prompt_tokens"]
-        self.completion_tokens += turn["completion_tokens"]
-        if turn["cost"] is not None:
-            self.cost = (self.cost or 0) + turn["cost"]
-        self.last_tokens = turn["prompt_tokens"] + turn["completion_tokens"]
-        self.last_cost = turn["cost"] or 0
+    def add(self, usage: dict[str, Any]) -> None:
+        self.prompt_tokens += usage["prompt_tokens"]
+        self.completion_tokens += usage["completion_tokens"]
+        if usage["cost"] is not None:
+            self.cost = (self.cost or 0) + usage["cost"]
+        self.last_tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+        self.last_cost = usage["cost"] or 0
 
     @property
     def total_tokens(self) -> int:

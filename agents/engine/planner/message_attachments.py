@@ -170,11 +170,12 @@ class _Calls:
         return f"{self._names.get(id) or 'tool'} (call {id})"
 
 
-def _user_message(found: Sequence[tuple[str, AttachmentRef]]) -> Message:
+def _user_message(titled_refs: Sequence[tuple[str, AttachmentRef]]) -> Message:
     lines = [
-        f"{at}. {placeholder(ref)} from {title}" for at, (title, ref) in enumerate(found, 1)
+        f"{number}. {placeholder(ref)} from {title}"
+        for number, (title, ref) in enumerate(titled_refs, 1)
     ]
-    refs = [ref for _, ref in found]
+    refs = [ref for _, ref in titled_refs]
     return {
         "role": "user",
         "content": "\n".join([INSTRUCTIONS, *lines]),

@@ -111,8 +111,10 @@ def _parse_keywords(text: str) -> Any:
     call = ast.parse(f"call({text})", mode="eval").body
     if not isinstance(call, ast.Call) or call.args:
         raise ValueError("not a call with keywords only")
-    words = {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}
-    return json.loads(json.dumps(words, allow_nan=False))
+    arguments = {
+        keyword.arg or "": ast.literal_eval(keyword.value) for keyword in call.keywords
+    }
+    return json.loads(json.dumps(arguments, allow_nan=False))
 
 
 def _parse_value(text: str) -> Any:

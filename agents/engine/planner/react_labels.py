@@ -101,10 +101,10 @@ def _may_become_marker(line: str) -> bool:
         return False
     if _PARTIAL_FENCE.fullmatch(line.lstrip(_BLANK)):
         return True
-    word = line.lstrip(_BEFORE_LABEL).lower()
+    beginning = line.lstrip(_BEFORE_LABEL).lower()
     return any(
-        label.startswith(word)
-        or (word.startswith(label) and _may_end_label(word[len(label) :]))
+        label.startswith(beginning)
+        or (beginning.startswith(label) and _may_end_label(beginning[len(label) :]))
         for label in LABELS
     )
 

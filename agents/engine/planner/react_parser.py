@@ -38,10 +38,10 @@ FORMAT_HELP = (
 
 def parse_react(text: str) -> PlanResult:
     """Parse a reply; raise PlanParseError with a message the model can act on."""
-    reader = ReactParser()
-    reader.feed(text)
-    reader.finish()
-    return reader._build_plan()
+    parser = ReactParser()
+    parser.feed(text)
+    parser.finish()
+    return parser._build_plan()
 
 
 _SHOWN_KINDS: dict[ReactSection, Literal["thought", "answer"]] = {
@@ -63,9 +63,9 @@ class ReactParser:
         self.answer_was_thought = False
         self._raw: list[str] = []
         self._pieces: list[VisibleText] = []
-        self._texts: dict[ReactSection, list[str]] = {part: [] for part in ReactSection}
+        self._texts: dict[ReactSection, list[str]] = {section: [] for section in ReactSection}
         self._reasoning: list[str] = []
-        self._part = ReactSection.OPENING
+        self._section = ReactSection.OPENING
         self._choice: tuple[str, Any] | None = None
         self._has_action = False
         self._instead = ""
@@ -95,7 +95,7 @@ class ReactParser:
         if self._has_action and self._choice is None:
             self._settle_action()
         if self._instead and self._choice is None and not self._texts[ReactSection.ANSWER]:
-            self._part = ReactSection.ANSWER
+            self._section = ReactSection.ANSWER
             self._emit_text(self._instead)
         return self._flush()
 
@@ -135,7 +135,7 @@ class ReactParser:
                 self._is_thinking = False
             return
         self._process_text("", final=True)
-        if not self._fence and tag.startswith("/") and self._part in BEFORE_ANSWER:
+        if not self._fence and tag.startswith("/") and self._section in BEFORE_ANSWER:
             self._reclassify_as_thought()
         elif self._fence or not self._is_blank_line:
             self._process_text(text)
@@ -148,14 +148,16 @@ class ReactParser:
 
         Some models' thinking is opened in the prompt, so only its end is visible.
         """
-        opening, thought = self._texts[ReactSection.OPENING], self._texts[ReactSection.THOUGHT]
+        opening = self._texts[ReactSection.OPENING]
+        thought = self._texts[ReactSection.THOUGHT]
         self.answer_was_thought |= bool(opening)
         self._reasoning += [*opening, *thought, "\n"]
         opening.clear()
         thought.clear()
         self._around.clear()
-        self._part = ReactSection.OPENING
-        self._is_mid_line, self._is_blank_line = False, True
+        self._section = ReactSection.OPENING
+        self._is_mid_line = False
+        self._is_blank_line = True
 
     def _add_reasoning(self, text: str) -> None:
         if not self._reasoning:
@@ -209,27 +211,27 @@ class ReactParser:
         return True
 
     def _is_label(self, mark: re.Match[str]) -> bool:
-        if self._fence or self._part is ReactSection.ANSWER:
+        if self._fence or self._section is ReactSection.ANSWER:
             return False
-        places = ALLOWED_AFTER.get(mark["label"].lower())
-        return places is None or self._part in places
+        allowed_sections = ALLOWED_AFTER.get(mark["label"].lower())
+        return allowed_sections is None or self._section in allowed_sections
 
-    def _enter_section(self, part: ReactSection) -> None:
+    def _enter_section(self, section: ReactSection) -> None:
         if self._around:
             self._around.clear()
             self._is_wrapped = not self._is_wrapped
-        if self._part is ReactSection.OPENING:
+        if self._section is ReactSection.OPENING:
             opening = self._texts[ReactSection.OPENING]
             self.answer_was_thought |= bool(opening)
             self._texts[ReactSection.THOUGHT] += opening
             opening.clear()
         if self._has_action and not (
-            self._part is ReactSection.ACTION and part is ReactSection.INPUT
+            self._section is ReactSection.ACTION and section is ReactSection.INPUT
         ):
             self._settle_action()
-        self._has_action |= part is ReactSection.ACTION
+        self._has_action |= section is ReactSection.ACTION
         self.is_done = self._choice is not None
-        self._part = part
+        self._section = section
 
     def _settle_action(self) -> None:
         """Decide what the complete action is, or that it is none."""
@@ -265,7 +267,7 @@ class ReactParser:
     def _may_wrap_reply(self, is_bare: bool) -> bool:
         if self._is_wrapped:
             return is_bare
-        return self._part is ReactSection.OPENING and not self._texts[ReactSection.OPENING]
+        return self._section is ReactSection.OPENING and not self._texts[ReactSection.OPENING]
 
     def _treat_as_fence(self) -> None:
         """Treat it as an ordinary fence, because no label followed."""
@@ -284,16 +286,16 @@ class ReactParser:
         self._emit_text(text)
 
     def _emit_text(self, text: str) -> None:
-        texts = self._texts[self._part]
+        texts = self._texts[self._section]
         if not texts:
             text = text.lstrip()
         if text:
             texts.append(text)
-            if kind := _SHOWN_KINDS.get(self._part):
+            if kind := _SHOWN_KINDS.get(self._section):
                 self._pieces.append((kind, text))
 
     def _build_plan(self) -> PlanResult:
-        texts = {part: "".join(texts).strip() for part, texts in self._texts.items()}
+        texts = {section: "".join(texts).strip() for section, texts in self._texts.items()}
         turn = Turn(content="".join(self._raw), reasoning="".join(self._reasoning).strip())
         thought = texts[ReactSection.THOUGHT]
         if self._choice and self._choice[0]:
@@ -309,7 +311,7 @@ class ReactParser:
     def _error_message(self, texts: dict[ReactSection, str]) -> str:
         if self._choice:
             return "The Action doesn't name a tool."
-        if self._part is ReactSection.ANSWER:
+        if self._section is ReactSection.ANSWER:
             return "The Final Answer is empty."
         if texts[ReactSection.INPUT]:
             return "The reply has an Action Input without an Action."

@@ -135,21 +135,23 @@ class ReActPlanner:
 
     def with_instructions(self, instructions: str) -> Self:
         """Return the same planner with other instructions, and nothing besides."""
-        other = copy(self)
-        other.own_instructions, other.context, other.recalled = instructions, "", ""
-        return other
+        planner = copy(self)
+        planner.own_instructions = instructions
+        planner.context = ""
+        planner.recalled = ""
+        return planner
 
     def with_context(self, text: str) -> Self:
         """Return the planner with more about the person or chat: the same in every turn."""
-        other = copy(self)
-        other.context = f"{self.context}{text}"
-        return other
+        planner = copy(self)
+        planner.context = f"{self.context}{text}"
+        return planner
 
     def with_recalled(self, text: str) -> Self:
         """Return the planner with more that fits this question, e.g. memories."""
-        other = copy(self)
-        other.recalled = f"{self.recalled}{text}"
-        return other
+        planner = copy(self)
+        planner.recalled = f"{self.recalled}{text}"
+        return planner
 
     async def plan(
         self, query: str, state: AgentState, available_tools: Sequence[str | Tool]
@@ -168,10 +170,13 @@ class ReActPlanner:
             history.append({"role": "user", "content": query})
         history = self._with_recalled(history, query)
         tools = [_tool_specification(tool) for tool in available_tools]
-        is_react, form = self.dialect == "react", ""
+        is_react = self.dialect == "react"
+        tool_instructions = ""
         if is_react and tools:
-            form = REACT_INSTRUCTIONS.format(tools="\n".join(map(_tool_line, tools)))
-        system = self._system(form)
+            tool_instructions = REACT_INSTRUCTIONS.format(
+                tools="\n".join(map(_tool_line, tools))
+            )
+        system = self._system(tool_instructions)
         # An image can't be masked, so it isn't sent where text would be.
         history, unsent = message_attachments.select(
             list(map(message_attachments.add_material, history)),
@@ -273,26 +278,36 @@ class ReActPlanner:
         plan = reader.result()
         return plan if self.pseudonymizer is None else self.pseudonymizer.restore_plan(plan)
 
-    def _system(self, form: str = "") -> list[Message]:
+    def _system(self, tool_instructions: str = "") -> list[Message]:
         """Return what is the same for all first, then what is the same for one person."""
-        own, about, hidden = self.own_instructions, self.context.strip("\n"), self.pseudonymizer
-        if hidden is None:
-            return _system_messages(own, form, about)
-        return _system_messages(hidden.hide(own), form, hidden.hide(about), ALIAS_INSTRUCTIONS)
+        own_instructions = self.own_instructions
+        context = self.context.strip("\n")
+        pseudonymizer = self.pseudonymizer
+        if pseudonymizer is None:
+            return _system_messages(own_instructions, tool_instructions, context)
+        return _system_messages(
+            pseudonymizer.hide(own_instructions),
+            tool_instructions,
+            pseudonymizer.hide(context),
+            ALIAS_INSTRUCTIONS,
+        )
 
     def _with_recalled(self, history: list[Message], query: str) -> list[Message]:
         """Put what was recalled before the question, where it changes nothing before it."""
         text = self.recalled.strip("\n")
         if not text:
             return history
-        at = max(
-            at
-            for at, message in enumerate(history)
+        position = max(
+            position
+            for position, message in enumerate(history)
             if message["role"] == "user" and message["content"] == query
         )
-        own = history[at].get("material")
-        asked = {**history[at], "material": f"{text}\n\n{own}" if own else text}
-        return [*history[:at], asked, *history[at + 1 :]]
+        material = history[position].get("material")
+        question = {
+            **history[position],
+            "material": f"{text}\n\n{material}" if material else text,
+        }
+        return [*history[:position], question, *history[position + 1 :]]
 
     def _format_history(self, history: Sequence[Message]) -> list[Message]:
         history = [_mark_untrusted(message) for message in history]
@@ -305,10 +320,10 @@ class ReActPlanner:
         """Return the tokens left for the history, besides the fixed parts and the answer."""
         if self.window is None:
             return None
-        tokens = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
-        usual = min(DEFAULT_ANSWER_TOKENS, self.window // 4)
-        answer: int = self.parameters.get("max_tokens", usual)
-        return max(0, self.window - tokens - answer)
+        fixed_tokens = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
+        default_tokens = min(DEFAULT_ANSWER_TOKENS, self.window // 4)
+        answer_tokens: int = self.parameters.get("max_tokens", default_tokens)
+        return max(0, self.window - fixed_tokens - answer_tokens)
 
 
 def _restore(deltas: list[TextDelta], restorer: PlanRestorer | None) -> Iterable[TextDelta]:

@@ -97,11 +97,11 @@ class ReactReader(NativeReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._reader = ReactParser()
+        self._parser = ReactParser()
 
     @property
     def is_done(self) -> bool:  # type: ignore[override]
-        return self._reader.is_done
+        return self._parser.is_done
 
     def feed(self, chunk: Chunk) -> list[VisibleText]:
         return self._parse_pieces(super().feed(chunk))
@@ -109,17 +109,17 @@ class ReactReader(NativeReader):
     def _parse_pieces(self, visible: Iterable[VisibleText]) -> list[VisibleText]:
         pieces: list[VisibleText] = []
         for kind, text in visible:
-            pieces += [(kind, text)] if kind == "thought" else self._reader.feed(text)
+            pieces += [(kind, text)] if kind == "thought" else self._parser.feed(text)
         return pieces
 
     def rest(self) -> list[VisibleText]:
-        return self._parse_pieces(super().rest()) + self._reader.finish()
+        return self._parse_pieces(super().rest()) + self._parser.finish()
 
     def result(self) -> PlanResult:
         turn = self._finish_turn()
         if not turn.content.strip():
             raise _empty_reply_error(turn)
-        plan = self._reader.result()
+        plan = self._parser.result()
         if plan.calls and turn.is_cut:
             raise TruncatedReply
         thought = _join_paragraphs(turn.reasoning, plan.turn.reasoning, plan.thought)

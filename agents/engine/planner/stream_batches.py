@@ -1,7 +1,7 @@
 """Reads a model's stream with timeouts and in batches.
 
-One token at a time costs a frame, a row and a repaint each. A batch per `pace` seconds costs a
-tenth, and readers don't notice.
+One token at a time costs a frame, a row and a repaint each. A batch per `batch_seconds`
+costs a tenth, and readers don't notice.
 """
 
 import asyncio
@@ -83,23 +83,24 @@ async def batched(
     ready: list[Chunk] = []
     wake = asyncio.Event()
     pump = asyncio.create_task(_pump(chunks, ready, wake))
-    alarm = _StreamTimer(wake, deadlines)
+    timer = _StreamTimer(wake, deadlines)
     has_begun = False
     try:
         while not pump.done() or ready:
             await wake.wait()
             wake.clear()
-            batch, ready[:] = ready[:], []
+            batch = ready[:]
+            ready[:] = []
             if batch:
                 yield batch
                 has_begun = has_begun or any(map(has_content, batch))
-                alarm.postpone(has_begun)
+                timer.postpone(has_begun)
                 await _wait_for_batch(pump, batch_seconds)
-            elif alarm.check_deadlines():
+            elif timer.check_deadlines():
                 yield []
         pump.result()
     finally:
-        alarm.stop()
+        timer.stop()
         pump.cancel()
         # An adapter that ignores cancellation must not keep a run from ending.
         await asyncio.wait([pump], timeout=CLOSE_TIMEOUT_SECONDS)
@@ -129,21 +130,26 @@ class _StreamTimer:
 
     def __init__(self, wake: asyncio.Event, deadlines: Deadlines) -> None:
         self._loop = asyncio.get_running_loop()
-        self._wake, self._between = wake, deadlines.between
-        now, self._patience = self._loop.time(), deadlines.first
+        self._wake = wake
+        self._between = deadlines.between
+        now = self._loop.time()
+        self._patience = deadlines.first
         self._slow = now + (deadlines.slow if deadlines.slow < deadlines.first else inf)
-        self._due, self._end = now + deadlines.first, now + deadlines.whole
-        self._is_alive, self._advice = False, RAISE_FIRST
-        self._clock: asyncio.TimerHandle | None = None
+        self._due = now + deadlines.first
+        self._end = now + deadlines.whole
+        self._is_alive = False
+        self._advice = RAISE_FIRST
+        self._timer: asyncio.TimerHandle | None = None
         self._schedule()
 
     def postpone(self, has_begun: bool) -> None:
         self._is_alive = True
         if has_begun:
-            self._slow, self._patience = inf, self._between
+            self._slow = inf
+            self._patience = self._between
             self._advice = RAISE_BETWEEN
         self._due = self._loop.time() + self._patience
-        if self._clock is None:
+        if self._timer is None:
             self._schedule()
 
     def check_deadlines(self) -> bool:
@@ -162,15 +168,15 @@ class _StreamTimer:
         return is_slow
 
     def stop(self) -> None:
-        if self._clock is not None:
-            self._clock.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _schedule(self) -> None:
-        next_look = min(self._slow, self._due, self._end)
-        self._clock = self._loop.call_at(next_look, self._look)
+        check_at = min(self._slow, self._due, self._end)
+        self._timer = self._loop.call_at(check_at, self._on_timer)
 
-    def _look(self) -> None:
-        self._clock = None
+    def _on_timer(self) -> None:
+        self._timer = None
         if self._loop.time() >= min(self._slow, self._due, self._end):
             self._wake.set()
         else:

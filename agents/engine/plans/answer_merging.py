@@ -93,7 +93,7 @@ class MergeResult:
 
 
 class AnswerMerger:
-    """Compares all answers in a step of its own; ends with a `verdict`.
+    """Compares all answers in a step of its own; ends with a `merge_result`.
 
     Identical answers need no model.
     """
@@ -108,17 +108,19 @@ class AnswerMerger:
         self.exact: AnswerGroups = []
         self.arithmetic: dict[str, Any] | None = None
         self.not_numeric = ""
-        self.verdict = MergeResult(merge=merge, groups=[])
+        self.merge_result = MergeResult(merge=merge, groups=[])
 
     async def events(self) -> Events:
-        number, emit = self._recorded_step(), self.context.event_factory(None)
+        number = self._recorded_step()
+        emit = self.context.event_factory(None)
         if number is None:
             number = self.context.next_step()
-            about = {"name": AGREEMENT, "work": "check", "what": self.merge}
-            yield emit(EventType.TASK, **_event_fields(number), **about)
+            step_fields = {"name": AGREEMENT, "work": "check", "what": self.merge}
+            yield emit(EventType.TASK, **_event_fields(number), **step_fields)
         is_ended = self.context.recorded.end(number) is not None
         if not self._restore_result(number) and not is_ended:
-            value, size = None, _answer_chars(self.answered)
+            value = None
+            size = _answer_chars(self.answered)
             answers = {member.name: _comparable_value(member) for member in self.answered}
             self.exact = await run_in_thread_if_large(size, group_equal, answers)
             self.arithmetic, self.not_numeric = await run_in_thread_if_large(
@@ -130,18 +132,18 @@ class AnswerMerger:
                     async for event in events:
                         yield event
                 value = handoff.output
-            self.verdict = self._merge_result(value if isinstance(value, dict) else {})
+            self.merge_result = self._merge_result(value if isinstance(value, dict) else {})
             yield self._evaluation_event(number)
         if not is_ended:
-            about = {"status": "done", "observation": self.verdict.reason}
-            yield emit(EventType.STEP, **_event_fields(number), **about)
+            step_fields = {"status": "done", "observation": self.merge_result.reason}
+            yield emit(EventType.STEP, **_event_fields(number), **step_fields)
 
     def _evaluation_event(self, number: int) -> Event:
         return self.context.event_factory(None)(
             EventType.EVALUATION,
             **_event_fields(number),
-            **self.verdict.to_dict(),
-            is_met=self.verdict.is_agreed,
+            **self.merge_result.to_dict(),
+            is_met=self.merge_result.is_agreed,
             feedback="",
             heads=[_member_record(member) for member in self.members],
         )
@@ -160,7 +162,7 @@ class AnswerMerger:
             self.context.run_state.emit.parent, EventType.EVALUATION
         ):
             if event.data["step"] == number:
-                self.verdict = MergeResult.from_dict(event.data)
+                self.merge_result = MergeResult.from_dict(event.data)
                 return True
         return False
 
@@ -189,20 +191,20 @@ class AnswerMerger:
     def _handoff_run(self, number: int) -> HandoffRun:
         name = JUDGE if self.merge == "judge" else MODERATOR
         instructions = INSTRUCTIONS + (JUDGE_INSTRUCTIONS if self.merge == "judge" else "")
-        form = OutputSchema(self._answer_schema(), name=AGREEMENT)
-        reader = self.context.agent.in_role(name, instructions, form)
-        handoff = Handoff(name, lambda: reader, is_role=True, reads_files=False)
+        schema = OutputSchema(self._answer_schema(), name=AGREEMENT)
+        agent = self.context.agent.in_role(name, instructions, schema)
+        handoff = Handoff(name, lambda: agent, is_role=True, reads_files=False)
         return HandoffRun(handoff, self._question(), self.context.step_state(number), number)
 
     def _answer_schema(self) -> dict[str, Any]:
-        who = {"type": "string", "enum": [member.name for member in self.answered]}
+        member_schema = {"type": "string", "enum": [member.name for member in self.answered]}
         fields: dict[str, Any] = {
-            "groups": {"type": "array", "items": {"type": "array", "items": who}},
+            "groups": {"type": "array", "items": {"type": "array", "items": member_schema}},
             "differences": {"type": "array", "items": _TEXT},
             "heading": _TEXT,
         }
         if self.merge == "judge":
-            fields |= {"choice": who, "reason": _TEXT}
+            fields |= {"choice": member_schema, "reason": _TEXT}
         closed = {"required": list(fields), "additionalProperties": False}
         return {"type": "object", "properties": fields, **closed}
 
@@ -226,20 +228,21 @@ class AnswerMerger:
 
     def _choose(self, groups: AnswerGroups, value: Mapping[str, Any]) -> tuple[str, str]:
         """Return the member whose answer is chosen, and why."""
-        most, everybody = groups[0], len(self.answered)
+        largest = groups[0]
+        member_count = len(self.answered)
         if self.arithmetic is not None:
             return "", _arithmetic_sentence(self.arithmetic)
-        if len(most) == everybody:
-            return most[
+        if len(largest) == member_count:
+            return largest[
                 0
-            ], "All members agree." if everybody > 1 else f"Only {most[0]} answered."
+            ], "All members agree." if member_count > 1 else f"Only {largest[0]} answered."
         if self.merge == "judge":
             return value.get("choice", ""), value.get(
                 "reason", "The judge didn't return a verdict."
             )
-        if len(most) * 2 > everybody and not self.not_numeric:
-            votes = f"{len(most)} of {everybody} agree: {', '.join(most)}."
-            return most[0] if self.merge == "vote" else "", votes
+        if len(largest) * 2 > member_count and not self.not_numeric:
+            reason = f"{len(largest)} of {member_count} agree: {', '.join(largest)}."
+            return largest[0] if self.merge == "vote" else "", reason
         if self.merge == "vote":
             return "", f"No majority: the panel gave {len(groups)} different answers."
         if self.not_numeric:
@@ -275,14 +278,15 @@ def _comparable_value(member: PanelMember) -> Any:
 
 def _merge_groups(exact: AnswerGroups, reply_groups: Sequence[Sequence[str]]) -> AnswerGroups:
     """Merge exact groups with those that a model considers equal."""
-    groups, seen = exact, set[str]()
+    groups = exact
+    grouped_names = set[str]()
     for names in reply_groups:
-        new = set(names) - seen
-        seen |= new
+        new = set(names) - grouped_names
+        grouped_names |= new
         together = [group for group in groups if new & set(group)]
-        apart = [group for group in groups if group not in together]
-        groups = [*apart, sum(together, [])] if together else groups
-    order = {name: at for at, group in enumerate(exact) for name in group}
+        separate = [group for group in groups if group not in together]
+        groups = [*separate, sum(together, [])] if together else groups
+    order = {name: position for position, group in enumerate(exact) for name in group}
     groups = [sorted(group, key=order.__getitem__) for group in groups]
     return sorted(groups, key=lambda group: (-len(group), order[group[0]]))
 

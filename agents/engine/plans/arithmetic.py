@@ -186,10 +186,10 @@ def _output(outputs: Sequence[Any], results: Sequence[FieldResult]) -> Any:
         return _json_number(results[0].value)
     merged = _agreed(outputs)
     for result in results:
-        place = merged
+        target = merged
         for key in result.path[:-1]:
-            place = place.setdefault(key, {})
-        place[result.path[-1]] = _json_number(result.value)
+            target = target.setdefault(key, {})
+        target[result.path[-1]] = _json_number(result.value)
     return merged
 
 

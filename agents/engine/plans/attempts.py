@@ -11,7 +11,7 @@ from agents.engine.loop.approval import ELICITATION, AskPersonTool
 from agents.engine.loop.handoff import HANDOFF_PREFIX
 from agents.engine.loop.recovery import close_interrupted_calls, mark_uncertain_calls
 from agents.engine.loop.sampling import Sampler
-from agents.engine.loop.termination import tool_limits
+from agents.engine.loop.termination import find_tool_limits
 from agents.engine.loop.tool_runner import ToolRunner
 from agents.engine.loop.tool_step import ToolStep
 from agents.engine.turn.assembly import ToolCall
@@ -54,9 +54,9 @@ class StepAttempts:
         for event in close_interrupted_calls(self.context.step_state(self.number)):
             yield event
         until = parse(self.step.until) if self.step.until else None
-        for at in range(self.step.rounds if until else 1):
-            for attempt in self._round_attempts(at):
-                await self._back_off(at, attempt)
+        for round_index in range(self.step.rounds if until else 1):
+            for attempt in self._round_attempts(round_index):
+                await self._back_off(round_index, attempt)
                 if (tool_step := self._tool_step(attempt)) is not None:
                     async with aclosing(tool_step.events()) as events:
                         async for event in events:
@@ -77,14 +77,16 @@ class StepAttempts:
                     break  # done, must not happen twice, or was declined
             output = result_value(self._last)
             if not self._has_succeeded():
-                why = self._finding.reason if self._finding else self._last.error or ""
-                self.outcome = self._build_outcome("failed", output, why)
+                failure_reason = (
+                    self._finding.reason if self._finding else self._last.error or ""
+                )
+                self.outcome = self._build_outcome("failed", output, failure_reason)
                 return
             if until is None or until.value({**self.names, "output": output}):
                 self.outcome = self._build_outcome("done", output)
                 return
-        late = f"Condition “{self.step.until}” wasn't met after {self.step.rounds} rounds."
-        self.outcome = self._build_outcome("failed", result_value(self._last), late)
+        reason = f"Condition “{self.step.until}” wasn't met after {self.step.rounds} rounds."
+        self.outcome = self._build_outcome("failed", result_value(self._last), reason)
 
     def _round_attempts(self, at: int) -> range:
         most = self.step.retry + 1
@@ -104,9 +106,14 @@ class StepAttempts:
 
     def _was_declined(self) -> bool:
         """Whether a person rejected this step or a part of it, before an interruption."""
-        before = self.context.recorded.tree(self.number)
-        words = [e.data for e in before if e.type is EventType.APPROVAL_RESOLVED]
-        return any(not w["is_approved"] and w.get("why") != ELICITATION for w in words)
+        recorded_events = self.context.recorded.tree(self.number)
+        decisions = [
+            event.data for event in recorded_events if event.type is EventType.APPROVAL_RESOLVED
+        ]
+        return any(
+            not decision["is_approved"] and decision.get("why") != ELICITATION
+            for decision in decisions
+        )
 
     def _has_succeeded(self) -> bool:
         return not self._last.is_error and (self._finding is None or self._finding.is_met)
@@ -127,10 +134,11 @@ class StepAttempts:
         a person decides about it.
         """
         self._finding = None
-        agent, call = self.context.agent, self._tool_call(attempt)
+        agent = self.context.agent
+        call = self._tool_call(attempt)
         run_state = self.context.step_state(self.number, call)
-        if (known := self._recorded_response(attempt)) is not None:
-            self._last = _to_result(known)
+        if (response := self._recorded_response(attempt)) is not None:
+            self._last = _to_result(response)
             return None
         mark_uncertain_calls(run_state, agent.tools)
         is_new = (
@@ -138,25 +146,26 @@ class StepAttempts:
             and call.id not in run_state.requested_approvals
         )
         if is_new and (request := self.context.limit_request(self.number)) is not None:
-            self._is_waiting, self._request = True, request
+            self._is_waiting = True
+            self._request = request
             return None
         if is_new and (
             why := self.context.reached_limit() or self.context.exceeded_tool_limit(call.name)
         ):
             self.outcome = self._build_outcome("failed", result_value(self._last), why)
             return None
-        rules = agent.guardrails
+        guardrails = agent.guardrails
         runner = ToolRunner(
             agent.tools,
             agent.fallback,
             circuits=agent.circuits,
-            guardrails=rules,
+            guardrails=guardrails,
             attachments=agent.attachments,
             spending=agent.spending,
-            claim_stand_in=partial(run_state.claim_stand_in, tool_limits(agent.policy)),
+            claim_stand_in=partial(run_state.claim_stand_in, find_tool_limits(agent.policy)),
         )
         sampler = Sampler(agent, run_state)
-        return ToolStep(run_state, runner, agent.approval_policy, rules, sampler)
+        return ToolStep(run_state, runner, agent.approval_policy, guardrails, sampler)
 
     def _observe(self, event: Event, attempt: int) -> None:
         if event.type is EventType.TOOL_CALL:

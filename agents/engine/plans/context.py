@@ -8,7 +8,7 @@ from agents.engine.loop.limit_step import request_events
 from agents.engine.loop.run_limits import RunLimit
 from agents.engine.loop.run_state import RunState, rebuild
 from agents.engine.loop.shared_context import shared_files, with_passages
-from agents.engine.loop.termination import due_limit, limit_message, tool_limits
+from agents.engine.loop.termination import due_limit, find_tool_limits, limit_message
 from agents.engine.turn.assembly import ToolCall
 
 from ..events import Event, EventFactory
@@ -70,10 +70,10 @@ class PlanContext:
 
     def exceeded_tool_limit(self, tool: str) -> str:
         """Return why a tool can't be called again; the general limit only applies to models."""
-        most = tool_limits(self.agent.policy).get(tool)
+        limit = find_tool_limits(self.agent.policy).get(tool)
         progress = self.run_state.progress
-        times = progress.per_tool()[tool] + progress.stand_ins[tool]
-        return limit_message(tool, most) if most is not None and times >= most else ""
+        call_count = progress.per_tool()[tool] + progress.stand_ins[tool]
+        return limit_message(tool, limit) if limit is not None and call_count >= limit else ""
 
     def event_factory(self, parent: int | None) -> EventFactory:
         """Return the event factory for a step, or for the plan itself."""

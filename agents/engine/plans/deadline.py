@@ -27,7 +27,7 @@ Events = AsyncGenerator[Event, None]
 class TimeLimitedStream:
     """A stream with a time limit in seconds; None means no limit.
 
-    `past` are the events recorded before an interruption.
+    `recorded_events` are those recorded before an interruption.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class TimeLimitedStream:
         return self._timeout_message(is_unsure)
 
     def _timeout_message(self, is_unsure: bool) -> str:
-        late = f"Timed out after {self.seconds:g} s."
-        return uncertain_message(late) if is_unsure else late
+        message = f"Timed out after {self.seconds:g} s."
+        return uncertain_message(message) if is_unsure else message
 
     async def events(self) -> Events:
         end = monotonic() + self.seconds if self.seconds else None
@@ -80,14 +80,14 @@ class TimeLimitedStream:
         return end + now - self._since if had and not self._questions else end
 
     async def _next_event(self, end: float | None) -> Event | None:
-        left = None if end is None or self._questions else max(0.0, end - monotonic())
+        seconds_left = None if end is None or self._questions else max(0.0, end - monotonic())
         try:
-            async with asyncio.timeout(left) as limit:
+            async with asyncio.timeout(seconds_left) as timeout:
                 return await anext(self.stream)
         except StopAsyncIteration:
             return None
         except TimeoutError:
-            if not limit.expired():
+            if not timeout.expired():
                 raise
             self.is_late = True
             return None

@@ -57,20 +57,22 @@ def read_definition(text: str) -> PlanDefinition:
     if written is None or not isinstance(written.value, dict):
         problems = problems or [_not_a_mapping(written)]
         return PlanDefinition(plan=ExecutionPlan(), problems=tuple(problems))
-    reading = _DefinitionReader(problems)
-    root = reading.unwrap(written)
-    plan = reading.plan(root, WORKFLOW_FIELDS).with_step_names()
+    reader = _DefinitionReader(problems)
+    root = reader.unwrap(written)
+    plan = reader.plan(root, WORKFLOW_FIELDS).with_step_names()
     definition = PlanDefinition(
-        name=reading.name(root),
+        name=reader.name(root),
         description=plan.description,
         plan=plan,
         root=root,
     )
     if not definition.name:
-        reading.note("The workflow needs a name.", root)
-    noticed = islice(structural_problems(plan), MAX_PROBLEMS)
-    found = [*reading.problems, *map(definition.locate, noticed)]
-    ordered = sorted(dict.fromkeys(found), key=lambda problem: (problem.line, problem.column))
+        reader.note("The workflow needs a name.", root)
+    structural = islice(structural_problems(plan), MAX_PROBLEMS)
+    all_problems = [*reader.problems, *map(definition.locate, structural)]
+    ordered = sorted(
+        dict.fromkeys(all_problems), key=lambda problem: (problem.line, problem.column)
+    )
     return replace(definition, problems=tuple(ordered))
 
 
@@ -109,17 +111,17 @@ class _DefinitionReader:
         found = root.value.get("name")
         return self._read_name(found, "name") if found else ""
 
-    def words(self, written: LocatedValue, name: str, most: int) -> str:
-        found = written.value.get(name)
-        text = self._read_text(found, name) if found else ""
-        if found and len(text) > most:
-            self.note(f"{name!r} can have up to {most} characters.", found)
-        return text[:most]
+    def limited_text(self, written: LocatedValue, name: str, max_chars: int) -> str:
+        located = written.value.get(name)
+        text = self._read_text(located, name) if located else ""
+        if located and len(text) > max_chars:
+            self.note(f"{name!r} can have up to {max_chars} characters.", located)
+        return text[:max_chars]
 
     def plan(
-        self, written: LocatedValue, parts: tuple[str, ...] = WORKFLOW_FIELDS[1:]
+        self, written: LocatedValue, field_names: tuple[str, ...] = WORKFLOW_FIELDS[1:]
     ) -> ExecutionPlan:
-        self._check_fields(written, parts)
+        self._check_fields(written, field_names)
         name = "steps"
         steps = written.value.get(name)
         if steps is not None and not isinstance(steps.value, list):
@@ -127,7 +129,7 @@ class _DefinitionReader:
         items = steps.value if steps and isinstance(steps.value, list) else []
         parameters = written.value.get("parameters")
         return ExecutionPlan(
-            self.words(written, "description", MAX_DESCRIPTION_CHARS),
+            self.limited_text(written, "description", MAX_DESCRIPTION_CHARS),
             tuple(self._read_step(item) for item in items[: MAX_STEPS + 1]),
             self._read_mapping(parameters, "parameters") if parameters else {},
         )

@@ -83,10 +83,11 @@ class OutcomeCheck:
         yield self._end_event(number)
 
     def _end_event(self, number: int) -> Event:
-        emit, words = self.context.event_factory(self.task), self.finding.reason
+        emit = self.context.event_factory(self.task)
+        reason = self.finding.reason
         status = "done" if self.finding.is_met else "failed"
         return emit(
-            EventType.STEP, **self._event_fields(number), status=status, observation=words
+            EventType.STEP, **self._event_fields(number), status=status, observation=reason
         )
 
     def _event_fields(self, number: int) -> dict[str, Any]:
@@ -130,12 +131,12 @@ class OutcomeCheck:
 
     def _question(self) -> str:
         text = to_text(self.output)
-        cut = text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]} [… cut]"
-        what = self.step.tool or self.step.agent or "a person"
+        shown = text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]} [… cut]"
+        performer = self.step.tool or self.step.agent or "a person"
         return (
-            f"Step: {self.step.name} ({what})\n"
+            f"Step: {self.step.name} ({performer})\n"
             f"Expected: {self.step.expected_outcome}\n"
-            f"Result:\n{cut}"
+            f"Result:\n{shown}"
         )
 
 

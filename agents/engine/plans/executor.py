@@ -22,8 +22,8 @@ Events = AsyncGenerator[Event, None]
 class PlanExecution:
     """A plan in execution; its rows record the progress, so it can resume at any time.
 
-    It ends with `outcomes`, unless it `is_waiting` for a person. `kept` are outcomes of steps
-    that needn't be repeated. With `halts` nothing new starts after a failure.
+    It ends with `outcomes`, unless it `is_waiting` for a person. `reused` are outcomes of
+    steps that needn't be repeated. With `halts` nothing new starts after a failure.
     """
 
     def __init__(
@@ -48,20 +48,20 @@ class PlanExecution:
         steps = ChainMap(self._facts, outside.get("steps", {}))
         parameters = {**outside.get("parameters", {}), **plan.parameters}
         self.names = {**outside, "steps": steps, "parameters": parameters}
-        self._places = {step.name: at for at, step in enumerate(self.plan.steps)}
+        self._positions = {step.name: position for position, step in enumerate(self.plan.steps)}
         self._before = {step.name: self._prerequisites(step) for step in self.plan.steps}
-        for name in (reused or {}).keys() & self._places.keys():
+        for name in (reused or {}).keys() & self._positions.keys():
             self._record(name, (reused or {})[name])
         self._waits_for = {n: set(b - self.outcomes.keys()) for n, b in self._before.items()}
-        self._lets_begin: dict[str, list[str]] = {name: [] for name in self._places}
-        for name, before in self._before.items():
-            for other in before:
+        self._lets_begin: dict[str, list[str]] = {name: [] for name in self._positions}
+        for name, prerequisites in self._before.items():
+            for other in prerequisites:
                 self._lets_begin[other].append(name)
-        self._tasks: dict[str, StepRun] = {}
+        self._step_runs: dict[str, StepRun] = {}
         self._due: dict[bool, list[int]] = {True: [], False: []}
         self._on_record: list[StepRun] = []
         self._alone: str | None = None
-        for name in self._places:
+        for name in self._positions:
             if name not in self.outcomes and not self._waits_for[name]:
                 self._enqueue(name)
 
@@ -75,7 +75,7 @@ class PlanExecution:
                     break
                 name, item = await merger.next()
                 if item is None:
-                    self._on_task_end(name)
+                    self._on_step_run_end(name)
                 else:
                     yield item
         finally:
@@ -104,7 +104,7 @@ class PlanExecution:
 
     def _prerequisites(self, step: ExecutionStep) -> frozenset[str]:
         """Return the steps of this plan that have to end before this one."""
-        return frozenset(dependencies(step)) & self._places.keys() - {step.name}
+        return frozenset(dependencies(step)) & self._positions.keys() - {step.name}
 
     def _nested_execution(
         self, plan: ExecutionPlan, names: Names, parent: int
@@ -113,12 +113,12 @@ class PlanExecution:
 
     def _enqueue(self, name: str) -> None:
         """Mark a step as due; one that was started before continues regardless."""
-        step = self.plan.steps[self._places[name]]
-        task = StepRun(self.context, step, self.names, self.parent, self._nested_execution)
-        if task.number is not None:
-            self._on_record.append(task)
+        step = self.plan.steps[self._positions[name]]
+        step_run = StepRun(self.context, step, self.names, self.parent, self._nested_execution)
+        if step_run.number is not None:
+            self._on_record.append(step_run)
         else:
-            heappush(self._due[step.parallel], self._places[name])
+            heappush(self._due[step.parallel], self._positions[name])
 
     def _start_due(self, merger: EventMerger) -> Iterator[Event]:
         """Start recorded steps first, then new ones.
@@ -128,33 +128,34 @@ class PlanExecution:
         """
         while True:
             while self._on_record:
-                yield from self._start_task(merger, self._on_record.pop(0))
-            if (task := self._next_task(len(merger))) is None:
+                yield from self._start_step_run(merger, self._on_record.pop(0))
+            if (step_run := self._next_step_run(len(merger))) is None:
                 return
-            yield from self._start_task(merger, task)
+            yield from self._start_step_run(merger, step_run)
 
-    def _start_task(self, merger: EventMerger, task: StepRun) -> Iterator[Event]:
-        step, decision = task.step, task.outcome or self._skip_outcome(task.step)
-        if decision is None:
+    def _start_step_run(self, merger: EventMerger, step_run: StepRun) -> Iterator[Event]:
+        step = step_run.step
+        outcome = step_run.outcome or self._skip_outcome(step_run.step)
+        if outcome is None:
             self._alone = self._alone if step.parallel else step.name
-            self._tasks[step.name] = task
-            merger.add(step.name, task.events())
-        elif decision.status == "skipped" and task.outcome is None:
-            yield from task.skip(decision.reason)
-            self._complete(step.name, task.outcome or decision)
+            self._step_runs[step.name] = step_run
+            merger.add(step.name, step_run.events())
+        elif outcome.status == "skipped" and step_run.outcome is None:
+            yield from step_run.skip(outcome.reason)
+            self._complete(step.name, step_run.outcome or outcome)
         else:
-            self._complete(step.name, decision)
+            self._complete(step.name, outcome)
 
-    def _next_task(self, under_way: int) -> StepRun | None:
+    def _next_step_run(self, under_way: int) -> StepRun | None:
         if under_way >= self.context.most_at_once or self._is_halted():
             return None
         lanes = [True] if self._alone else [True, False]
         due = [(self._due[lane][0], lane) for lane in lanes if self._due[lane]]
         if not due:
             return None
-        place, lane = min(due)
+        position, lane = min(due)
         heappop(self._due[lane])
-        step = self.plan.steps[place]
+        step = self.plan.steps[position]
         return StepRun(self.context, step, self.names, self.parent, self._nested_execution)
 
     def _is_halted(self) -> bool:
@@ -170,13 +171,13 @@ class PlanExecution:
 
     def _skip_outcome(self, step: ExecutionStep) -> StepOutcome | None:
         """Return the outcome of a skipped step, or None if it is to be run."""
-        before = [self.outcomes[name] for name in self._before[step.name]]
-        has_failed = any(not outcome.is_ok for outcome in before)
+        earlier_outcomes = [self.outcomes[name] for name in self._before[step.name]]
+        has_failed = any(not outcome.is_ok for outcome in earlier_outcomes)
         if step.condition == ALWAYS:
             return None
         if step.condition == FAILURE:
-            nothing = StepOutcome(status="skipped", reason="No previous step failed.")
-            return None if has_failed else nothing
+            skipped = StepOutcome(status="skipped", reason="No previous step failed.")
+            return None if has_failed else skipped
         if has_failed:
             return StepOutcome(status="unreached", reason="A previous step failed.")
         return None if step.condition == SUCCESS else self._condition_outcome(step.condition)
@@ -186,11 +187,11 @@ class PlanExecution:
             is_true = bool(parse(condition).value(self.names))
         except BadExpression as error:
             return StepOutcome(status="failed", reason=str(error))
-        no = StepOutcome(status="skipped", reason=f"Condition not met: {condition}.")
-        return None if is_true else no
+        skipped = StepOutcome(status="skipped", reason=f"Condition not met: {condition}.")
+        return None if is_true else skipped
 
-    def _on_task_end(self, name: str) -> None:
-        outcome = self._tasks.pop(name).outcome
+    def _on_step_run_end(self, name: str) -> None:
+        outcome = self._step_runs.pop(name).outcome
         if outcome is None:  # sequential steps wait for the person's decision
             self.is_waiting = True
             return

@@ -123,9 +123,9 @@ class PlannedRunLoop(RunLoop):
             self.next_step = self._limit_step()
             return []
         if execution.spent:
-            spent = error_event(self.run_state, BudgetExceeded(execution.spent))
+            error = error_event(self.run_state, BudgetExceeded(execution.spent))
             return [
-                spent,
+                error,
                 finish_event(self.run_state, StopReason.BUDGET, detail=execution.spent),
             ]
         self.before.append(ExecutedPlan(self.plan or execution.plan, execution.outcomes))
@@ -162,16 +162,18 @@ class PlannedRunLoop(RunLoop):
         detail = _gave_up_message(self.before, " ".join(feedback))
         return [finish_event(self.run_state, StopReason.CANCELLED, detail=detail)]
 
-    def _no_plan_event(self, planning: PlanWriter) -> Event:
-        if planning.is_waiting:
+    def _no_plan_event(self, plan_writer: PlanWriter) -> Event:
+        if plan_writer.is_waiting:
             return pause_event(self.run_state)
-        return finish_event(self.run_state, StopReason.CANCELLED, detail=planning.refusal or "")
+        return finish_event(
+            self.run_state, StopReason.CANCELLED, detail=plan_writer.refusal or ""
+        )
 
 
-def _gave_up_message(before: list[ExecutedPlan], why: str) -> str:
-    if len(before) == 1:
-        return f"Gave up after 1 plan. {why}"
-    return f"Gave up after {len(before)} plans. {why}"
+def _gave_up_message(executed_plans: list[ExecutedPlan], reason: str) -> str:
+    if len(executed_plans) == 1:
+        return f"Gave up after 1 plan. {reason}"
+    return f"Gave up after {len(executed_plans)} plans. {reason}"
 
 
 def _results_message(plan: ExecutionPlan, outcomes: Mapping[str, StepOutcome]) -> str:
@@ -185,5 +187,5 @@ def _results_message(plan: ExecutionPlan, outcomes: Mapping[str, StepOutcome]) -
 
 def _format_result(name: str, outcome: StepOutcome) -> str:
     text = outcome.text
-    cut = text if len(text) <= MAX_RESULT_CHARS else f"{text[:MAX_RESULT_CHARS]} [… cut]"
-    return f"## {name} ({outcome.status})\n{cut}"
+    shown = text if len(text) <= MAX_RESULT_CHARS else f"{text[:MAX_RESULT_CHARS]} [… cut]"
+    return f"## {name} ({outcome.status})\n{shown}"

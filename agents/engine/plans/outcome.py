@@ -26,8 +26,8 @@ class EvaluationResult:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Self:
-        words = {name: str(value.get(name) or "") for name in ("reason", "feedback")}
-        return cls(is_met=bool(value.get("is_met")), **words)
+        texts = {name: str(value.get(name) or "") for name in ("reason", "feedback")}
+        return cls(is_met=bool(value.get("is_met")), **texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,16 +105,18 @@ class PanelRunLoop(RunLoop):
             f"{history}Question: {self.run_state.query}" if history else self.run_state.query
         )
         # By reference, because the user's text isn't a template.
-        task, seconds = {"task": "${parameters.question}"}, self.agent.most_seconds
+        arguments = {"task": "${parameters.question}"}
+        seconds = self.agent.most_seconds
         steps = [
-            ExecutionStep("", task, timeout=seconds, name=name, agent=name, parallel=True)
+            ExecutionStep("", arguments, timeout=seconds, name=name, agent=name, parallel=True)
             for name in self.agent.members
         ]
         return ExecutionPlan("", steps, {"question": question})
 
     def _early_end(self, poll: "PanelPoll") -> Event | None:
         """Return the final event if there is nothing to merge."""
-        members, execution = poll.members, poll.execution
+        members = poll.members
+        execution = poll.execution
         if execution.is_waiting:
             return pause_event(self.run_state)
         answered = [member for member in members if not member.problem]
@@ -123,8 +125,9 @@ class PanelRunLoop(RunLoop):
             return stop_event(self.run_state, limit, format_answers(answered))
         is_finishing = limit is not None and limit.ending == "finish" and bool(answered)
         if execution.spent and not is_finishing:
-            budget, answers = StopReason.BUDGET, format_answers(answered)
-            return finish_event(self.run_state, budget, answer=answers, detail=execution.spent)
+            reason = StopReason.BUDGET
+            answers = format_answers(answered)
+            return finish_event(self.run_state, reason, answer=answers, detail=execution.spent)
         if not answered:
             return finish_event(
                 self.run_state, StopReason.ERROR, detail=_no_answer_message(members)
@@ -133,29 +136,32 @@ class PanelRunLoop(RunLoop):
 
     async def _answer_events(self, merger: AnswerMerger) -> list[Event]:
         """Return the final events, unless the model has to write the answer."""
-        verdict, members = merger.verdict, merger.answered
-        if self._needs_writing(verdict):
+        merge_result = merger.merge_result
+        members = merger.answered
+        if self._needs_writing(merge_result):
             self.tool_runner = ToolRunner(ToolRegistry(), self.agent.fallback)
-            self.state.add_message("user", _synthesis_message(verdict, members))
+            self.state.add_message("user", _synthesis_message(merge_result, members))
             return []
-        chosen = next((member for member in members if member.name == verdict.chosen), None)
-        text = "\n\n".join(filter(None, _answer_parts(verdict, members, chosen)))
-        output = chosen.output if chosen else (verdict.arithmetic or {}).get("output")
+        chosen = next(
+            (member for member in members if member.name == merge_result.chosen), None
+        )
+        text = "\n\n".join(filter(None, _answer_parts(merge_result, members, chosen)))
+        output = chosen.output if chosen else (merge_result.arithmetic or {}).get("output")
         # Each answer had a length limit; the merged one may be longer.
-        rules = self.agent.guardrails.without_length_limits()
-        return await self._conclude(PlanResult(), text, output, rules)
+        guardrails = self.agent.guardrails.without_length_limits()
+        return await self._conclude(PlanResult(), text, output, guardrails)
 
-    def _needs_writing(self, verdict: MergeResult) -> bool:
+    def _needs_writing(self, merge_result: MergeResult) -> bool:
         """Whether the model has to write: a synthesis, or a structured answer."""
-        return verdict.needs_synthesis or self.agent.output is not None
+        return merge_result.needs_synthesis or self.agent.output is not None
 
 
 class PanelPoll:
-    """The question sent to all members; ends with `heads`."""
+    """The question sent to all members; ends with `members`."""
 
     def __init__(self, context: PlanContext, plan: ExecutionPlan) -> None:
         self.execution = PlanExecution(context, plan)
-        self._told = [
+        self._member_events = [
             event for event in context.run_state.recorded_events if event.type in _MEMBER_EVENTS
         ]
 
@@ -163,7 +169,7 @@ class PanelPoll:
         async with aclosing(self.execution.events()) as events:
             async for event in events:
                 if event.type in _MEMBER_EVENTS:
-                    self._told.append(event)
+                    self._member_events.append(event)
                 yield event
 
     @property
@@ -180,8 +186,10 @@ class PanelPoll:
 
     def _outputs(self) -> dict[int | None, Any]:
         """Return structured answers by the row of the step that asked for them."""
-        calls = {e.data["step"]: e.data for e in self._told if e.type is EventType.TOOL_CALL}
-        returns = [e.data for e in self._told if e.type is EventType.HANDOFF_RETURN]
+        calls = {
+            e.data["step"]: e.data for e in self._member_events if e.type is EventType.TOOL_CALL
+        }
+        returns = [e.data for e in self._member_events if e.type is EventType.HANDOFF_RETURN]
         pairs = [(calls.get(data.get("parent", 0), {}), data) for data in returns]
         return {call.get("parent"): data.get("output") for call, data in pairs}
 
@@ -196,25 +204,25 @@ def _no_answer_message(members: Sequence[PanelMember]) -> str:
     return f"No panel member could answer. {why}"
 
 
-def _synthesis_message(verdict: MergeResult, members: Sequence[PanelMember]) -> str:
+def _synthesis_message(merge_result: MergeResult, members: Sequence[PanelMember]) -> str:
     return SYNTHESIS_PROMPT.format(
         names=", ".join(member.name for member in members),
         answers=format_answers(members),
-        differences=_differences_list(verdict) or "—",
+        differences=_differences_list(merge_result) or "—",
     )
 
 
 def _answer_parts(
-    verdict: MergeResult, members: Sequence[PanelMember], chosen: PanelMember | None
+    merge_result: MergeResult, members: Sequence[PanelMember], chosen: PanelMember | None
 ) -> list[str]:
     """Return the chosen answer, or all of them with the reason, and the differences."""
-    if verdict.arithmetic is not None:
-        return _arithmetic_parts(verdict.arithmetic, verdict.reason)
+    if merge_result.arithmetic is not None:
+        return _arithmetic_parts(merge_result.arithmetic, merge_result.reason)
     if chosen is None:
-        return [verdict.reason, format_answers(members), _differences_list(verdict)]
-    is_judged = verdict.merge == "judge" and not verdict.is_agreed
-    why = f"> **{chosen.name}**: {' '.join(verdict.reason.split())}" if is_judged else ""
-    return [chosen.answer, why, _differences_list(verdict)]
+        return [merge_result.reason, format_answers(members), _differences_list(merge_result)]
+    is_judged = merge_result.merge == "judge" and not merge_result.is_agreed
+    why = f"> **{chosen.name}**: {' '.join(merge_result.reason.split())}" if is_judged else ""
+    return [chosen.answer, why, _differences_list(merge_result)]
 
 
 def _arithmetic_parts(facts: Mapping[str, Any], reason: str) -> list[str]:
@@ -226,8 +234,10 @@ def _arithmetic_parts(facts: Mapping[str, Any], reason: str) -> list[str]:
     return [f"**{result['value']}**", result["working"], why]
 
 
-def _differences_list(verdict: MergeResult) -> str:
-    if not verdict.differences:
+def _differences_list(merge_result: MergeResult) -> str:
+    if not merge_result.differences:
         return ""
-    items = "\n".join(f"- {' '.join(words.split())}" for words in verdict.differences)
-    return f"**{verdict.heading or 'Differences'}**\n\n{items}"
+    items = "\n".join(
+        f"- {' '.join(difference.split())}" for difference in merge_result.differences
+    )
+    return f"**{merge_result.heading or 'Differences'}**\n\n{items}"

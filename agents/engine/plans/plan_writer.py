@@ -198,8 +198,8 @@ class PlanWriter:
                 self.refusal = end["reason"]
 
     def _handoff_run(self, number: int) -> HandoffRun:
-        form = OutputSchema(PLAN_SCHEMA, name=PLAN)
-        planner = self.context.agent.in_role(PLANNER, self._instructions(), form)
+        schema = OutputSchema(PLAN_SCHEMA, name=PLAN)
+        planner = self.context.agent.in_role(PLANNER, self._instructions(), schema)
         handoff = Handoff(PLANNER, lambda: planner, is_role=True)
         return HandoffRun(handoff, self._question(), self.context.step_state(number), number)
 
@@ -217,12 +217,14 @@ class PlanWriter:
 
     def _question(self) -> str:
         run_state = self.context.run_state
-        before = format_history(run_state.state.get_messages(), run_state.query)
-        parts = [f"{before}Question: {run_state.query}"]
-        for account in self.before:
-            written = json.dumps(account.plan.to_dict(), ensure_ascii=False, default=str)
-            parts += [TRIED_PLAN.format(plan=written), *_format_results(account)]
-            parts.append(f"What was wrong: {' '.join(account.feedback())}")
+        history = format_history(run_state.state.get_messages(), run_state.query)
+        parts = [f"{history}Question: {run_state.query}"]
+        for executed_plan in self.before:
+            plan_json = json.dumps(
+                executed_plan.plan.to_dict(), ensure_ascii=False, default=str
+            )
+            parts += [TRIED_PLAN.format(plan=plan_json), *_format_results(executed_plan)]
+            parts.append(f"What was wrong: {' '.join(executed_plan.feedback())}")
         parts += [REPLAN_INSTRUCTIONS] if self.before else []
         parts += [INVALID_PLAN.format(why=why) for why in self._wrong]
         return "\n\n".join(parts)
@@ -240,11 +242,11 @@ class PlanWriter:
             return None
         try:
             plan = without_approvals(ExecutionPlan.from_dict(value)).with_step_names()
-            wrong = list(self.check(plan))
+            problems = list(self.check(plan))
         except (TypeError, ValueError, AttributeError) as error:
-            wrong = [f"The plan can't be parsed: {error}."]
-        if wrong:
-            self._wrong.append(" ".join(wrong))
+            problems = [f"The plan can't be parsed: {error}."]
+        if problems:
+            self._wrong.append(" ".join(problems))
             return None
         return plan
 
@@ -267,20 +269,23 @@ class PlanWriter:
 
     def _approval_events(self, number: int, plan: ExecutionPlan) -> list[Event]:
         """Request approval if required; the approved plan may be an edited one."""
-        verdict = self._recorded_decision(number)
-        if verdict is None and not self.shows and not self._was_asked(number):
-            verdict = ApprovalDecision(is_approved=True)
-        if verdict is None:
+        decision = self._recorded_decision(number)
+        if decision is None and not self.shows and not self._was_asked(number):
+            decision = ApprovalDecision(is_approved=True)
+        if decision is None:
             self.is_waiting = True
             return self._request_approval(number, plan)
-        if not verdict.is_approved:
-            self.refusal = verdict.reason or "The plan was rejected."
+        if not decision.is_approved:
+            self.refusal = decision.reason or "The plan was rejected."
             return [self._end_event(number, "rejected", self.refusal)]
-        self.plan, events = plan, list[Event]()
-        if verdict.arguments is not None:
-            self.plan = ExecutionPlan.from_dict(json.loads(verdict.arguments)).with_step_names()
+        self.plan = plan
+        events = list[Event]()
+        if decision.arguments is not None:
+            self.plan = ExecutionPlan.from_dict(
+                json.loads(decision.arguments)
+            ).with_step_names()
             if self.plan != plan:  # otherwise it was recorded before the interruption
-                events.append(self._plan_event(number, self.plan, by=verdict.by))
+                events.append(self._plan_event(number, self.plan, by=decision.by))
         return [*events, self._end_event(number, "done", self.plan.description)]
 
     def _recorded_decision(self, number: int) -> ApprovalDecision | None:
@@ -299,24 +304,24 @@ class PlanWriter:
     def _request_approval(self, number: int, plan: ExecutionPlan) -> list[Event]:
         if self._was_asked(number):
             return []
-        written = json.dumps(plan.to_dict(), ensure_ascii=False, default=str)
-        call = ToolCall(id=f"{PLAN}_{number}", name=PLAN, arguments=written)
-        asked = self._emit(
+        plan_json = json.dumps(plan.to_dict(), ensure_ascii=False, default=str)
+        call = ToolCall(id=f"{PLAN}_{number}", name=PLAN, arguments=plan_json)
+        request = self._emit(
             EventType.APPROVAL_REQUESTED,
             number,
             id=call.id,
-            function={"name": PLAN, "arguments": written},
+            function={"name": PLAN, "arguments": plan_json},
             digest=digest(call, "plan", self.context.run_state.emit.seq + 1),
             tool="",
             why="plan",
             role="",
             thought="",
         )
-        return [asked]
+        return [request]
 
-    def _end_event(self, number: int, status: str, words: str) -> Event:
-        about = {"observation": words[:PREVIEW_CHARS], "reason": words}
-        return self._emit(EventType.STEP, number, status=status, action=PLAN, **about)
+    def _end_event(self, number: int, status: str, reason: str) -> Event:
+        texts = {"observation": reason[:PREVIEW_CHARS], "reason": reason}
+        return self._emit(EventType.STEP, number, status=status, action=PLAN, **texts)
 
     def _emit(self, type: EventType, number: int, **more: Any) -> Event:
         version = self.context.version
@@ -338,14 +343,14 @@ def format_history(messages: Sequence[Message], query: str) -> str:
     return "Said before:\n" + "\n".join(lines) + "\n\n" if lines else ""
 
 
-def _format_results(account: ExecutedPlan) -> list[str]:
-    done = [(name, o) for name, o in account.outcomes.items() if o.status == "done"]
+def _format_results(executed_plan: ExecutedPlan) -> list[str]:
+    done = [(name, o) for name, o in executed_plan.outcomes.items() if o.status == "done"]
     return [f"“{name}” gave: {o.text[:MAX_SHOWN_CHARS]}" for name, o in done]
 
 
-def _failure_feedback(account: ExecutedPlan, name: str) -> str:
-    outcome = account.outcomes[name]
-    step = next(step for step in account.plan.steps if step.name == name)
+def _failure_feedback(executed_plan: ExecutedPlan, name: str) -> str:
+    outcome = executed_plan.outcomes[name]
+    step = next(step for step in executed_plan.plan.steps if step.name == name)
     if outcome.finding is None:
         return STEP_FAILED.format(name=name, why=outcome.reason)
     why = f"{outcome.reason} {outcome.finding.feedback}".strip()

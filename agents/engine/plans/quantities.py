@@ -159,29 +159,29 @@ def _only(text: str) -> Quantity | None:
 
 def _quantities(text: str) -> Iterator[tuple[Quantity, int, int]]:
     """Yield each quantity with its start and end; names such as Q3 and 2nd are none."""
-    at = 0
-    while run := _DIGIT_RUN.search(text, at):
-        start = run.start()
+    position = 0
+    while digits := _DIGIT_RUN.search(text, position):
+        start = digits.start()
         before = text[max(0, start - LOOK_BEHIND) : start]
         if re.search(r"[A-Za-z_#]-?\Z", before):
-            at = run.end()
+            position = digits.end()
             continue
         lead = _BEFORE.search(before)
         _check_bounds(before, lead)
-        number, at = _number(text, start)
-        if ordinal := _ORDINAL.match(text, at):
-            at = ordinal.end()
+        number, position = _number(text, start)
+        if ordinal := _ORDINAL.match(text, position):
+            position = ordinal.end()
             continue
-        unit, at = _unit(text, at)
-        if _BOUND_AFTER.match(text, at):
-            raise UnclearNumber(run.group())
+        unit, position = _unit(text, position)
+        if _BOUND_AFTER.match(text, position):
+            raise UnclearNumber(digits.group())
         assert lead is not None  # it can be empty
         currency = (lead["currency"] or "").strip()
         per = unit if unit.startswith("/") else ""
         is_negative = "-" in lead["sign"] + lead["late_sign"]
         number = number.copy_negate() if is_negative else number
         unit = _WORDS.get(currency.lower(), currency) + per if currency else unit
-        yield Quantity(number, unit), start - len(before) + lead.start(), at
+        yield Quantity(number, unit), start - len(before) + lead.start(), position
 
 
 def _check_bounds(before: str, lead: re.Match[str] | None) -> None:
@@ -195,11 +195,13 @@ def _check_bounds(before: str, lead: re.Match[str] | None) -> None:
 def _number(text: str, start: int) -> tuple[Decimal, int]:
     if compound := _COMPOUND.match(text, start):
         return _japanese_number(compound.group()), compound.end()
-    run, plain = _DIGIT_RUN.match(text, start), _PLAIN.match(text, start)
-    assert run is not None
-    if plain is None or plain.end() < run.end():
-        raise UnclearNumber(run.group())
-    value, end = _decimal(plain.group()), plain.end()
+    digits = _DIGIT_RUN.match(text, start)
+    plain = _PLAIN.match(text, start)
+    assert digits is not None
+    if plain is None or plain.end() < digits.end():
+        raise UnclearNumber(digits.group())
+    value = _decimal(plain.group())
+    end = plain.end()
     if word := _SCALE_WORD.match(text, end):
         return _EXACT.scaleb(value, _ENGLISH_SCALES[word[1].lower()]), word.end()
     return value, end

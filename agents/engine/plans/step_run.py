@@ -30,7 +30,7 @@ NestedExecution = Callable[[ExecutionPlan, Names, int], "PlanExecution"]
 class StepRun:
     """Runs a step; ends with an `outcome`, unless it waits for a person.
 
-    `within` executes a nested plan. Recorded work isn't repeated.
+    `nested_execution` executes a nested plan. Recorded work isn't repeated.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class StepRun:
         step: ExecutionStep,
         names: Names,
         parent: int | None,
-        within: NestedExecution,
+        nested_execution: NestedExecution,
     ) -> None:
         self.context = context
         self.step = step
         self.names = names
         self.parent = parent
-        self.within = within
+        self.nested_execution = nested_execution
         top = context.run_state.emit.parent
         self.number = context.recorded.task(parent or top, step.name, context.version)
         self.outcome = self._recorded_outcome()
@@ -56,13 +56,14 @@ class StepRun:
         if self.number is None:
             self.number = self.context.next_step()
             yield self._start_event()
-        recorded, emit = self.context.recorded.tree(self.number), self.context.run_state.emit
-        work = TimeLimitedStream(self._work(self.number), self.step.timeout, emit, recorded)
-        async with aclosing(work.events()) as events:
+        recorded = self.context.recorded.tree(self.number)
+        emit = self.context.run_state.emit
+        stream = TimeLimitedStream(self._work(self.number), self.step.timeout, emit, recorded)
+        async with aclosing(stream.events()) as events:
             async for event in events:
                 yield event
-        if work.is_late:
-            self._finish("failed", reason=work.reason)
+        if stream.is_late:
+            self._finish("failed", reason=stream.reason)
         if self.outcome is not None:
             yield self._end_event(self.outcome)
 
@@ -112,11 +113,11 @@ class StepRun:
 
     async def _work(self, number: int) -> Events:
         try:
-            part = self._part(number)
-            async with aclosing(part.events()) as events:
+            execution = self._execution(number)
+            async with aclosing(execution.events()) as events:
                 async for event in events:
                     yield event
-            if (check := self._take_result(part, number)) is not None:
+            if (check := self._take_result(execution, number)) is not None:
                 async with aclosing(check.events()) as events:
                     async for event in events:
                         yield event
@@ -124,36 +125,38 @@ class StepRun:
         except BadExpression as error:
             self._finish("failed", reason=str(error))
 
-    def _part(self, number: int) -> "StepAttempts | PlanExecution | ItemRuns":
+    def _execution(self, number: int) -> "StepAttempts | PlanExecution | ItemRuns":
         if self.step.for_each is not None:
             items = enumerate(self._items())
-            runs = [self._item_run(number, at, item) for at, item in items]
+            runs = [self._item_run(number, index, item) for index, item in items]
             return ItemRuns(self.context, runs, number, is_parallel=self.step.parallel)
         if self.step.plan is not None:
-            return self.within(self.step.plan, self.names, number)
+            return self.nested_execution(self.step.plan, self.names, number)
         return StepAttempts(self.context, self.step, self.names, number)
 
     def _take_result(
-        self, part: "StepAttempts | PlanExecution | ItemRuns", number: int
+        self, execution: "StepAttempts | PlanExecution | ItemRuns", number: int
     ) -> OutcomeCheck | None:
         """Set the outcome unless a person has to decide; return a nested plan's check."""
-        if isinstance(part, StepAttempts):
-            self.outcome = part.outcome
+        if isinstance(execution, StepAttempts):
+            self.outcome = execution.outcome
             return None
-        if isinstance(part, ItemRuns):
-            if not part.is_waiting:
-                self._combine_outcomes(part.runs)
+        if isinstance(execution, ItemRuns):
+            if not execution.is_waiting:
+                self._combine_outcomes(execution.runs)
             return None
-        if part.is_waiting:
+        if execution.is_waiting:
             return None
-        if failed := [f"“{n}”: {o.reason}" for n, o in part.failures.items()]:
-            self._finish("failed", part.output, failed[0])
-        elif part.spent and len(part.outcomes) < len(part.plan.steps):
-            self._finish("failed", part.output, part.spent)
+        if failed := [f"“{n}”: {o.reason}" for n, o in execution.failures.items()]:
+            self._finish("failed", execution.output, failed[0])
+        elif execution.spent and len(execution.outcomes) < len(execution.plan.steps):
+            self._finish("failed", execution.output, execution.spent)
         else:
-            self._finish("done", part.output)
+            self._finish("done", execution.output)
             if self.step.expected_outcome:
-                return OutcomeCheck(self.context, self.step, part.output, number, 1, self.names)
+                return OutcomeCheck(
+                    self.context, self.step, execution.output, number, 1, self.names
+                )
         return None
 
     def _finish_checked(self, check: OutcomeCheck) -> None:
@@ -173,21 +176,21 @@ class StepRun:
             raise BadExpression(f"for_each can have up to {MAX_ITEMS:,} items.")
         return items
 
-    def _item_run(self, number: int, at: int, item: Any) -> "StepRun":
-        one = replace(self.step, for_each=None, name=f"{self.step.name}[{at}]")
-        names = {**self.names, "item": item, "index": at}
-        return StepRun(self.context, one, names, number, self.within)
+    def _item_run(self, number: int, index: int, item: Any) -> "StepRun":
+        item_step = replace(self.step, for_each=None, name=f"{self.step.name}[{index}]")
+        names = {**self.names, "item": item, "index": index}
+        return StepRun(self.context, item_step, names, number, self.nested_execution)
 
-    def _combine_outcomes(self, tasks: list["StepRun"]) -> None:
-        ended = [task.outcome for task in tasks if task.outcome is not None]
-        if any(task.is_waiting for task in tasks):
+    def _combine_outcomes(self, item_runs: list["StepRun"]) -> None:
+        ended = [item_run.outcome for item_run in item_runs if item_run.outcome is not None]
+        if any(item_run.is_waiting for item_run in item_runs):
             return
         outputs = [outcome.output for outcome in ended]
-        if len(ended) < len(tasks):
+        if len(ended) < len(item_runs):
             self._finish("failed", outputs, self.context.reached_limit())
         elif failed := [outcome for outcome in ended if not outcome.is_ok]:
-            why = f"{len(failed)} of {len(ended)} failed: {failed[0].reason}"
-            self._finish("failed", outputs, why)
+            reason = f"{len(failed)} of {len(ended)} failed: {failed[0].reason}"
+            self._finish("failed", outputs, reason)
         else:
             self._finish("done", outputs)
 
@@ -209,18 +212,19 @@ class ItemRuns:
     def __init__(
         self, context: PlanContext, runs: list[StepRun], parent: int, *, is_parallel: bool
     ) -> None:
-        self.site = context
+        self.context = context
         self.runs = runs
         self.parent = parent
         self.is_parallel = is_parallel
         self.is_waiting = False  # for a decision about a limit
 
     async def events(self) -> Events:
-        most = self.site.most_at_once if self.is_parallel else 1
-        due, merger = self._due_runs(), EventMerger()
+        max_concurrency = self.context.most_at_once if self.is_parallel else 1
+        due = self._due_runs()
+        merger = EventMerger()
         try:
             while True:
-                while len(merger) < most and (run := next(due, None)) is not None:
+                while len(merger) < max_concurrency and (run := next(due, None)) is not None:
                     merger.add(run.step.name, run.events())
                 if not len(merger):
                     break
@@ -235,14 +239,14 @@ class ItemRuns:
     def _ask_raise(self) -> list[Event]:
         """Have a person asked about a limit, if items haven't started because of it."""
         is_due = any(run.number is None for run in self.runs)
-        request = self.site.limit_request(self.parent) if is_due else None
+        request = self.context.limit_request(self.parent) if is_due else None
         self.is_waiting = request is not None
         return request or []
 
     def _due_runs(self) -> Iterator[StepRun]:
         """Yield runs to continue: no new ones without budget, none after one that waits."""
         for run in self.runs:
-            if run.number is None and self.site.due_limit() is not None:
+            if run.number is None and self.context.due_limit() is not None:
                 continue
             yield run
             if run.is_waiting and not self.is_parallel:

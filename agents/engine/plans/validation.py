@@ -96,11 +96,11 @@ def _structural_problems(
     yield from _duplicate_names(plan, path)
     if waiting := find_cycle(plan.steps):
         sentence = f"Circular dependency: {' → '.join(waiting)}."
-        place = next(n for n, step in enumerate(plan.steps) if step.name == waiting[0])
-        yield PlanProblem(message=sentence, path=(*path, "steps", place, "depends_on"))
-    checked = _PlanChecker(plan, scope)
-    for place, step in enumerate(plan.steps):
-        yield from checked.problems(step, (*path, "steps", place))
+        index = next(n for n, step in enumerate(plan.steps) if step.name == waiting[0])
+        yield PlanProblem(message=sentence, path=(*path, "steps", index, "depends_on"))
+    checker = _PlanChecker(plan, scope)
+    for index, step in enumerate(plan.steps):
+        yield from checker.problems(step, (*path, "steps", index))
 
 
 def _duplicate_names(plan: ExecutionPlan, path: ValuePath) -> Iterator[PlanProblem]:

@@ -70,21 +70,28 @@ class WorkflowRunLoop(RunLoop):
 
     def _plan_events(self, context: PlanContext, plan: ExecutionPlan) -> list[Event]:
         """Yield the plan's row, unless it is already recorded."""
-        recorded, details = context.recorded, list[Event]()
+        recorded = context.recorded
+        events = list[Event]()
         rows = recorded.under(self.emit.parent, EventType.TASK)
-        known = next((event.data["step"] for event in rows if event.data["kind"] == PLAN), None)
-        number = known or context.next_step()
-        about = {"step": number, "turn": 1, "plan": 1, "kind": PLAN}
-        if known is None:
-            task = self.emit(EventType.TASK, **about, name=PLAN, work=PLAN, attempt=1)
-            details.append(task)
+        recorded_number = next(
+            (event.data["step"] for event in rows if event.data["kind"] == PLAN), None
+        )
+        number = recorded_number or context.next_step()
+        step_fields = {"step": number, "turn": 1, "plan": 1, "kind": PLAN}
+        if recorded_number is None:
+            task = self.emit(EventType.TASK, **step_fields, name=PLAN, work=PLAN, attempt=1)
+            events.append(task)
         if not any(recorded.under(self.emit.parent, EventType.PLAN)):
-            more = {"by": self.agent.name, "changes": {}, "feedback": []}
-            details.append(self.emit(EventType.PLAN, **about, **plan.to_dict(), **more))
+            plan_fields = {"by": self.agent.name, "changes": {}, "feedback": []}
+            events.append(
+                self.emit(EventType.PLAN, **step_fields, **plan.to_dict(), **plan_fields)
+            )
         if recorded.end(number) is None:
-            words = plan.description
-            details.append(self.emit(EventType.STEP, **about, status="done", observation=words))
-        return details
+            description = plan.description
+            events.append(
+                self.emit(EventType.STEP, **step_fields, status="done", observation=description)
+            )
+        return events
 
     def _finish_event(self, execution: PlanExecution) -> Event:
         if execution.is_waiting:

@@ -66,29 +66,31 @@ class LocatedValue:
 
     def place(self, path: ValuePath) -> tuple[int, int]:
         """Return the position of this path, or of its nearest existing parent."""
-        here = self
+        located = self
         for key in path:
-            held = here.value
-            is_there = key in held if isinstance(held, dict) else _has_index(held, key)
+            container = located.value
+            is_there = (
+                key in container if isinstance(container, dict) else _has_index(container, key)
+            )
             if not is_there:
                 break
-            here = held[key]
-        return here.line, here.column
+            located = container[key]
+        return located.line, located.column
 
 
 def read_yaml(text: str) -> tuple[LocatedValue | None, list[PlanProblem]]:
     """Return the value, as far as it is readable, and its problems."""
     if len(text) > MAX_CHARS:
         return None, [PlanProblem(message=f"The text is longer than {MAX_CHARS:,} characters.")]
-    reading = _TreeBuilder()
+    builder = _TreeBuilder()
     try:
         for event in _yaml_events(text):
-            reading.take(event)
+            builder.take(event)
     except yaml.YAMLError as error:
-        reading.problems.append(_syntax_problem(text, error))
+        builder.problems.append(_syntax_problem(text, error))
     except _LimitExceeded as error:
-        reading.problems.append(error.problem)
-    return reading.root, reading.problems
+        builder.problems.append(error.problem)
+    return builder.root, builder.problems
 
 
 def _yaml_events(text: str) -> Iterator[Any]:
@@ -116,13 +118,13 @@ class _TreeBuilder:
         self.problems: list[PlanProblem] = []
         self.open: list[LocatedValue] = []
         self.names: list[LocatedValue | None] = []  # the current key of each open mapping
-        self.documents = self.values = 0
+        self.document_count = self.value_count = 0
 
     def take(self, event: Any) -> None:
         match event:
             case yaml.DocumentStartEvent():
-                self.documents += 1
-                if self.documents == 2:
+                self.document_count += 1
+                if self.document_count == 2:
                     self._report(
                         "Only one YAML document is allowed. A second one starts here.", event
                     )
@@ -176,16 +178,16 @@ class _TreeBuilder:
             holder.names[key] = place
 
     def _check_limits(self, event: Any) -> None:
-        self.values += 1
-        if self.values > MAX_VALUES:
+        self.value_count += 1
+        if self.value_count > MAX_VALUES:
             raise _LimitExceeded(f"This contains more than {MAX_VALUES:,} values.", event)
         tag = getattr(event, "tag", None)
         if tag not in (None, "!"):
             self._report(f"YAML tags ({tag}) aren't supported.", event)
 
-    def _report(self, message: str, where: Any) -> None:
+    def _report(self, message: str, source: Any) -> None:
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(_problem(message, where))
+            self.problems.append(_problem(message, source))
 
 
 def _read_scalar(event: Any) -> LocatedValue:
@@ -213,10 +215,10 @@ def _located_value(value: Any, event: Any) -> LocatedValue:
     return LocatedValue(line=mark.line + 1, column=mark.column + 1, value=value)
 
 
-def _problem(message: str, where: Any) -> PlanProblem:
-    if isinstance(where, LocatedValue):
-        return PlanProblem(message=message, line=where.line, column=where.column)
-    mark = where.start_mark
+def _problem(message: str, source: Any) -> PlanProblem:
+    if isinstance(source, LocatedValue):
+        return PlanProblem(message=message, line=source.line, column=source.column)
+    mark = source.start_mark
     return PlanProblem(message=message, line=mark.line + 1, column=mark.column + 1)
 
 

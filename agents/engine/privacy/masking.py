@@ -50,11 +50,11 @@ def mask(text: str) -> MaskedText:
 def find(text: str) -> tuple[PiiSpan, ...]:
     """Return spans of personal data, in order and without overlaps."""
     source, *others = readings(text)
-    found = _source_spans(_normalize_digits(source))
-    for read in others[-1:]:
-        for part in _changed_parts(_normalize_digits(read)):
-            found += _source_spans(part)
-    return merge_spans(found)
+    spans = _source_spans(_normalize_digits(source))
+    for normalized in others[-1:]:
+        for part in _changed_parts(_normalize_digits(normalized)):
+            spans += _source_spans(part)
+    return merge_spans(spans)
 
 
 class StreamingMasker:
@@ -66,23 +66,25 @@ class StreamingMasker:
 
     window = 120
 
-    def __init__(self, text: str = "", find: Callable[[str], Sequence[PiiSpan]] = find) -> None:
-        """`find` replaces the detection, if more is known than the text shows."""
-        self._find = find
+    def __init__(
+        self, text: str = "", find_spans: Callable[[str], Sequence[PiiSpan]] = find
+    ) -> None:
+        """`find_spans` replaces the detection, if more is known than the text shows."""
+        self._find_spans = find_spans
         self._text = ""
-        self._shown = 0
-        self._looks_at = 0
+        self._shown_chars = 0
+        self._next_scan_at = 0
         self.released = self.feed(text)
 
     def feed(self, piece: str) -> str:
         """Add a piece and return what can be released."""
         self._text += piece
-        if len(self._text) < self._looks_at:
+        if len(self._text) < self._next_scan_at:
             return ""
         released = self._release(len(self._text) - self.window)
         # Held text is scanned again each time, so the more there is, the less often.
-        held = len(self._text) - self._shown - self.window
-        self._looks_at = len(self._text) + held // 8
+        held = len(self._text) - self._shown_chars - self.window
+        self._next_scan_at = len(self._text) + held // 8
         return released
 
     def rest(self) -> str:
@@ -90,16 +92,17 @@ class StreamingMasker:
         return self._release(len(self._text))
 
     def _release(self, until: int) -> str:
-        if until <= self._shown:
+        if until <= self._shown_chars:
             return ""
-        before = max(0, self._shown - self.window)
+        before = max(0, self._shown_chars - self.window)
         spans = [
-            replace(s, start=max(s.start + before, self._shown), end=s.end + before)
-            for s in self._find(self._text[before:])
-            if s.end + before > self._shown
+            replace(s, start=max(s.start + before, self._shown_chars), end=s.end + before)
+            for s in self._find_spans(self._text[before:])
+            if s.end + before > self._shown_chars
         ]
         until = min([until, *(s.start for s in spans if s.start < until < s.end)])
-        start, self._shown = self._shown, until
+        start = self._shown_chars
+        self._shown_chars = until
         return _replace_spans(self._text, [s for s in spans if s.end <= until], start, until)
 
 
@@ -124,12 +127,13 @@ def _find_all(plain: str) -> list[PiiSpan]:
 
 
 def _find_once(plain: str) -> list[PiiSpan]:
-    characters, small = set(plain), plain.lower()
+    characters = set(plain)
+    lowered = plain.lower()
     return [
-        PiiSpan(kind=form.kind, start=place.start, end=place.end)
-        for form in DETECTORS
-        if form.may_match(characters, small)
-        for place in form.find_ranges(plain)
+        PiiSpan(kind=detector.kind, start=text_range.start, end=text_range.end)
+        for detector in DETECTORS
+        if detector.may_match(characters, lowered)
+        for text_range in detector.find_ranges(plain)
     ]
 
 
@@ -155,30 +159,34 @@ def merge_spans(spans: Iterable[PiiSpan]) -> tuple[PiiSpan, ...]:
     return tuple(apart)
 
 
-def _source_spans(read: NormalizedText) -> list[PiiSpan]:
+def _source_spans(normalized: NormalizedText) -> list[PiiSpan]:
     return [
-        replace(span, start=read.starts[span.start], end=read.ends[span.end - 1])
-        for span in _find_all(read.text)
+        replace(span, start=normalized.starts[span.start], end=normalized.ends[span.end - 1])
+        for span in _find_all(normalized.text)
     ]
 
 
-def _changed_parts(read: NormalizedText) -> list[NormalizedText]:
+def _changed_parts(normalized: NormalizedText) -> list[NormalizedText]:
     """Return the parts of a reading that may contain what its source doesn't show.
 
     These have a digit, an @ or the letters of a key near a changed character.
     """
     parts: list[tuple[int, int]] = []
-    for at in read.changes:
-        if parts and at < parts[-1][1] - NEAR_CHARS:
+    for position in normalized.changes:
+        if parts and position < parts[-1][1] - NEAR_CHARS:
             continue
-        if not PII_HINT.search(read.text, max(0, at - NEAR_CHARS), at + NEAR_CHARS):
+        if not PII_HINT.search(
+            normalized.text, max(0, position - NEAR_CHARS), position + NEAR_CHARS
+        ):
             continue
-        start, end = _widen(read.text, at)
+        start, end = _widen(normalized.text, position)
         if parts and start <= parts[-1][1]:
             start = parts.pop()[0]
         parts.append((start, end))
     return [
-        NormalizedText(text=read.text[a:b], starts=read.starts[a:b], ends=read.ends[a:b])
+        NormalizedText(
+            text=normalized.text[a:b], starts=normalized.starts[a:b], ends=normalized.ends[a:b]
+        )
         for a, b in parts
     ]
 
@@ -194,12 +202,12 @@ def _widen(text: str, at: int) -> tuple[int, int]:
     return start, min(ends, default=end)
 
 
-def _normalize_digits(read: NormalizedText) -> NormalizedText:
+def _normalize_digits(normalized: NormalizedText) -> NormalizedText:
     """Normalize digits and dashes; the length stays the same."""
-    if read.text.isascii():
-        return read
-    text = BETWEEN_DIGITS.sub("-", read.text.translate(_DIGIT_TABLE))
-    return replace(read, text=text)
+    if normalized.text.isascii():
+        return normalized
+    text = BETWEEN_DIGITS.sub("-", normalized.text.translate(_DIGIT_TABLE))
+    return replace(normalized, text=text)
 
 
 class _DigitTable(dict[int, int]):

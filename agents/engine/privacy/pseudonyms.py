@@ -173,15 +173,17 @@ class Pseudonymizer:
 
     def _find_known(self, text: str, spans: Sequence[PiiSpan]) -> list[PiiSpan]:
         """Find known values in the text, such as an account number without its label."""
-        rest = _text_between(text, spans)
-        known = [
-            value for value in self._aliases if value in rest and _is_distinctive(value, text)
+        unmasked_text = _text_between(text, spans)
+        known_values = [
+            value
+            for value in self._aliases
+            if value in unmasked_text and _is_distinctive(value, text)
         ]
-        if not known:
+        if not known_values:
             return []
-        values = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
-        alone = re.finditer(rf"(?<![0-9A-Za-z])(?:{values})(?![0-9A-Za-z])", text)
-        return [PiiSpan(kind=self._kinds[m[0]], start=m.start(), end=m.end()) for m in alone]
+        values = "|".join(map(re.escape, sorted(known_values, key=len, reverse=True)))
+        matches = re.finditer(rf"(?<![0-9A-Za-z])(?:{values})(?![0-9A-Za-z])", text)
+        return [PiiSpan(kind=self._kinds[m[0]], start=m.start(), end=m.end()) for m in matches]
 
 
 class StreamingRestorer:

@@ -31,10 +31,10 @@ Events = AsyncGenerator[Event, None]
 
 async def redact(events: Events) -> Events:
     """Redact the events; streamed text is slightly delayed."""
-    redaction = Redactor()
+    redactor = Redactor()
     async with aclosing(events):
         async for event in events:
-            yield await run_in_thread_if_large(len(repr(event.data)), redaction.event, event)
+            yield await run_in_thread_if_large(len(repr(event.data)), redactor.event, event)
 
 
 class Redactor(Pseudonymizer):
@@ -56,8 +56,8 @@ class Redactor(Pseudonymizer):
         return f"‹{kind.value}›"
 
     def _redact_delta(self, event: Event) -> str:
-        place = event.type, event.data["step"]
-        masker = self._maskers.setdefault(place, StreamingMasker(find=self.find))
+        key = event.type, event.data["step"]
+        masker = self._maskers.setdefault(key, StreamingMasker(find_spans=self.find))
         return masker.feed(event.data["content"])
 
     def _redact_fields(self, fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:

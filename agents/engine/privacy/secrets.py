@@ -46,6 +46,6 @@ def mask_secrets(text: str, *known: str | None) -> str:
     for secret in known:
         if secret and len(secret) >= MIN_SECRET_CHARS:
             text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
-    for kind in _SECRET_REGEXES:
-        text = kind.sub(rf"\g<kept>{MASK}", text)
+    for regex in _SECRET_REGEXES:
+        text = regex.sub(rf"\g<kept>{MASK}", text)
     return text

@@ -32,12 +32,12 @@ class Candidate:
         return re.findall(r"[0-9]+", self.value)
 
 
-def any_value(seen: Candidate) -> str:
-    return seen.value
+def any_value(candidate: Candidate) -> str:
+    return candidate.value
 
 
-def separate_value(seen: Candidate) -> str:
-    return "" if _is_joined(seen) else seen.value
+def separate_value(candidate: Candidate) -> str:
+    return "" if _is_joined(candidate) else candidate.value
 
 
 # Another kind of number, by the label before it or the text after it.
@@ -63,19 +63,19 @@ UNIT_AFTER = re.compile(
 )
 
 
-def _is_standalone(seen: Candidate) -> bool:
+def _is_standalone(candidate: Candidate) -> bool:
     """Whether the number isn't part of another one and isn't labeled as something else."""
     return not (
-        _is_joined(seen)
-        or CONTINUES_AFTER.match(seen.after)
-        or UNIT_AFTER.match(seen.after)
-        or (LETTER.search(seen.before) and OTHER_IDENTIFIER.search(seen.before))
+        _is_joined(candidate)
+        or CONTINUES_AFTER.match(candidate.after)
+        or UNIT_AFTER.match(candidate.after)
+        or (LETTER.search(candidate.before) and OTHER_IDENTIFIER.search(candidate.before))
     )
 
 
-def _is_joined(seen: Candidate) -> bool:
-    is_joined = JOINED_BEFORE.fullmatch(seen.before[-2:]) is not None
-    return is_joined and AFTER_NUMBER.search(seen.before) is None
+def _is_joined(candidate: Candidate) -> bool:
+    is_joined = JOINED_BEFORE.fullmatch(candidate.before[-2:]) is not None
+    return is_joined and AFTER_NUMBER.search(candidate.before) is None
 
 
 def _is_date(digits: str) -> bool:
@@ -88,27 +88,29 @@ TOLL_FREE_PREFIXES = ("0120", "0570", "0800", "0990", "0180")
 MIN_INTERNATIONAL_DIGITS, MAX_PHONE_DIGITS = 9, 15
 
 
-def grouped_phone(seen: Candidate) -> str:
-    shape = tuple(len(group) for group in seen.groups)
-    is_spaced = re.fullmatch(r"\(?[0-9]+\)? [0-9]+", seen.value) is not None
-    is_free = shape == (4, 3, 3) and seen.value.startswith(TOLL_FREE_PREFIXES)
+def grouped_phone(candidate: Candidate) -> str:
+    shape = tuple(len(group) for group in candidate.groups)
+    is_spaced = re.fullmatch(r"\(?[0-9]+\)? [0-9]+", candidate.value) is not None
+    is_free = shape == (4, 3, 3) and candidate.value.startswith(TOLL_FREE_PREFIXES)
     fits = shape in PHONE_SHAPES or is_free or (shape in TWO_PART_SHAPES and is_spaced)
-    return seen.value if fits and _is_standalone(seen) else ""
+    return candidate.value if fits and _is_standalone(candidate) else ""
 
 
-def any_phone(seen: Candidate) -> str:
-    return seen.value if _is_standalone(seen) else ""
+def any_phone(candidate: Candidate) -> str:
+    return candidate.value if _is_standalone(candidate) else ""
 
 
-def international_phone(seen: Candidate) -> str:
-    is_long = MIN_INTERNATIONAL_DIGITS <= len(seen.digits) <= MAX_PHONE_DIGITS
-    return seen.value if is_long and not CONTINUES_AFTER.match(seen.after) else ""
+def international_phone(candidate: Candidate) -> str:
+    is_long = MIN_INTERNATIONAL_DIGITS <= len(candidate.digits) <= MAX_PHONE_DIGITS
+    return candidate.value if is_long and not CONTINUES_AFTER.match(candidate.after) else ""
 
 
-def labelled_phone(seen: Candidate) -> str:
-    is_phone = 7 <= len(seen.digits) <= MAX_PHONE_DIGITS and not _is_date(seen.digits)
-    is_whole = not re.match(r"[0-9]|\.[0-9]", seen.after) and not UNIT_AFTER.match(seen.after)
-    return seen.value if is_phone and is_whole else ""
+def labelled_phone(candidate: Candidate) -> str:
+    is_phone = 7 <= len(candidate.digits) <= MAX_PHONE_DIGITS and not _is_date(candidate.digits)
+    is_whole = not re.match(r"[0-9]|\.[0-9]", candidate.after) and not UNIT_AFTER.match(
+        candidate.after
+    )
+    return candidate.value if is_phone and is_whole else ""
 
 
 CARD_ISSUERS = re.compile(
@@ -122,12 +124,12 @@ CARD_ISSUERS = re.compile(
 )
 
 
-def card(seen: Candidate) -> str:
+def card(candidate: Candidate) -> str:
     """Return a card number; extra digits after it may be something else."""
-    values = [seen.value, re.sub(r"[ -][0-9]{3}\Z", "", seen.value)]
-    if re.match(r"[0-9A-Za-z_]", seen.after):
-        values = [value for value in values if value != seen.value]
-    return "" if _is_joined(seen) else next(filter(_is_card, values), "")
+    values = [candidate.value, re.sub(r"[ -][0-9]{3}\Z", "", candidate.value)]
+    if re.match(r"[0-9A-Za-z_]", candidate.after):
+        values = [value for value in values if value != candidate.value]
+    return "" if _is_joined(candidate) else next(filter(_is_card, values), "")
 
 
 def _is_card(value: str) -> bool:
@@ -135,15 +137,17 @@ def _is_card(value: str) -> bool:
     return CARD_ISSUERS.fullmatch(digits) is not None and luhn.is_valid(digits)
 
 
-def iban(seen: Candidate) -> str:
+def iban(candidate: Candidate) -> str:
     """Return an IBAN with its country's length, without what follows."""
-    length = _iban_length(seen.value[:2].upper())
-    found = re.match(rf"(?:[ -]?[0-9A-Za-z]){{{length}}}", seen.value) if length else None
-    if found is None or re.match("[0-9A-Za-z]", (seen.value + seen.after)[found.end() :]):
+    length = _iban_length(candidate.value[:2].upper())
+    match = re.match(rf"(?:[ -]?[0-9A-Za-z]){{{length}}}", candidate.value) if length else None
+    if match is None or re.match(
+        "[0-9A-Za-z]", (candidate.value + candidate.after)[match.end() :]
+    ):
         return ""
-    code = re.sub(r"[ -]", "", found[0]).upper()
+    code = re.sub(r"[ -]", "", match[0]).upper()
     # The checksum alone: an account number with a typo in its bank code is still personal.
-    return found[0] if mod_97_10.is_valid(code[4:] + code[:4]) else ""
+    return match[0] if mod_97_10.is_valid(code[4:] + code[:4]) else ""
 
 
 @cache
@@ -154,39 +158,43 @@ def _iban_length(country: str) -> int:
     return 4 + sum(map(int, parts)) if parts else 0
 
 
-def account(seen: Candidate) -> str:
-    is_long = 6 <= len(seen.digits) <= 17 and not _is_date(seen.digits)
-    is_whole = not re.match(r"\.?[0-9]", seen.after) and not UNIT_AFTER.match(seen.after)
-    is_count = re.search("口座数[^0-9]*\\Z", seen.before)
-    return seen.value if is_long and is_whole and not is_count else ""
+def account(candidate: Candidate) -> str:
+    is_long = 6 <= len(candidate.digits) <= 17 and not _is_date(candidate.digits)
+    is_whole = not re.match(r"\.?[0-9]", candidate.after) and not UNIT_AFTER.match(
+        candidate.after
+    )
+    is_count = re.search("口座数[^0-9]*\\Z", candidate.before)
+    return candidate.value if is_long and is_whole and not is_count else ""
 
 
-def my_number(seen: Candidate) -> str:
-    is_more = re.match(r"[ -][0-9]{2}", seen.after) or re.search(r"[0-9][ -]\Z", seen.before)
-    digit = individual_number.calc_check_digit(seen.digits[:-1])
-    proves = seen.digits[-1] == digit and not _is_date(seen.digits)
-    return seen.value if proves and not is_more and _is_standalone(seen) else ""
+def my_number(candidate: Candidate) -> str:
+    is_more = re.match(r"[ -][0-9]{2}", candidate.after) or re.search(
+        r"[0-9][ -]\Z", candidate.before
+    )
+    digit = individual_number.calc_check_digit(candidate.digits[:-1])
+    proves = candidate.digits[-1] == digit and not _is_date(candidate.digits)
+    return candidate.value if proves and not is_more and _is_standalone(candidate) else ""
 
 
-def labelled_number(seen: Candidate) -> str:
-    return "" if re.match("-?[0-9]", seen.after) else seen.value
+def labelled_number(candidate: Candidate) -> str:
+    return "" if re.match("-?[0-9]", candidate.after) else candidate.value
 
 
-def passport(seen: Candidate) -> str:
-    return "" if re.match("[0-9A-Za-z]", seen.after) else seen.value
+def passport(candidate: Candidate) -> str:
+    return "" if re.match("[0-9A-Za-z]", candidate.after) else candidate.value
 
 
-def any_number(seen: Candidate) -> str:
-    return seen.value if _is_standalone(seen) else ""
+def any_number(candidate: Candidate) -> str:
+    return candidate.value if _is_standalone(candidate) else ""
 
 
-def ssn(seen: Candidate) -> str:
-    return seen.value if _is_ssn(seen.digits) and _is_standalone(seen) else ""
+def ssn(candidate: Candidate) -> str:
+    return candidate.value if _is_ssn(candidate.digits) and _is_standalone(candidate) else ""
 
 
-def labelled_ssn(seen: Candidate) -> str:
-    is_more = re.match("-?[0-9]", seen.after)
-    return "" if is_more or not _is_ssn(seen.digits) else seen.value
+def labelled_ssn(candidate: Candidate) -> str:
+    is_more = re.match("-?[0-9]", candidate.after)
+    return "" if is_more or not _is_ssn(candidate.digits) else candidate.value
 
 
 def _is_ssn(digits: str) -> bool:
@@ -206,38 +214,40 @@ def _is_ni_number(value: str) -> bool:
     return is_example or (has_wrong is None and letters not in UNISSUED_PREFIXES)
 
 
-def ni_number(seen: Candidate) -> str:
-    return seen.value if _is_ni_number(seen.value) and _is_standalone(seen) else ""
+def ni_number(candidate: Candidate) -> str:
+    return (
+        candidate.value if _is_ni_number(candidate.value) and _is_standalone(candidate) else ""
+    )
 
 
-def labelled_ni_number(seen: Candidate) -> str:
-    is_more = re.match("[0-9A-Za-z]", seen.after)
-    return "" if is_more or not _is_ni_number(seen.value) else seen.value
+def labelled_ni_number(candidate: Candidate) -> str:
+    is_more = re.match("[0-9A-Za-z]", candidate.after)
+    return "" if is_more or not _is_ni_number(candidate.value) else candidate.value
 
 
 NOT_BIRTH = re.compile("まれ(?:では|じゃ)|産|鮮")
 
 
-def birth_date(seen: Candidate) -> str:
-    return "" if re.match("[0-9]", seen.after) else seen.value
+def birth_date(candidate: Candidate) -> str:
+    return "" if re.match("[0-9]", candidate.after) else candidate.value
 
 
-def japanese_birth_date(seen: Candidate) -> str:
+def japanese_birth_date(candidate: Candidate) -> str:
     """Return a date followed by the Japanese word for born."""
-    return "" if NOT_BIRTH.match(seen.after.lstrip(" ")[1:]) else seen.value
+    return "" if NOT_BIRTH.match(candidate.after.lstrip(" ")[1:]) else candidate.value
 
 
-def licence(seen: Candidate) -> str:
+def licence(candidate: Candidate) -> str:
     """Return a licence number: letters and digits, not a word."""
-    found = re.match("[0-9A-Za-z]*[0-9][0-9A-Za-z -]*", seen.value)
-    value = found[0].rstrip(" -") if found else ""
+    match = re.match("[0-9A-Za-z]*[0-9][0-9A-Za-z -]*", candidate.value)
+    value = match[0].rstrip(" -") if match else ""
     value = re.split("[ -](?=[a-z]{2,})", value)[0]
     return value if len(re.findall("[0-9]", value)) >= 4 else ""
 
 
-def insurance(seen: Candidate) -> str:
-    is_whole = not re.match("[0-9]", seen.after) and not UNIT_AFTER.match(seen.after)
-    return seen.value if len(seen.digits) >= 4 and is_whole else ""
+def insurance(candidate: Candidate) -> str:
+    is_whole = not re.match("[0-9]", candidate.after) and not UNIT_AFTER.match(candidate.after)
+    return candidate.value if len(candidate.digits) >= 4 and is_whole else ""
 
 
 PARTICLE = re.compile("[はがでにをとへも、][0-9一二三四五六七八九十]")
@@ -247,19 +257,23 @@ YEAR = re.compile(r"(?:19|20)[0-9]{2} ")
 BEFORE_YEAR = re.compile(r"(?:in|since|by|until|from|of|during|before|after|top) \Z", re.I)
 
 
-def japanese_address(seen: Candidate) -> str:
-    is_sentence = PARTICLE.search(seen.value) or UNIT_AFTER.match(seen.after)
-    return "" if is_sentence else seen.value
+def japanese_address(candidate: Candidate) -> str:
+    is_sentence = PARTICLE.search(candidate.value) or UNIT_AFTER.match(candidate.after)
+    return "" if is_sentence else candidate.value
 
 
-def labelled_address(seen: Candidate) -> str:
-    return seen.value if BLOCK_NUMBER.search(seen.value) or PLACE_NAME.match(seen.value) else ""
+def labelled_address(candidate: Candidate) -> str:
+    return (
+        candidate.value
+        if BLOCK_NUMBER.search(candidate.value) or PLACE_NAME.match(candidate.value)
+        else ""
+    )
 
 
-def street(seen: Candidate) -> str:
-    is_year = YEAR.match(seen.value) and BEFORE_YEAR.search(seen.before)
-    is_ranked = seen.before.lower().endswith("top ")
-    return "" if is_year or is_ranked or _is_joined(seen) else seen.value
+def street(candidate: Candidate) -> str:
+    is_year = YEAR.match(candidate.value) and BEFORE_YEAR.search(candidate.before)
+    is_ranked = candidate.before.lower().endswith("top ")
+    return "" if is_year or is_ranked or _is_joined(candidate) else candidate.value
 
 
 NOT_PERSONAL = re.compile(r"0\.0\.0\.0|127\.|255\.255\.")
@@ -272,46 +286,52 @@ VERSION_WORD = re.compile(
 )
 
 
-def ip4(seen: Candidate) -> str:
+def ip4(candidate: Candidate) -> str:
     try:
-        IPv4Address(seen.value)
+        IPv4Address(candidate.value)
     except AddressValueError:
         return ""
-    is_version = VERSION_SIGN.search(seen.before) or VERSION_WORD.search(seen.before)
-    is_more = re.match(r"\.[0-9]|-[A-Za-z]|[+_]", seen.after)
-    is_dull = NOT_PERSONAL.match(seen.value) or re.search(r"[0-9]\.\Z", seen.before)
-    return "" if is_version or is_more or is_dull else seen.value
+    is_version = VERSION_SIGN.search(candidate.before) or VERSION_WORD.search(candidate.before)
+    is_more = re.match(r"\.[0-9]|-[A-Za-z]|[+_]", candidate.after)
+    is_dull = NOT_PERSONAL.match(candidate.value) or re.search(r"[0-9]\.\Z", candidate.before)
+    return "" if is_version or is_more or is_dull else candidate.value
 
 
-def ip6(seen: Candidate) -> str:
+def ip6(candidate: Candidate) -> str:
     """Return an assigned IPv6 address; code paths and times look similar."""
     try:
-        IPv6Address(seen.value)
+        IPv6Address(candidate.value)
     except AddressValueError:
         return ""
-    is_given = re.match("[23][0-9a-f]{3}:|f[cdef][0-9a-f]{2}:", seen.value, re.I)
-    has_parts = len(re.findall("[0-9a-f]+", seen.value, re.I)) > 1
-    return seen.value if is_given and has_parts and re.search("[0-9]", seen.value) else ""
+    is_given = re.match("[23][0-9a-f]{3}:|f[cdef][0-9a-f]{2}:", candidate.value, re.I)
+    has_parts = len(re.findall("[0-9a-f]+", candidate.value, re.I)) > 1
+    return (
+        candidate.value
+        if is_given and has_parts and re.search("[0-9]", candidate.value)
+        else ""
+    )
 
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
 MIN_ENTROPY_BITS = 3.0
 
 
-def key_with_digit(seen: Candidate) -> str:
-    return seen.value if re.search("[0-9]", seen.value) else ""
+def key_with_digit(candidate: Candidate) -> str:
+    return candidate.value if re.search("[0-9]", candidate.value) else ""
 
 
-def credentials(seen: Candidate) -> str:
-    value = seen.value.rstrip(".")
+def credentials(candidate: Candidate) -> str:
+    value = candidate.value.rstrip(".")
     is_mixed = re.search(r"[0-9]|[a-z][A-Z]|=", value)
     return value if is_mixed and len(value) >= 8 else ""
 
 
-def secret(seen: Candidate) -> str:
+def secret(candidate: Candidate) -> str:
     """Return a random-looking value."""
-    value = seen.value
-    is_named = re.search(r"(?:api|access|secret|client|private|auth|token)", seen.before, re.I)
+    value = candidate.value
+    is_named = re.search(
+        r"(?:api|access|secret|client|private|auth|token)", candidate.before, re.I
+    )
     if UUID.fullmatch(value) and not is_named:
         return ""
     is_mixed = re.search("[0-9]", value) and re.search("[A-Za-z]", value)
@@ -324,18 +344,18 @@ def _entropy(text: str) -> float:
     return -sum(share * math.log2(share) for share in shares)
 
 
-def password(seen: Candidate) -> str:
+def password(candidate: Candidate) -> str:
     """Return a password; in a URL, the next field ends it."""
-    value = re.split(r"&\w+=", seen.value)[0]
+    value = re.split(r"&\w+=", candidate.value)[0]
     is_word = (
         re.fullmatch(r"[A-Za-z]+\W*|[A-Za-z_][\w.]*\.\w+[(\[].*|\w+\(.*", value) is not None
     )
     return value if re.search("[0-9A-Za-z]", value) and not is_word else ""
 
 
-def email(seen: Candidate) -> str:
+def email(candidate: Candidate) -> str:
     """Return an email address, except double-size images, git remotes and URL credentials."""
-    is_other = re.search(r"@[0-9]x\.|^git@", seen.value) or re.search(
-        r"://[^\s/?#]*\Z", seen.before
+    is_other = re.search(r"@[0-9]x\.|^git@", candidate.value) or re.search(
+        r"://[^\s/?#]*\Z", candidate.before
     )
-    return "" if is_other else seen.value
+    return "" if is_other else candidate.value

@@ -32,7 +32,7 @@ class CircuitPolicy:
         return self.failures is not None and failures >= self.failures
 
     def seconds(self, times: int, retry_after: float) -> float:
-        """Return the pause for the nth opening in a row, or `asked` if that is longer."""
+        """Return the pause for the nth opening in a row, or `retry_after` if that is longer."""
         # Jitter, so that processes that gave up together don't return together.
         pause = self.pause * 2.0 ** min(times - 1, 30) * random.uniform(0.8, 1)
         return min(self.most, max(pause, retry_after))
@@ -160,7 +160,7 @@ class Attempt:
         self.breaker._record_success(self.round)
 
     def record_failure(self, error: str, *, retry_after: float = 0) -> None:
-        """Record a failure; `asked` is the pause the provider requested, in seconds."""
+        """Record a failure; `retry_after` is the pause the provider requested."""
         self.breaker._record_failure(self.round, error, retry_after)
 
 
@@ -192,22 +192,22 @@ class Circuits:
         Only errors of the other side count, not a wrong key or a bad request. A provider is
         given up per account, because one that can't be reached says nothing about the others.
         """
-        reaching = self._of_provider(provider, account).attempt()
-        hearing = self.of(f"model:{model}").attempt()
-        with reaching as reached, hearing as attempt:
+        provider_circuit = self._of_provider(provider, account).attempt()
+        model_circuit = self.of(f"model:{model}").attempt()
+        with provider_circuit as provider_attempt, model_circuit as model_attempt:
             try:
                 yield
             except AgentError as error:
                 if error.is_outage:
-                    attempt.record_failure(
+                    model_attempt.record_failure(
                         str(error), retry_after=getattr(error, "retry_after", None) or 0
                     )
                 # A provider that answers, even with an error, may have other models that work.
                 if isinstance(error, AgentConnectionError):
-                    reached.record_failure(str(error))
+                    provider_attempt.record_failure(str(error))
                 raise
-            reached.record_success()
-            attempt.record_success()
+            provider_attempt.record_success()
+            model_attempt.record_success()
 
     def are_refusing(self, provider: str, model: str, account: str = "") -> bool:
         breakers = (self._of_provider(provider, account), self.of(f"model:{model}"))

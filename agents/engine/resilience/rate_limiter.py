@@ -90,11 +90,11 @@ class RateLimiter(Protocol):
 @asynccontextmanager
 async def acquire_slot(limiter: RateLimiter, model: str) -> AsyncIterator[SlotRequest]:
     """Wait for a slot without reporting places; raise ModelBusy if there is none in time."""
-    async with limiter.request(model) as asked:
-        async with aclosing(asked.places()) as places:
+    async with limiter.request(model) as slot:
+        async with aclosing(slot.places()) as places:
             async for _place in places:
                 pass
-        yield asked
+        yield slot
 
 
 class TokenBucket:
@@ -137,66 +137,70 @@ class LocalRateLimiter:
     def __init__(self, limits: Limits, *, clock: Clock = monotonic) -> None:
         self.limits = limits
         self._inside = 0
-        self._requests = _a_minute(limits.requests, clock)
-        self._tokens = _a_minute(limits.tokens, clock)
+        self._request_bucket = _bucket_per_minute(limits.requests, clock)
+        self._token_bucket = _bucket_per_minute(limits.tokens, clock)
         self._line: deque[LocalRequest] = deque()
-        self._why: LimitKind = "concurrency"
+        self._blocking_limit: LimitKind = "concurrency"
 
     @asynccontextmanager
     async def request(self, model: str) -> AsyncIterator["LocalRequest"]:
-        asked = LocalRequest(self, model)
-        self._line.append(asked)
+        local_request = LocalRequest(self, model)
+        self._line.append(local_request)
         try:
-            yield asked
+            yield local_request
         finally:
-            if asked.is_inside:
+            if local_request.is_inside:
                 self._inside -= 1
             else:
-                self._line.remove(asked)
+                self._line.remove(local_request)
             self.wake_first()
 
     def blocking_limit(self) -> LimitKind | None:
         """Return the limit that makes a new request wait."""
-        return self._why if self._wait_seconds() or self._line else None
+        return self._blocking_limit if self._wait_seconds() or self._line else None
 
     def spend(self, tokens: int) -> None:
-        if self._tokens is not None:
-            self._tokens.spend(tokens)
+        if self._token_bucket is not None:
+            self._token_bucket.spend(tokens)
 
-    def place(self, asked: "LocalRequest") -> QueuePlace:
-        return QueuePlace(self._line.index(asked) + 1, self._why)
+    def place(self, request: "LocalRequest") -> QueuePlace:
+        return QueuePlace(self._line.index(request) + 1, self._blocking_limit)
 
-    def seconds_until(self, asked: "LocalRequest") -> float:
+    def seconds_until(self, request: "LocalRequest") -> float:
         """Return how long a request has to wait, as far as known; 0 if it is its turn."""
         seconds = self._wait_seconds()
-        return seconds if self._line[0] is asked else inf
+        return seconds if self._line[0] is request else inf
 
-    def admit(self, asked: "LocalRequest") -> None:
-        self._line.remove(asked)
-        asked.is_inside = True
+    def admit(self, request: "LocalRequest") -> None:
+        self._line.remove(request)
+        request.is_inside = True
         self._inside += 1
-        if self._requests is not None:
-            self._requests.spend(1)
+        if self._request_bucket is not None:
+            self._request_bucket.spend(1)
         self.wake_first()
 
     def wake_first(self) -> None:
         """Let the first waiting request check again."""
         if self._line:
-            self._line[0].turn.set()
+            self._line[0].wake.set()
 
     def _wait_seconds(self) -> float:
         """Return the seconds until a request can be admitted, as far as known; 0 if now."""
         limits = self.limits
         if limits.concurrency is not None and self._inside >= limits.concurrency:
             return self._block("concurrency", inf)
-        if self._requests is not None and (seconds := self._requests.seconds_until_free()):
+        if self._request_bucket is not None and (
+            seconds := self._request_bucket.seconds_until_free()
+        ):
             return self._block("requests", seconds)
-        if self._tokens is not None and (seconds := self._tokens.seconds_until_free()):
+        if self._token_bucket is not None and (
+            seconds := self._token_bucket.seconds_until_free()
+        ):
             return self._block("tokens", seconds)
         return 0
 
-    def _block(self, why: LimitKind, seconds: float) -> float:
-        self._why = why
+    def _block(self, limit: LimitKind, seconds: float) -> float:
+        self._blocking_limit = limit
         return seconds
 
 
@@ -204,12 +208,14 @@ class LocalRequest:
     """A request in the line of this process."""
 
     def __init__(self, limiter: LocalRateLimiter, model: str) -> None:
-        self.limiter, self.model = limiter, model
-        self.turn = asyncio.Event()
+        self.limiter = limiter
+        self.model = model
+        self.wake = asyncio.Event()
         self.is_inside = False
 
     async def places(self) -> AsyncGenerator[QueuePlace, None]:
-        limiter, last = self.limiter, None
+        limiter = self.limiter
+        last = None
         deadline = monotonic() + limiter.limits.patience
         while seconds := limiter.seconds_until(self):
             place = limiter.place(self)
@@ -217,21 +223,21 @@ class LocalRequest:
                 last = place
                 yield place
                 continue
-            left = deadline - monotonic()
-            if left <= 0:
+            seconds_left = deadline - monotonic()
+            if seconds_left <= 0:
                 raise limiter.limits.busy(self.model, place.limit)
-            await _wait_for_wake(self.turn, min(seconds, PLACE_SECONDS, left))
+            await _wait_for_wake(self.wake, min(seconds, PLACE_SECONDS, seconds_left))
         limiter.admit(self)
 
     def spend(self, tokens: int) -> None:
         self.limiter.spend(tokens)
 
 
-async def _wait_for_wake(turn: asyncio.Event, seconds: float) -> None:
+async def _wait_for_wake(wake: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
-        await asyncio.wait_for(turn.wait(), seconds)
-    turn.clear()
+        await asyncio.wait_for(wake.wait(), seconds)
+    wake.clear()
 
 
-def _a_minute(most: int | None, clock: Clock) -> TokenBucket | None:
+def _bucket_per_minute(most: int | None, clock: Clock) -> TokenBucket | None:
     return None if most is None else TokenBucket(most, most / WINDOW_SECONDS, clock=clock)

@@ -87,17 +87,17 @@ class ToolIndex:
         mean = sum(lengths) / max(1, len(lengths)) or 1.0
         self._norms = [K1 * (1 - B + B * length / mean) for length in lengths]
 
-    def _add(self, at: int, tool: ToolText) -> float:
+    def _add(self, position: int, tool: ToolText) -> float:
         length = 0.0
         for name, weight in FIELD_WEIGHTS.items():
             text = words.plain(getattr(tool, name))
-            found = Counter(words.terms(text))
-            length += weight * found.total()
+            term_counts = Counter(words.terms(text))
+            length += weight * term_counts.total()
             for _phrase, concepts in self.lexicon.concepts(text):
-                found.update(dict.fromkeys(concepts, 1))
-            for term, times in found.items():
+                term_counts.update(dict.fromkeys(concepts, 1))
+            for term, times in term_counts.items():
                 posting = self._postings.setdefault(term, {})
-                posting[at] = posting.get(at, 0.0) + weight * times
+                posting[position] = posting.get(position, 0.0) + weight * times
         return length
 
     def scores(

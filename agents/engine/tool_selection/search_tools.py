@@ -54,10 +54,10 @@ class FindToolsTool:
         query = text_argument(input, "query").strip()
         if not query:
             return ToolResult(error="Say what the tool should do.", mendable=True)
-        found = await self.selector.search(self.tools(), query, MAX_FOUND)
-        if not found:
+        tools_found = await self.selector.search(self.tools(), query, MAX_FOUND)
+        if not tools_found:
             return ToolResult("No tool fits. Try other words.")
-        definitions = [_definition(tool) for tool in found]
+        definitions = [_definition(tool) for tool in tools_found]
         return ToolResult(json.dumps(definitions, ensure_ascii=False), is_data=True)
 
 

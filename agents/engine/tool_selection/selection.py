@@ -157,29 +157,29 @@ class ToolSelector:
         situation: Situation,
         ranked: Mapping[str, float],
     ) -> list[SentTool]:
-        room = max(1, self.limits.sent - len(CONSTANT_TOOLS))
+        max_tools = max(1, self.limits.sent - len(CONSTANT_TOOLS))
         by_name = {tool.name: tool for tool in candidates}
         reasons: dict[str, Why] = {}
-        most_pinned = max(0, room - MIN_SEARCHED)
+        most_pinned = max(0, max_tools - MIN_SEARCHED)
         for name in [*sorted(self.pinned), *sorted(situation.pinned)]:
             if name in by_name and len(reasons) < most_pinned:
                 reasons.setdefault(name, "pinned")
         for name in sorted(situation.used):
-            if name in by_name and len(reasons) < room:
+            if name in by_name and len(reasons) < max_tools:
                 reasons.setdefault(name, "used")
         for name in mentioned(situation.question, index):
-            if len(reasons) < room:
+            if len(reasons) < max_tools:
                 reasons.setdefault(name, "exact")
-        left = self.limits.tokens - sum(count_tokens(by_name[name]) for name in reasons)
+        tokens_left = self.limits.tokens - sum(count_tokens(by_name[name]) for name in reasons)
         for name in ranked:
-            if len(reasons) >= room:
+            if len(reasons) >= max_tools:
                 break
             if name in reasons:
                 continue
-            size = count_tokens(by_name[name])
-            if size <= left or len(reasons) < MIN_TOOLS:
+            tokens = count_tokens(by_name[name])
+            if tokens <= tokens_left or len(reasons) < MIN_TOOLS:
                 reasons[name] = "search"
-                left -= size
+                tokens_left -= tokens
         return [
             SentTool(name=name, why=why, score=ranked.get(name, 0.0))
             for name, why in reasons.items()
@@ -189,16 +189,23 @@ class ToolSelector:
         self, chosen: Sequence[SentTool], index: ToolIndex, situation: Situation
     ) -> list[SentTool]:
         """Return the previous tools if they have everything that matters now."""
-        before = [name for name in situation.previous if name in index.texts]
+        previous_names = [name for name in situation.previous if name in index.texts]
         best = sorted((tool for tool in chosen if tool.why == "search"), key=lambda t: -t.score)
         needed = {tool.name for tool in chosen if tool.why != "search"}
-        least = best[0].score * MIN_SHARE if best else 0.0
-        needed |= {tool.name for tool in best[:MAX_FOUND] if tool.score >= least}
-        room = self.limits.sent - len(CONSTANT_TOOLS)
-        if not before or len(before) > room or not needed <= set(before):
+        min_score = best[0].score * MIN_SHARE if best else 0.0
+        needed |= {tool.name for tool in best[:MAX_FOUND] if tool.score >= min_score}
+        max_tools = self.limits.sent - len(CONSTANT_TOOLS)
+        if (
+            not previous_names
+            or len(previous_names) > max_tools
+            or not needed <= set(previous_names)
+        ):
             return []
-        known = {tool.name: tool for tool in chosen}
-        return [known.get(name, SentTool(name=name, why="earlier")) for name in before]
+        chosen_by_name = {tool.name: tool for tool in chosen}
+        return [
+            chosen_by_name.get(name, SentTool(name=name, why="earlier"))
+            for name in previous_names
+        ]
 
 
 def fuse(*rankings: Sequence[str]) -> dict[str, float]:

@@ -124,14 +124,14 @@ class Assembler:
 
     def __init__(self) -> None:
         self._texts: dict[TextKind, list[str]] = {"thought": [], "answer": []}
-        self._tag = ThinkTagParser()
-        self._echo = PromptEchoFilter()
-        self._thinking = ReasoningCollector()
+        self._think_parser = ThinkTagParser()
+        self._echo_filter = PromptEchoFilter()
+        self._reasoning = ReasoningCollector()
         self._calls = ToolCallAssembler()
         self._finish_reason: str | None = None
         self._usage: Mapping[str, Any] | None = None
         self._model = ""
-        self._reply = ""
+        self._reply_id = ""
         self._is_refusal = False
         self._has_begun = False
         self._size = 0
@@ -145,7 +145,7 @@ class Assembler:
         """Add a chunk and return its displayable text."""
         if isinstance(chunk, TextChunk):
             self._has_begun = True
-            return self._store(self._tag.feed(chunk.text)) if chunk.text else []
+            return self._store(self._think_parser.feed(chunk.text)) if chunk.text else []
         if not isinstance(chunk, MAPPING_TYPES):
             return []
         choice = _first_choice(chunk.get("choices"))
@@ -157,24 +157,24 @@ class Assembler:
             return []
         self._has_begun = True
         if delta.get("tool_calls") or delta.get("function_call"):
-            self._reply = str(chunk.get("id") or self._reply)
+            self._reply_id = str(chunk.get("id") or self._reply_id)
             self._calls.feed(delta)
-        self._thinking.feed(delta)
+        self._reasoning.feed(delta)
         return self._read_delta(delta)
 
     def rest(self) -> list[VisibleText]:
         """Return the text still held back when the stream ends."""
-        held = self._store(self._tag.rest())
-        echo_rest = self._echo.rest()
+        held_pieces = self._store(self._think_parser.rest())
+        echo_rest = self._echo_filter.rest()
         if echo_rest:
             self._texts["answer"].append(echo_rest)
-            held.append(("answer", echo_rest))
-        return held
+            held_pieces.append(("answer", echo_rest))
+        return held_pieces
 
     def turn(self) -> Turn:
         """Return the whole turn."""
         self.rest()
-        calls = self._calls.whole(self._reply)
+        calls = self._calls.whole(self._reply_id)
         return Turn(
             content="".join(self._texts["answer"]),
             reasoning="".join(self._texts["thought"]),
@@ -183,7 +183,7 @@ class Assembler:
             usage=self._usage,
             model=self._model,
             is_refusal=self._is_refusal,
-            kept=self._thinking.message_fields(is_signed=any(call.kept for call in calls)),
+            kept=self._reasoning.message_fields(is_signed=any(call.kept for call in calls)),
         )
 
     def _record_metadata(self, chunk: Chunk, choice: Mapping[str, Any]) -> None:
@@ -205,7 +205,7 @@ class Assembler:
             visible.append(("thought", thought))
         content = delta.get("content")
         if content and isinstance(content, str):
-            visible += self._tag.feed(content)
+            visible += self._think_parser.feed(content)
         elif content:
             visible += self._read_parts(content)
         if refusal := delta.get("refusal"):
@@ -216,23 +216,23 @@ class Assembler:
         """Yield the texts in a list of typed parts; thinking may be nested."""
         for part in as_list(content):
             if isinstance(part, str):
-                yield from self._tag.feed(part)
+                yield from self._think_parser.feed(part)
             elif isinstance(part, MAPPING_TYPES):
-                yield from (("thought", words) for words in _thinking_texts(part))
-                if words := text_or_empty(part.get("text")):
-                    yield from self._tag.feed(words)
+                yield from (("thought", text) for text in _thinking_texts(part))
+                if text := text_or_empty(part.get("text")):
+                    yield from self._think_parser.feed(text)
                 yield from self._read_refusal(text_or_empty(part.get("refusal")))
 
-    def _read_refusal(self, words: str) -> list[VisibleText]:
-        self._is_refusal = self._is_refusal or bool(words)
-        return [("answer", words)] if words else []
+    def _read_refusal(self, text: str) -> list[VisibleText]:
+        self._is_refusal = self._is_refusal or bool(text)
+        return [("answer", text)] if text else []
 
     def _store(self, visible: list[VisibleText]) -> list[VisibleText]:
         """Keep the text without echoes of our prompts, and return what is left of it."""
         stored: list[VisibleText] = []
-        for kind, words in visible:
-            self._size += len(words)
-            text = self._echo.feed(words) if kind == "answer" else words
+        for kind, piece in visible:
+            self._size += len(piece)
+            text = self._echo_filter.feed(piece) if kind == "answer" else piece
             if text:
                 self._texts[kind].append(text)
                 stored.append((kind, text))
@@ -257,10 +257,10 @@ def _first_choice(choices: Any) -> Mapping[str, Any]:
 def _reasoning_text(delta: Mapping[str, Any]) -> str:
     """Return the reasoning in a delta once: some providers send it under two names."""
     for name in ("reasoning_content", "reasoning", "thinking"):
-        if (words := delta.get(name)) and isinstance(words, str):
-            return words
+        if (text := delta.get(name)) and isinstance(text, str):
+            return text
     if blocks := delta.get("thinking_blocks"):
-        return "".join(words for block in mappings(blocks) for words in _thinking_texts(block))
+        return "".join(text for block in mappings(blocks) for text in _thinking_texts(block))
     if details := delta.get("reasoning_details"):
         texts = (detail.get("text") or detail.get("summary") for detail in mappings(details))
         return "".join(map(text_or_empty, texts))
@@ -270,4 +270,4 @@ def _reasoning_text(delta: Mapping[str, Any]) -> str:
 def _thinking_texts(part: Mapping[str, Any]) -> list[str]:
     thinking = part.get("thinking")
     inner = [text_or_empty(piece.get("text")) for piece in mappings(thinking)]
-    return [words for words in (text_or_empty(thinking), *inner) if words]
+    return [text for text in (text_or_empty(thinking), *inner) if text]

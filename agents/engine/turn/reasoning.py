@@ -28,11 +28,11 @@ class ReasoningCollector:
         self._blocks: list[Mapping[str, Any]] = []
         self._details: list[Mapping[str, Any]] = []
         self._signatures: list[str] = []
-        self._words: list[str] = []
+        self._texts: list[str] = []
 
     def feed(self, delta: Mapping[str, Any]) -> None:
-        if words := delta.get("reasoning_content"):
-            self._words.append(text_or_empty(words))
+        if text := delta.get("reasoning_content"):
+            self._texts.append(text_or_empty(text))
         if blocks := delta.get("thinking_blocks"):
             self._blocks += mappings(blocks)
         if details := delta.get("reasoning_details"):
@@ -52,9 +52,9 @@ class ReasoningCollector:
             fields["reasoning_details"] = details
         if self._signatures:
             fields["provider_specific_fields"] = {"thought_signatures": self._signatures}
-        words = "".join(self._words)
-        if words and not fields and not is_signed:
-            fields["reasoning_content"] = replace_surrogates(words)
+        text = "".join(self._texts)
+        if text and not fields and not is_signed:
+            fields["reasoning_content"] = replace_surrogates(text)
         return fields
 
 
@@ -88,16 +88,16 @@ def portable_message(message: Message) -> Message:
 def _join_blocks(fragments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Join text fragments up to their signature; unsigned text isn't accepted back."""
     blocks: list[dict[str, Any]] = []
-    words: list[str] = []
+    texts: list[str] = []
     for fragment in fragments:
         if fragment.get("data"):
             blocks.append(dict(fragment))
             continue
-        words.append(text_or_empty(fragment.get("thinking")))
+        texts.append(text_or_empty(fragment.get("thinking")))
         if signature := text_or_empty(fragment.get("signature")):
-            text = replace_surrogates("".join(words))
+            text = replace_surrogates("".join(texts))
             blocks.append({"type": "thinking", "thinking": text, "signature": signature})
-            words = []
+            texts = []
     return blocks
 
 
@@ -117,10 +117,10 @@ def _join_details(fragments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def _join_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
-    words = {
+    texts = {
         name: replace_surrogates("".join(detail[name])) for name in _TEXT_FIELDS if detail[name]
     }
-    return {name: value for name, value in detail.items() if name not in _TEXT_FIELDS} | words
+    return {name: value for name, value in detail.items() if name not in _TEXT_FIELDS} | texts
 
 
 class ThinkTagParser:
@@ -131,38 +131,39 @@ class ThinkTagParser:
         self._closing = ""
         self._is_answer = False
 
-    def feed(self, words: str) -> list[tuple[TextKind, str]]:
+    def feed(self, text: str) -> list[tuple[TextKind, str]]:
         """Return the text by kind, except for what may be half a tag."""
         if self._is_answer:
-            return [("answer", words)]
-        held, self._held = self._held + words, ""
-        return self._split_thought(held) if self._closing else self._detect_tag(held)
+            return [("answer", text)]
+        held_text = self._held + text
+        self._held = ""
+        return self._split_thought(held_text) if self._closing else self._detect_tag(held_text)
 
     def rest(self) -> list[tuple[TextKind, str]]:
         """Return held text that turned out to be no tag."""
         held, self._held = self._held, ""
         return [("thought" if self._closing else "answer", held)] if held else []
 
-    def _detect_tag(self, words: str) -> list[tuple[TextKind, str]]:
-        bare = words.lstrip()
+    def _detect_tag(self, text: str) -> list[tuple[TextKind, str]]:
+        bare = text.lstrip()
         for tag in ("<think>", "<thinking>"):
             if bare.startswith(tag):
                 self._closing = f"</{tag[1:]}"
                 return self._split_thought(bare.removeprefix(tag).lstrip())
             if tag.startswith(bare):
-                self._held = words
+                self._held = text
                 return []
         self._is_answer = True
-        return [("answer", words)]
+        return [("answer", text)]
 
-    def _split_thought(self, words: str) -> list[tuple[TextKind, str]]:
-        thought, closing, answer = words.partition(self._closing)
+    def _split_thought(self, text: str) -> list[tuple[TextKind, str]]:
+        thought, closing, answer = text.partition(self._closing)
         if closing:
             self._is_answer = True
             return _text_pieces(thought=thought, answer=answer.lstrip())
-        sure = len(words) - _overlap(words, self._closing)
-        self._held = words[sure:]
-        return _text_pieces(thought=words[:sure])
+        sure = len(text) - _overlap(text, self._closing)
+        self._held = text[sure:]
+        return _text_pieces(thought=text[:sure])
 
 
 def _text_pieces(thought: str, answer: str = "") -> list[tuple[TextKind, str]]:
@@ -170,7 +171,7 @@ def _text_pieces(thought: str, answer: str = "") -> list[tuple[TextKind, str]]:
     return [piece for piece in pieces if piece[1]]
 
 
-def _overlap(words: str, tag: str) -> int:
+def _overlap(text: str, tag: str) -> int:
     """Return how much of the text's end may be the start of the tag."""
-    sizes = range(min(len(words), len(tag) - 1), 0, -1)
-    return next((size for size in sizes if words.endswith(tag[:size])), 0)
+    sizes = range(min(len(text), len(tag) - 1), 0, -1)
+    return next((size for size in sizes if text.endswith(tag[:size])), 0)

@@ -95,13 +95,13 @@ class ToolCallAssembler:
                 _Fragment.of({"index": "function_call", "function": function}, 0)
             )
 
-    def whole(self, reply: str) -> tuple[ToolCall, ...]:
+    def whole(self, reply_id: str) -> tuple[ToolCall, ...]:
         """Return all calls, each with a unique id."""
         calls: dict[str, ToolCall] = {}
         for call in self._all:
             if call.has_content:
-                whole = call.whole(f"{reply} {len(calls)}", used_ids=calls)
-                calls[whole.id] = whole
+                tool_call = call.whole(f"{reply_id} {len(calls)}", used_ids=calls)
+                calls[tool_call.id] = tool_call
         return tuple(calls.values())
 
     def _add_fragment(self, fragment: "_Fragment") -> None:
@@ -119,12 +119,12 @@ class ToolCallAssembler:
 
     def _find_call(self, fragment: "_Fragment") -> "_PartialCall | None":
         """Return the call that a fragment continues, unless it starts another in its place."""
-        here = self._slots.get(fragment.slot)
-        if fragment.id and not (here and here.id == fragment.id):
-            here = self._ids.get(fragment.id, here)
-        if fragment.is_bare and self._all and (here is None or here.is_complete):
+        call = self._slots.get(fragment.slot)
+        if fragment.id and not (call and call.id == fragment.id):
+            call = self._ids.get(fragment.id, call)
+        if fragment.is_bare and self._all and (call is None or call.is_complete):
             return self._all[-1]
-        return here
+        return call
 
 
 class _Fragment(NamedTuple):

@@ -61,21 +61,19 @@ class Detector:
     needs: frozenset[str] = frozenset()  # the text must contain one of these characters
     words: tuple[str, ...] = ()  # or one of these words, in lower case
 
-    def may_match(self, characters: Set[str], small: str) -> bool:
+    def may_match(self, characters: Set[str], lowered: str) -> bool:
         if self.needs and self.needs.isdisjoint(characters):
             return False
-        return not self.words or any(word in small for word in self.words)
+        return not self.words or any(word in lowered for word in self.words)
 
     def find_ranges(self, text: str) -> Iterator[TextRange]:
         for match in self.pattern.finditer(text):
             start, end = match.span(1)
-            before, after = (
-                text[max(0, start - CONTEXT_CHARS) : start],
-                text[end : end + CONTEXT_CHARS],
-            )
-            counts = self.check(Candidate(value=text[start:end], before=before, after=after))
-            if counts:
-                yield TextRange(start=start, end=start + len(counts))
+            before = text[max(0, start - CONTEXT_CHARS) : start]
+            after = text[end : end + CONTEXT_CHARS]
+            value = self.check(Candidate(value=text[start:end], before=before, after=after))
+            if value:
+                yield TextRange(start=start, end=start + len(value))
 
 
 def make_detector(
