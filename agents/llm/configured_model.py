@@ -23,9 +23,9 @@ class ConfiguredModel:
         self.batch_seconds: float = getattr(llm, "batch_seconds", 0)
 
     def for_short_reply(self) -> Self:
-        other = copy(self)
-        other.llm = for_short_reply(self.llm)
-        return other
+        model = copy(self)
+        model.llm = for_short_reply(self.llm)
+        return model
 
     def stream(
         self,
@@ -44,11 +44,11 @@ class ConfiguredModel:
 class UnavailableModel:
     """A model that can't be called, and says why."""
 
-    def __init__(self, why: ModelError) -> None:
-        self.why = why
+    def __init__(self, error: ModelError) -> None:
+        self.error = error
 
     async def stream(self, **request: Any) -> AsyncGenerator[Chunk, None]:
-        raise self.why
+        raise self.error
         yield {}  # makes it a generator
 
 

@@ -28,7 +28,7 @@ class DirectModel:
     """A client of one server.
 
     A key is only sent to its own address: `base_url`, or the provider's. Everything received
-    within `pace` seconds is read at once.
+    within `batch_seconds` is read at once.
     """
 
     route: Route = "direct"
@@ -79,63 +79,68 @@ class DirectModel:
             options=self.parameters,
         )
         model_parameters.check(settings, parameters)
-        there = resolve_endpoint(
+        endpoint = resolve_endpoint(
             model, self._environ, base_url=self.base_url, api_key=self._api_key
         )
-        sent = {**self.parameters, **parameters}
-        limits = UsageLimits(model, messages, tools, sent)
-        if there.has_own_api:
-            body = ollama.build_body(there.name, messages, tools, sent)
-            url, wire = f"{there.url}{ollama.CHAT_PATH}", OLLAMA_WIRE
+        sent_parameters = {**self.parameters, **parameters}
+        limits = UsageLimits(model, messages, tools, sent_parameters)
+        if endpoint.has_own_api:
+            body = ollama.build_body(endpoint.name, messages, tools, sent_parameters)
+            url = f"{endpoint.url}{ollama.CHAT_PATH}"
+            wire = OLLAMA_WIRE
         else:
-            quirks = there.provider.quirks_for(there.name)
-            body = openai_request.build_body(there.name, quirks, messages, tools, sent)
-            if self.caches_prompts and there.is_openai:
+            quirks = endpoint.provider.quirks_for(endpoint.name)
+            body = openai_request.build_body(
+                endpoint.name, quirks, messages, tools, sent_parameters
+            )
+            if self.caches_prompts and endpoint.is_openai:
                 body |= prompt_caching.cache_key(model, messages, tools)
-            url, wire = f"{there.url}/chat/completions", OPENAI_WIRE
+            url = f"{endpoint.url}/chat/completions"
+            wire = OPENAI_WIRE
         if not self.is_streaming:
             body = openai_request.unstreamed(body)
         try:
             async with (
-                http.post(url, encode(body), _headers(there), self.timeout) as answer,
-                aclosing(_read_chunks(answer, self.batch_seconds, wire)) as chunks,
+                http.post(url, encode(body), _headers(endpoint), self.timeout) as response,
+                aclosing(_read_chunks(response, self.batch_seconds, wire)) as chunks,
             ):
                 async for chunk in chunks:
                     yield _add_cost(chunk, limits) if "usage" in chunk else chunk
         except Exception as error:
             # Not `from error`: a provider's message may contain the key, and logs print causes.
-            raise explain(error, model=model, secrets=[there.key]) from None
+            raise explain(error, model=model, secrets=[endpoint.key]) from None
 
 
-def _headers(there: Endpoint) -> dict[str, str]:
+def _headers(endpoint: Endpoint) -> dict[str, str]:
     headers = {
         "Content-Type": "application/json",
         "Accept": "text/event-stream, application/json",
     }
-    return headers | ({"Authorization": f"Bearer {there.key}"} if there.key else {})
+    return headers | ({"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {})
 
 
 async def _read_chunks(
-    answer: http.StreamingResponse, batch_seconds: float, wire: "Wire"
+    response: http.StreamingResponse, batch_seconds: float, wire: "Wire"
 ) -> AsyncGenerator[Chunk, None]:
     """Yield the server's chunks; an end without a finish reason is an error."""
     reader = wire.reader()
-    has_started = spoken = ended = False
+    has_started = has_content_begun = ended = False
     try:
         while not reader.has_ended:
-            events = reader.feed(await answer.read())
-            if not events and not spoken and not reader.has_ended:
+            events = reader.feed(await response.read())
+            if not events and not has_content_begun and not reader.has_ended:
                 yield KEEP_ALIVE  # a comment while it reads the prompt, or a part of an event
             for event in _parse_events(wire.decode(events)):
                 if event == DONE:
-                    await _drain(answer)
+                    await _drain(response)
                     return
                 chunk = event if isinstance(event, TextChunk) else _to_chunk(event, has_started)
-                has_started, ended = True, ended or _is_final(chunk)
-                spoken = spoken or has_content(chunk)
+                has_started = True
+                ended = ended or _is_final(chunk)
+                has_content_begun = has_content_begun or has_content(chunk)
                 yield chunk
             # Many servers announce a stream before its first token, which is awaited.
-            await answer.rest(batch_seconds if spoken and not ended else 0)
+            await response.rest(batch_seconds if has_content_begun and not ended else 0)
     except (aiohttp.ClientError, OSError):
         if not ended:
             raise
@@ -143,28 +148,28 @@ async def _read_chunks(
         raise EOFError
 
 
-async def _drain(answer: http.StreamingResponse) -> None:
+async def _drain(response: http.StreamingResponse) -> None:
     """Read the rest, so that the connection can be reused, but only briefly."""
     with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(DRAIN_SECONDS):
-            while await answer.read():
+            while await response.read():
                 pass
 
 
 def _parse_events(events: Iterable[Any]) -> Iterator[Any]:
     """Yield events; consecutive text is merged, which is cheaper to read."""
-    words: list[str] = []
+    texts: list[str] = []
     try:
         for event in events:
             if (text := _text_only(event)) is not None:
-                words.append(text)
+                texts.append(text)
                 continue
-            yield from _flush_text(words)
+            yield from _flush_text(texts)
             yield event
     except StreamGarbled:
-        yield from _flush_text(words)
+        yield from _flush_text(texts)
         raise
-    yield from _flush_text(words)
+    yield from _flush_text(texts)
 
 
 def _decode_batch(batch: list[bytes]) -> Iterable[Any]:
@@ -186,10 +191,10 @@ def _text_only(event: Any) -> str | None:
     return text if isinstance(text, str) and not is_more else None
 
 
-def _flush_text(words: list[str]) -> Iterator[TextChunk]:
-    if words:
-        yield TextChunk("".join(words))
-    words.clear()
+def _flush_text(texts: list[str]) -> Iterator[TextChunk]:
+    if texts:
+        yield TextChunk("".join(texts))
+    texts.clear()
 
 
 def _to_chunk(event: Any, has_started: bool) -> dict[str, Any]:

@@ -125,8 +125,8 @@ def find_provider(environ: Mapping[str, str]) -> ModelChoice | None:
 
 async def find_local(servers: Sequence[LocalServer]) -> ModelChoice | None:
     """Return the first local server that has a model; no key is sent to it."""
-    answers = await asyncio.gather(*map(_probe, servers))
-    return next((answer for answer in answers if answer), None)
+    choices = await asyncio.gather(*map(_probe, servers))
+    return next((choice for choice in choices if choice), None)
 
 
 async def _probe(server: LocalServer) -> ModelChoice | None:
@@ -184,10 +184,10 @@ async def _fetch(port: int, path: str, body: Mapping[str, str] | None = None) ->
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(_build_request(path, body))
-        answer = await _read_all(reader)
+        response = await _read_all(reader)
     finally:
         writer.close()
-    head, _, content = answer.partition(b"\r\n\r\n")
+    head, _, content = response.partition(b"\r\n\r\n")
     if b" 200 " not in head.partition(b"\r\n")[0] + b" ":
         raise ValueError(f"{path} on port {port} did not answer with 200")
     return content
@@ -206,9 +206,9 @@ def _build_request(path: str, body: Mapping[str, str] | None) -> bytes:
 
 
 async def _read_all(reader: asyncio.StreamReader) -> bytes:
-    answer = b""
+    response = b""
     while piece := await reader.read(65536):
-        answer += piece
-        if len(answer) > MAX_RESPONSE_BYTES:
+        response += piece
+        if len(response) > MAX_RESPONSE_BYTES:
             raise ValueError("the answer is too large for a list of models")
-    return answer
+    return response

@@ -83,8 +83,8 @@ class _FailedRequest:
 class StreamingResponse:
     """A response body, read in batches at the reader's pace."""
 
-    read_now = 0  # number of concurrent responses
-    late = 0.0  # recent lag of the event loop behind their clock, in seconds
+    response_count = 0  # number of concurrent responses
+    lag = 0.0  # recent lag of the event loop behind their clock, in seconds
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
@@ -101,24 +101,24 @@ class StreamingResponse:
         up.
         """
         connection = self._response.connection
-        if not seconds or connection is None or (wire := connection.transport) is None:
+        if not seconds or connection is None or (transport := connection.transport) is None:
             return  # no pace, or everything has arrived
-        beat = _batch_seconds(seconds, StreamingResponse.read_now, StreamingResponse.late)
+        beat = _batch_seconds(seconds, StreamingResponse.response_count, StreamingResponse.lag)
         # Not the loop's own clock, because uvloop's stands still while the loop is blocked.
         due = (monotonic() // beat + 1) * beat
-        wire.pause_reading()
+        transport.pause_reading()
         try:
             await asyncio.sleep(due - monotonic())
         finally:
-            wire.resume_reading()
-        StreamingResponse.late += (monotonic() - due - StreamingResponse.late) / (
-            LAG_WINDOW * StreamingResponse.read_now
+            transport.resume_reading()
+        StreamingResponse.lag += (monotonic() - due - StreamingResponse.lag) / (
+            LAG_WINDOW * StreamingResponse.response_count
         )
 
 
 @asynccontextmanager
 async def post(
-    address: str, body: bytes, headers: Mapping[str, str], patience: aiohttp.ClientTimeout
+    address: str, body: bytes, headers: Mapping[str, str], client_timeout: aiohttp.ClientTimeout
 ) -> AsyncIterator[StreamingResponse]:
     """Yield the response body; leaving early closes the connection."""
     url = URL(address)
@@ -128,7 +128,7 @@ async def post(
             # aiohttp streams large bodies.
             data=body if len(body) < LARGE_BODY_BYTES else BytesIO(body),
             headers=headers,
-            timeout=patience,
+            timeout=client_timeout,
             proxy=_proxy(url),
             allow_redirects=False,
         )
@@ -172,26 +172,26 @@ async def get_json(address: str, headers: Mapping[str, str]) -> Any:
         raise _translate_error(error, url) from error
 
 
-def _batch_seconds(seconds: float, answers: int, late: float) -> float:
+def _batch_seconds(seconds: float, response_count: int, lag: float) -> float:
     """Return the shared interval.
 
     It grows in steps, so that one more response doesn't change it for all.
     """
-    extra = BATCH_STEP_SECONDS * (max(0, answers - CROWDED_STREAMS) // STREAMS_PER_STEP)
+    extra = BATCH_STEP_SECONDS * (max(0, response_count - CROWDED_STREAMS) // STREAMS_PER_STEP)
     beat = max(seconds, min(seconds + extra, MAX_BATCH_SECONDS))
-    behind = LAG_STEP_SECONDS * (LAG_FACTOR * late // LAG_STEP_SECONDS)
-    return beat + min(behind, MAX_LAG_SECONDS)
+    lag_seconds = LAG_STEP_SECONDS * (LAG_FACTOR * lag // LAG_STEP_SECONDS)
+    return beat + min(lag_seconds, MAX_LAG_SECONDS)
 
 
 @contextmanager
 def _count_reader() -> Iterator[None]:
-    StreamingResponse.read_now += 1
+    StreamingResponse.response_count += 1
     try:
         yield
     finally:
-        StreamingResponse.read_now -= 1
-        if not StreamingResponse.read_now:
-            StreamingResponse.late = 0.0  # the next one starts without lag
+        StreamingResponse.response_count -= 1
+        if not StreamingResponse.response_count:
+            StreamingResponse.lag = 0.0  # the next one starts without lag
 
 
 async def close() -> None:

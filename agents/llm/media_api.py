@@ -80,9 +80,9 @@ async def _send_form(
 ) -> dict[str, Any]:
     if needs_litellm(service):
         return await litellm_media.transcribe(service, sound, fields)
-    there = _endpoint(service)
-    named = {"model": there.name, **fields}
-    body, content_type = encode_form({k: v for k, v in named.items() if v}, sound)
+    endpoint = _endpoint(service)
+    form = {"model": endpoint.name, **fields}
+    body, content_type = encode_form({k: v for k, v in form.items() if v}, sound)
     path = "/audio/transcriptions"
     reply = await _read_json(service, path, body, content_type)
     if not isinstance(reply.get("text"), str) and not isinstance(reply.get("segments"), list):
@@ -92,28 +92,29 @@ async def _send_form(
 
 def encode_form(fields: Mapping[str, str], file: Upload) -> tuple[bytes, str]:
     """Return a multipart form with one file, and its content type."""
-    mark = secrets.token_hex(16)
+    boundary = secrets.token_hex(16)
     parts = [
-        f'--{mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
         for name, value in fields.items()
     ]
     head = (
-        f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{file.name}"\r\n'
+        f"--{boundary}\r\n"
+        f'Content-Disposition: form-data; name="file"; filename="{file.name}"\r\n'
         f"Content-Type: {file.mime_type}\r\n\r\n"
     )
     body = b"".join(
-        ["".join(parts).encode(), head.encode(), file.data, f"\r\n--{mark}--\r\n".encode()]
+        ["".join(parts).encode(), head.encode(), file.data, f"\r\n--{boundary}--\r\n".encode()]
     )
-    return body, f"multipart/form-data; boundary={mark}"
+    return body, f"multipart/form-data; boundary={boundary}"
 
 
 async def speak(service: MediaModel, text: str, *, voice: str) -> AsyncIterator[bytes]:
     """Yield an MP3 of the text as it arrives; other APIs return it whole."""
     if needs_litellm(service):
-        sound = await _retry(service, lambda: litellm_media.speak(service, text, voice))
-        if detect_type(sound) != "audio/mpeg":
+        audio = await _retry(service, lambda: litellm_media.speak(service, text, voice))
+        if detect_type(audio) != "audio/mpeg":
             raise ModelError(NOT_MP3.format(model=service.model), advice=SPEECH_ADVICE)
-        yield sound
+        yield audio
         return
     body = encode(
         {
@@ -125,8 +126,8 @@ async def speak(service: MediaModel, text: str, *, voice: str) -> AsyncIterator[
     )
     opened = _open(service, "/audio/speech", body, "application/json")
     with_errors = _explained(service)
-    async with with_errors, asyncio.timeout(service.seconds), opened as answer:
-        while piece := await answer.read():
+    async with with_errors, asyncio.timeout(service.seconds), opened as response:
+        while piece := await response.read():
             yield piece
 
 
@@ -134,8 +135,8 @@ async def generate_image(service: MediaModel, prompt: str, *, size: str) -> Gene
     """Return an image of the prompt."""
     reply = await _retry(service, lambda: _request_image(service, prompt, size))
     try:
-        found = reply["data"][0]
-        data = base64.b64decode(found["b64_json"], validate=True)
+        image = reply["data"][0]
+        data = base64.b64decode(image["b64_json"], validate=True)
     except (KeyError, IndexError, TypeError, ValueError, binascii.Error):
         raise ModelError(NO_IMAGE.format(model=service.model), advice=IMAGE_ADVICE) from None
     usage = reply.get("usage")
@@ -143,7 +144,7 @@ async def generate_image(service: MediaModel, prompt: str, *, size: str) -> Gene
     used = media_prices.image_usage(service.model, usage, prompt)
     return GeneratedImage(
         data=data,
-        prompt=str(found.get("revised_prompt") or ""),
+        prompt=str(image.get("revised_prompt") or ""),
         usage=with_reported_cost(used, reply),
     )
 
@@ -152,10 +153,10 @@ async def _request_image(service: MediaModel, prompt: str, size: str) -> dict[st
     if needs_litellm(service):
         return await litellm_media.generate_image(service, prompt, size)
     name = _endpoint(service).name
-    asked = {"model": name, "prompt": prompt, "n": 1, "size": size}
+    request = {"model": name, "prompt": prompt, "n": 1, "size": size}
     if not name.startswith("gpt-image"):
-        asked["response_format"] = "b64_json"  # not a link that we would have to fetch
-    return await _read_json(service, "/images/generations", encode(asked))
+        request["response_format"] = "b64_json"  # not a link that we would have to fetch
+    return await _read_json(service, "/images/generations", encode(request))
 
 
 def with_reported_cost(usage: MediaUsage, reply: Mapping[str, Any]) -> MediaUsage:
@@ -195,8 +196,8 @@ async def _complete(
     if needs_litellm(service):
         return await litellm_media.complete(service, messages, max_tokens)
     name = _endpoint(service).name
-    asked = {"model": name, "messages": messages, "max_tokens": max_tokens}
-    return await _read_json(service, "/chat/completions", encode(asked))
+    request = {"model": name, "messages": messages, "max_tokens": max_tokens}
+    return await _read_json(service, "/chat/completions", encode(request))
 
 
 async def _retry(service: MediaModel, send: Callable[[], Awaitable[T]]) -> T:
@@ -238,9 +239,9 @@ def _secrets(service: MediaModel) -> list[str | None]:
 async def _read_json(
     service: MediaModel, path: str, body: bytes, content_type: str = "application/json"
 ) -> dict[str, Any]:
-    async with _open(service, path, body, content_type) as answer:
+    async with _open(service, path, body, content_type) as response:
         reply = bytearray()
-        while piece := await answer.read():
+        while piece := await response.read():
             reply += piece
             if len(reply) > MAX_JSON_BYTES:
                 raise StreamGarbled("a reply that is too large")
@@ -255,16 +256,16 @@ async def _read_json(
 async def _open(
     service: MediaModel, path: str, body: bytes, content_type: str
 ) -> AsyncIterator[http.StreamingResponse]:
-    there = _endpoint(service)
+    endpoint = _endpoint(service)
     headers = {"Content-Type": content_type, "Accept": "*/*"}
-    if there.key:
-        headers["Authorization"] = f"Bearer {there.key}"
-    patience = aiohttp.ClientTimeout(
+    if endpoint.key:
+        headers["Authorization"] = f"Bearer {endpoint.key}"
+    timeout = aiohttp.ClientTimeout(
         total=None, sock_connect=CONNECT_SECONDS, sock_read=service.seconds
     )
-    base = f"{there.url}/v1" if there.has_own_api else there.url
-    async with http.post(f"{base}{path}", body, headers, patience) as answer:
-        yield answer
+    base = f"{endpoint.url}/v1" if endpoint.has_own_api else endpoint.url
+    async with http.post(f"{base}{path}", body, headers, timeout) as response:
+        yield response
 
 
 def address(service: MediaModel) -> str:

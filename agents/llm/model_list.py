@@ -108,16 +108,17 @@ async def list_models(
 
 
 def _resolve_server(settings: ModelSettings, environ: Mapping[str, str]) -> _Server:
-    prefix, provider = provider_prefix(settings.model), find_provider(settings.model)
+    prefix = provider_prefix(settings.model)
+    provider = find_provider(settings.model)
     if provider is None:
         raise ModelsNotListed
     if provider.speaks_openai:
-        there = resolve_endpoint(
+        endpoint = resolve_endpoint(
             settings.model, environ, base_url=settings.base_url, api_key=settings.api_key
         )
-        return _Server(prefix=prefix, url=there.url, key=there.key)
-    own = {"anthropic": ANTHROPIC_URL, "gemini": GEMINI_URL}.get(prefix)
-    url = settings.base_url or first_env(provider.addresses, environ)[1] or own
+        return _Server(prefix=prefix, url=endpoint.url, key=endpoint.key)
+    own_url = {"anthropic": ANTHROPIC_URL, "gemini": GEMINI_URL}.get(prefix)
+    url = settings.base_url or first_env(provider.addresses, environ)[1] or own_url
     if not url or prefix in NO_LISTS:
         raise ModelsNotListed
     # A key of the environment is only sent to an address from there, or the provider's own.
@@ -134,18 +135,18 @@ async def _fetch_models(server: _Server) -> list[ListedModel]:
     match server.prefix:
         case "anthropic":
             url = f"{server.url.removesuffix('/v1')}/v1/models?limit=1000"
-            found = await _fetch(server, url, {"anthropic-version": "2023-06-01"})
-            return _read(found, "data", "id", "display_name")
+            listing = await _fetch(server, url, {"anthropic-version": "2023-06-01"})
+            return _read(listing, "data", "id", "display_name")
         case "gemini":
-            found = await _fetch(server, f"{server.url}/models?pageSize=1000")
-            return _read_gemini(found)
+            listing = await _fetch(server, f"{server.url}/models?pageSize=1000")
+            return _read_gemini(listing)
         case "azure":
             # Azure lists what can be deployed, not what is; but it checks the key.
             await _fetch(server, f"{server.url}/openai/models?api-version={AZURE_VERSION}")
             return []
         case "ollama" | "ollama_chat":
-            found = await _fetch(server, f"{server.url.removesuffix('/v1')}/api/tags")
-            return _read_ollama(found)
+            listing = await _fetch(server, f"{server.url.removesuffix('/v1')}/api/tags")
+            return _read_ollama(listing)
         case "lm_studio":
             return await _fetch_first(server, f"{_origin(server.url)}/api/v0/models")
         case "litellm_proxy":
@@ -180,9 +181,9 @@ async def _fetch(server: _Server, url: str, headers: Mapping[str, str] | None = 
     return await http.get_json(url, {**server.headers, **(headers or {})})
 
 
-def _read(found: Any, group: str, name: str, note: str) -> list[ListedModel]:
+def _read(listing: Any, group: str, name: str, note: str) -> list[ListedModel]:
     """Read a list of objects; some servers send the list without anything around it."""
-    items = found.get(group) if isinstance(found, Mapping) else found
+    items = listing.get(group) if isinstance(listing, Mapping) else listing
     if not isinstance(items, list):
         raise ModelsNotListed
     return [
@@ -192,8 +193,8 @@ def _read(found: Any, group: str, name: str, note: str) -> list[ListedModel]:
     ]
 
 
-def _read_gemini(found: Any) -> list[ListedModel]:
-    models = found.get("models") if isinstance(found, Mapping) else None
+def _read_gemini(listing: Any) -> list[ListedModel]:
+    models = listing.get("models") if isinstance(listing, Mapping) else None
     able = [
         item
         for item in _mappings(models or ())
@@ -206,8 +207,8 @@ def _read_gemini(found: Any) -> list[ListedModel]:
     ]
 
 
-def _read_ollama(found: Any) -> list[ListedModel]:
-    models = found.get("models") if isinstance(found, Mapping) else None
+def _read_ollama(listing: Any) -> list[ListedModel]:
+    models = listing.get("models") if isinstance(listing, Mapping) else None
     if not isinstance(models, list):
         raise ModelsNotListed
     return [

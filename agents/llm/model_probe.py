@@ -74,10 +74,10 @@ async def probe(
     If the model doesn't reply at all, the test ends.
     """
     options = {**(parameters or {}), "max_tokens": MAX_TOKENS}
-    for ask in (_reply_probe, _tools_probe, _vision_probe, _schema_probe):
-        request = ask(llm, model, options)
-        async with aclosing(request.words()) as words:
-            async for text in words:
+    for build_request in (_reply_probe, _tools_probe, _vision_probe, _schema_probe):
+        request = build_request(llm, model, options)
+        async with aclosing(request.texts()) as texts:
+            async for text in texts:
                 if request.part == "reply":
                     yield text
         yield request.result()
@@ -99,8 +99,9 @@ class _ProbeRequest:
         self._seconds = 0.0
         self._pieces = 0
 
-    async def words(self) -> AsyncGenerator[str, None]:
-        began, assembler = monotonic(), Assembler()
+    async def texts(self) -> AsyncGenerator[str, None]:
+        began = monotonic()
+        assembler = Assembler()
         try:
             chunks = open_stream(self._llm.stream, **self._request)
             async with aclosing(batched(chunks, DEADLINES)) as batches:
@@ -146,12 +147,12 @@ def _tools_probe(llm: LLM, model: str, parameters: dict[str, Any]) -> _ProbeRequ
 
 def _vision_probe(llm: LLM, model: str, parameters: dict[str, Any]) -> _ProbeRequest:
     colour = random.choice(list(COLOURS))
-    address = f"data:image/png;base64,{base64.b64encode(solid_png(colour)).decode()}"
+    url = f"data:image/png;base64,{base64.b64encode(solid_png(colour)).decode()}"
     names = ", ".join(COLOURS)
     question = f"Which colour is this picture? Answer with one of these words: {names}."
     content = [
         {"type": "text", "text": question},
-        {"type": "image_url", "image_url": {"url": address}},
+        {"type": "image_url", "image_url": {"url": url}},
     ]
     request = {**parameters, "model": model, "messages": _user_message(content)}
     return _ProbeRequest(
@@ -163,8 +164,8 @@ def _schema_probe(llm: LLM, model: str, parameters: dict[str, Any]) -> _ProbeReq
     messages = _user_message(
         "Which city is the capital of Japan, and how many people live there?"
     )
-    form = {"response_format": CITY_SCHEMA.response_format()}
-    request = {**parameters, **form, "model": model, "messages": messages}
+    response_format = {"response_format": CITY_SCHEMA.response_format()}
+    request = {**parameters, **response_format, "model": model, "messages": messages}
     return _ProbeRequest("schema", llm, request, _matches_city)
 
 
@@ -177,8 +178,8 @@ def solid_png(colour: str) -> bytes:
 
 
 def _png_chunk(kind: bytes, data: bytes) -> bytes:
-    check = zlib.crc32(kind + data)
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
+    checksum = zlib.crc32(kind + data)
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)
 
 
 def _user_message(content: Any) -> list[Message]:

@@ -37,18 +37,20 @@ def build_body(
     tools: Sequence[Mapping[str, Any]] | None,
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
-    given = {name: value for name, value in parameters.items() if value is not None}
-    names = {RENAMED_OPTIONS.get(name, name): value for name, value in given.items()}
-    options = {name: value for name, value in names.items() if name in OPTIONS}
+    set_parameters = {name: value for name, value in parameters.items() if value is not None}
+    renamed = {RENAMED_OPTIONS.get(name, name): value for name, value in set_parameters.items()}
+    options = {name: value for name, value in renamed.items() if name in OPTIONS}
     if isinstance(options.get("stop"), str):
         options["stop"] = [options["stop"]]
     body: dict[str, Any] = {"model": name, "messages": _messages(messages), "stream": True}
-    body |= {name: given[name] for name in TOP_LEVEL if name in given}
-    if "think" not in body and isinstance(effort := given.get("reasoning_effort"), str):
+    body |= {name: set_parameters[name] for name in TOP_LEVEL if name in set_parameters}
+    if "think" not in body and isinstance(
+        effort := set_parameters.get("reasoning_effort"), str
+    ):
         body["think"] = False if effort == "none" else effort
-    if tools and given.get("tool_choice") != "none":
+    if tools and set_parameters.get("tool_choice") != "none":
         body["tools"] = list(tools)
-    if form := given.get("response_format"):
+    if form := set_parameters.get("response_format"):
         body["format"] = _format(form)
     return {**body, **({"options": options} if options else {})}
 
@@ -59,16 +61,16 @@ def _format(form: Mapping[str, Any]) -> Any:
 
 
 def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    tools: dict[str, str] = {}  # names by the id of the call
+    tool_names: dict[str, str] = {}  # names by the id of the call
     converted = []
     for message in messages:
         for call in message.get("tool_calls") or ():
-            tools[call["id"]] = call["function"]["name"]
-        converted.append(_message(message, tools))
+            tool_names[call["id"]] = call["function"]["name"]
+        converted.append(_message(message, tool_names))
     return converted
 
 
-def _message(message: Message, tools: Mapping[str, str]) -> dict[str, Any]:
+def _message(message: Message, tool_names: Mapping[str, str]) -> dict[str, Any]:
     text, images = _content(message.get("content"))
     converted: dict[str, Any] = {"role": message["role"], "content": text}
     if images:
@@ -78,7 +80,7 @@ def _message(message: Message, tools: Mapping[str, str]) -> dict[str, Any]:
     if calls := message.get("tool_calls"):
         converted["tool_calls"] = [_call(call["function"]) for call in calls]
     if message["role"] == "tool":
-        converted["tool_name"] = tools.get(message.get("tool_call_id", ""), "")
+        converted["tool_name"] = tool_names.get(message.get("tool_call_id", ""), "")
     return converted
 
 
@@ -131,31 +133,33 @@ def decode_lines(lines: list[bytes]) -> Iterator[dict[str, Any]]:
         yield _event(decode(line))
 
 
-def _event(line: Any) -> dict[str, Any]:
-    if not isinstance(line, Mapping):
+def _event(reply: Any) -> dict[str, Any]:
+    if not isinstance(reply, Mapping):
         raise StreamGarbled("an event that is not a chunk")
-    if error := line.get("error"):
+    if error := reply.get("error"):
         return {"error": error}
-    message = line.get("message") or {}
+    message = reply.get("message") or {}
     fields = {
         "content": message.get("content"),
         "reasoning_content": message.get("thinking"),
         "tool_calls": message.get("tool_calls"),
     }
     delta = {name: value for name, value in fields.items() if value}
-    reason = (line.get("done_reason") or "stop") if line.get("done") else None
+    reason = (reply.get("done_reason") or "stop") if reply.get("done") else None
     return {
-        "id": line.get("created_at"),
-        "model": line.get("model"),
+        "id": reply.get("created_at"),
+        "model": reply.get("model"),
         "choices": [{"index": 0, "delta": delta, "finish_reason": reason}],
-        **_usage(line),
+        **_usage(reply),
     }
 
 
-def _usage(line: Mapping[str, Any]) -> dict[str, Any]:
+def _usage(reply: Mapping[str, Any]) -> dict[str, Any]:
     # Without `prompt_eval_count` the whole prompt was in the cache.
-    if not line.get("done") or not isinstance(written := line.get("eval_count"), int):
+    if not reply.get("done") or not isinstance(
+        completion_tokens := reply.get("eval_count"), int
+    ):
         return {}
-    read = line.get("prompt_eval_count") or 0
-    counts = {"prompt_tokens": read, "completion_tokens": written}
-    return {"usage": {**counts, "total_tokens": read + written}}
+    prompt_tokens = reply.get("prompt_eval_count") or 0
+    counts = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+    return {"usage": {**counts, "total_tokens": prompt_tokens + completion_tokens}}

@@ -55,9 +55,11 @@ def mark(model: str, messages: Messages, tools: Tools) -> tuple[Messages, Tools]
     if rule is None or not rule.marks or not messages or not _is_long(rule, messages, tools):
         return messages, tools
     marked = list(messages)
-    system = next((at for at, m in enumerate(marked) if m["role"] == "system"), None)
-    for at in {len(marked) - 1, *([] if system is None else [system])}:
-        marked[at] = _mark_message(marked[at])
+    system_index = next(
+        (index for index, m in enumerate(marked) if m["role"] == "system"), None
+    )
+    for index in {len(marked) - 1, *([] if system_index is None else [system_index])}:
+        marked[index] = _mark_message(marked[index])
     return marked, [*tools[:-1], {**tools[-1], "cache_control": MARK}] if tools else tools
 
 
@@ -66,10 +68,10 @@ def cache_key(model: str, messages: Messages, tools: Tools) -> dict[str, str]:
     rule = rule_for(model)
     if rule is None or not rule.key or not _is_long(rule, messages, tools):
         return {}
-    first = [message for message in messages[:1] if message["role"] == "system"]
-    text = json.dumps([first, tools], ensure_ascii=False)
-    name = sha256(text.encode(errors="replace")).hexdigest()[:KEY_CHARS]
-    return {"prompt_cache_key": f"ashiato-{name}"}
+    system_messages = [message for message in messages[:1] if message["role"] == "system"]
+    text = json.dumps([system_messages, tools], ensure_ascii=False)
+    key = sha256(text.encode(errors="replace")).hexdigest()[:KEY_CHARS]
+    return {"prompt_cache_key": f"ashiato-{key}"}
 
 
 def with_savings(usage: Mapping[str, Any], price: Price | None) -> Mapping[str, Any]:
@@ -84,8 +86,8 @@ def with_savings(usage: Mapping[str, Any], price: Price | None) -> Mapping[str, 
 def listed_savings(model: str, usage: Mapping[str, Any]) -> Mapping[str, Any]:
     """Add the savings by the price list."""
     size = usage.get("prompt_tokens")
-    known = model_info.price(model, size) if isinstance(size, int) else None
-    return with_savings(usage, known)
+    price = model_info.price(model, size) if isinstance(size, int) else None
+    return with_savings(usage, price)
 
 
 def cached_tokens(usage: Mapping[str, Any]) -> tuple[int, int]:

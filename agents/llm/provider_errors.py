@@ -168,9 +168,9 @@ def _status_error(
 
 def _rate_limit_error(sentence: str, seconds: float | None) -> RateLimited:
     wait = RETRY_LATER_ADVICE if seconds is None else f"Try again in {seconds:g} s."
-    limited = RateLimited(sentence, advice=wait)
-    limited.retry_after = seconds
-    return limited
+    error = RateLimited(sentence, advice=wait)
+    error.retry_after = seconds
+    return error
 
 
 def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:

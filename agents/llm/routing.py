@@ -50,10 +50,10 @@ def choose_route(
     if forced != "auto":
         return forced
     try:
-        there = resolve_endpoint(model, environ, base_url=base_url, api_key=api_key)
+        endpoint = resolve_endpoint(model, environ, base_url=base_url, api_key=api_key)
     except ModelError:
         return "litellm"
-    return "litellm" if _needs_litellm(model, there) else "direct"
+    return "litellm" if _needs_litellm(model, endpoint) else "direct"
 
 
 def resolve_endpoint(
@@ -67,15 +67,15 @@ def resolve_endpoint(
     provider = find_provider(model)
     if provider is None or not provider.speaks_openai:
         raise ModelError(f"{model!r} can't be called directly.", advice=ROUTE_ADVICE)
-    other = base_url or first_env(provider.addresses, environ)[1]
-    url = (other or provider.base_url or "").rstrip("/")
+    custom_url = base_url or first_env(provider.addresses, environ)[1]
+    url = (custom_url or provider.base_url or "").rstrip("/")
     if not url:
         names = " or ".join(provider.addresses)
         raise ModelError(
             f"The model {model!r} has no URL.", advice=f"Set the environment variable {names}."
         )
     key = api_key or (None if base_url else first_env(provider.keys, environ)[1]) or None
-    if provider.needs_key and not key and not other:
+    if provider.needs_key and not key and not custom_url:
         raise ModelError(
             f"The model {model!r} has no API key.",
             advice=f"Set the environment variable {provider.keys[0]}.",
@@ -105,12 +105,12 @@ def is_self_hosted(model: str, environ: Mapping[str, str], base_url: str | None 
     return provider.is_self_hosted or (urlsplit(url).hostname or "") in LOOPBACK_HOSTS
 
 
-def _needs_litellm(model: str, there: Endpoint) -> bool:
+def _needs_litellm(model: str, endpoint: Endpoint) -> bool:
     """Whether the provider only offers this model by an API that needs LiteLLM."""
-    if there.provider.prefix == "openai" and not there.is_openai:
+    if endpoint.provider.prefix == "openai" and not endpoint.is_openai:
         return False
-    pattern = there.provider.elsewhere
-    return model_info.is_responses_only(model) or bool(pattern and pattern.match(there.name))
+    pattern = endpoint.provider.elsewhere
+    return model_info.is_responses_only(model) or bool(pattern and pattern.match(endpoint.name))
 
 
 def _with_path(url: str, path: str) -> str:

@@ -305,7 +305,7 @@ async def test_the_first_token_is_not_batched():
     ("answers", "beat"), [(1, 0.06), (60, 0.06), (70, 0.075), (100, 0.12), (500, 0.15)]
 )
 def test_the_batch_time_grows_only_with_very_many_streams(answers, beat):
-    assert http._batch_seconds(0.06, answers, late=0) == pytest.approx(beat)
+    assert http._batch_seconds(0.06, answers, lag=0) == pytest.approx(beat)
 
 
 async def test_a_lagging_event_loop_batches_more_until_it_catches_up(keeping, monkeypatch):
@@ -326,12 +326,12 @@ async def test_a_lagging_event_loop_batches_more_until_it_catches_up(keeping, mo
     beats = []
     while not reading.done():
         await asyncio.sleep(0.01)
-        beats.append(http._batch_seconds(0.03, 1, http.StreamingResponse.late))
+        beats.append(http._batch_seconds(0.03, 1, http.StreamingResponse.lag))
     said = assemble(await reading)
 
     assert max(beats) > 0.1
     assert len(stamps(said.content)) == 200
-    assert http.StreamingResponse.late == 0
+    assert http.StreamingResponse.lag == 0
 
 
 async def test_many_streams_run_in_parallel(keeping):

@@ -56,32 +56,37 @@ class Period(NamedTuple):
         return (self.end - self.start).days > 31
 
 
-def year(number: int) -> Period:
-    start, end = date(number, 1, 1), date(number + 1, 1, 1)
-    return Period(start, end, f"in {number}", f"{number}年")
+def year_period(year: int) -> Period:
+    start = date(year, 1, 1)
+    end = date(year + 1, 1, 1)
+    return Period(start, end, f"in {year}", f"{year}年")
 
 
-def month(year: int, number: int) -> Period:
+def month_period(year: int, month: int) -> Period:
     """Return a month; numbers below 1 are months of earlier years."""
-    year, number = year + (number - 1) // 12, (number - 1) % 12 + 1
-    start, end = date(year, number, 1), date(year + number // 12, number % 12 + 1, 1)
-    return Period(start, end, f"in {MONTHS[number - 1].title()} {year}", f"{year}年{number}月")
+    year += (month - 1) // 12
+    month = (month - 1) % 12 + 1
+    start = date(year, month, 1)
+    end = date(year + month // 12, month % 12 + 1, 1)
+    return Period(start, end, f"in {MONTHS[month - 1].title()} {year}", f"{year}年{month}月")
 
 
 def mentions(text: str, today: date) -> Iterator[tuple[Period, re.Match[str]]]:
     """Yield the periods in a text, each with its match."""
-    for found in SLOTS["period"].finditer(text):
-        name = (found["month"] or found["bare"] or "-").lower()[:3]
-        number = next((n for n, known in enumerate(MONTHS, 1) if known[:3] == name), 0)
-        number = number or int(found["month_ja"] or found["bare_ja"] or 0)
-        if of := found["of"] or found["of_ja"]:
-            yield month(_year(of, today), number), found
+    for match in SLOTS["period"].finditer(text):
+        name = (match["month"] or match["bare"] or "-").lower()[:3]
+        number = next(
+            (n for n, month_name in enumerate(MONTHS, 1) if month_name[:3] == name), 0
+        )
+        number = number or int(match["month_ja"] or match["bare_ja"] or 0)
+        if of := match["of"] or match["of_ja"]:
+            yield month_period(_year(of, today), number), match
         elif number:
-            yield month(today.year - (number > today.month), number), found
-        elif found["year"]:
-            yield year(_year(found["year"], today)), found
+            yield month_period(today.year - (number > today.month), number), match
+        elif match["year"]:
+            yield year_period(_year(match["year"], today)), match
         else:
-            yield month(today.year, today.month - bool(found["last_month"])), found
+            yield month_period(today.year, today.month - bool(match["last_month"])), match
 
 
 def span(found: Sequence[Period]) -> Period | None:

@@ -146,11 +146,12 @@ def _fill_references(step: DemoStep, done: Findings) -> str | None:
 
 def _answer(situation: Situation, plan: DemoPlan | None = None) -> str:
     """Answer without a plan, or from the results before a failed call."""
-    question, findings = situation.question, situation.findings
+    question = situation.question
+    findings = situation.findings
     if not findings:
         return results.fallback(situation)
     good = [finding for finding in findings if not finding.is_error]
-    sentences = [results.found(each, question) for each in good]
+    sentences = [results.format_finding(finding, question) for finding in good]
     sentences = [plan.answer(good)] if plan and good else sentences
     failed = [results.failure(findings[-1], question)] if findings[-1].is_error else []
     return "\n\n".join([*sentences, *failed])

@@ -20,16 +20,17 @@ _COMPARE, _MERGE = pattern(QUESTION_TEMPLATE), pattern(SYNTHESIS_PROMPT)
 def compare(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, Any] | None:
     """Return who agrees, what differs and, for a judge, whose answer is best."""
     fields = schema.get("properties") or {}
-    found = _COMPARE.fullmatch(message_text(messages[-1])) if messages else None
-    if found is None or not {"groups", "differences", "heading"} <= fields.keys():
+    match = _COMPARE.fullmatch(message_text(messages[-1])) if messages else None
+    if match is None or not {"groups", "differences", "heading"} <= fields.keys():
         return None
-    say = Question(found["question"]).say
-    answers = _answers(found["answers"], fields["groups"]["items"]["items"]["enum"])
-    groups, differences = _groups(answers), []
+    say = Question(match["question"]).say
+    answers = _answers(match["answers"], fields["groups"]["items"]["items"]["enum"])
+    groups = _groups(answers)
+    differences = []
     for group in groups:
         others = [answer for name, answer in answers.items() if name not in group]
-        words = _distinct_sentence(answers[group[0]], others)
-        differences.append(say("opinion", who=", ".join(group), words=words))
+        sentence = _distinct_sentence(answers[group[0]], others)
+        differences.append(say("opinion", who=", ".join(group), words=sentence))
     value = {"groups": groups, "differences": differences, "heading": say("differ")}
     if "choice" in fields:
         evidence = {name: _evidence(answer) for name, answer in answers.items()}
@@ -79,8 +80,8 @@ def _evidence(answer: str) -> int:
 
 def _distinct_sentence(answer: str, others: Sequence[str]) -> str:
     """Return the first sentence that no other answer has, without Markdown."""
-    sentences = [part for part in _SENTENCE.split(answer) if part.strip()]
-    own = [part for part in sentences if not any(part in other for other in others)]
+    sentences = [phrase for phrase in _SENTENCE.split(answer) if phrase.strip()]
+    own = [phrase for phrase in sentences if not any(phrase in other for other in others)]
     first = next(iter([*own, *sentences]), "")
-    words = " ".join(_MARKUP.sub(lambda m: m[1] or m[2] or "", first).split())
-    return words if len(words) <= MAX_QUOTED else f"{words[: MAX_QUOTED - 1]}…"
+    sentence = " ".join(_MARKUP.sub(lambda m: m[1] or m[2] or "", first).split())
+    return sentence if len(sentence) <= MAX_QUOTED else f"{sentence[: MAX_QUOTED - 1]}…"

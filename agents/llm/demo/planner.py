@@ -147,30 +147,36 @@ def answer(messages: Sequence[Message], today: date) -> Situation | None:
     outcomes = list(
         zip(sections[::3], sections[1::3], map(str.strip, sections[2::3]), strict=True)
     )
-    found = {name: Finding(name, name, text) for name, s, text in outcomes if s == "done"}
+    findings_by_name = {
+        name: Finding(name, name, text) for name, s, text in outcomes if s == "done"
+    }
     again = situation._replace(tools=_TOOLS, today=today, is_planner=True)
-    plan = plans.find(again._replace(works=found.__contains__)) if outcomes else None
+    plan = plans.find(again._replace(works=findings_by_name.__contains__)) if outcomes else None
     used = [step.name for step in plan.steps] if plan else []
     alone = f"{report['description']}\n\n{report['results']}".removesuffix("\n\n—")
-    parts, question = [] if outcomes else [alone], situation.question
-    if plan and used and all(name in found for name in used):
+    parts = [] if outcomes else [alone]
+    question = situation.question
+    if plan and used and all(name in findings_by_name for name in used):
         # A calculation is displayed with the names it refers to.
-        findings = [found[name]._replace(input=re.split(": |：", name)[-1]) for name in used]
+        findings = [
+            findings_by_name[name]._replace(input=re.split(": |：", name)[-1]) for name in used
+        ]
         parts = [_replacement_note(plan, situation), plan.answer(findings)]
     for name, _, text in outcomes if not parts else [o for o in outcomes if o[0] not in used]:
         who = re.fullmatch("ask ([^:]+)|([^:：]+)に聞く", name)
         says = question.say("says", agent=who[1] or who[2], text=text) if who else ""
-        gave = results.found(Finding(name, name, text), question)
+        gave = results.format_finding(Finding(name, name, text), question)
         parts.append(says[:1].upper() + says[1:] if who else f"{name}:\n\n{gave}")
-    words = "\n\n".join(filter(None, parts))
-    return situation._replace(findings=tuple(found.values()), answer=words)
+    answer_text = "\n\n".join(filter(None, parts))
+    return situation._replace(findings=tuple(findings_by_name.values()), answer=answer_text)
 
 
 def check(messages: Sequence[Message]) -> dict[str, Any]:
     """Judge a result by what is visible of it."""
-    found = _CHECK.match(message_text(messages[-1]) if messages else "")
-    expected, result = (found["expected"], found["result"].strip()) if found else ("", "")
-    say, rows = Question(expected).say, results.parse(result)
+    match = _CHECK.match(message_text(messages[-1]) if messages else "")
+    expected, result = (match["expected"], match["result"].strip()) if match else ("", "")
+    say = Question(expected).say
+    rows = results.parse(result)
     above = re.search(r"above (\d+)|(\d+)より大きい", expected)
     least = re.search(r"[Aa]t least (\d{1,6}) rows?|(\d{1,6})行以上", expected)
     figures = rows.values if rows else [float(results.figure(result) or "nan")]
@@ -184,6 +190,6 @@ def check(messages: Sequence[Message]) -> dict[str, Any]:
         (too_few, say("few_rows", count=len(rows.rows) if rows else 0)),
         (needs_passage and not passages.parse(result), say("no_passage")),
     )
-    wrong = next((words for is_wrong, words in looks if is_wrong), "")
+    wrong = next((message for is_wrong, message in looks if is_wrong), "")
     reason, feedback = (wrong, say("try_other")) if wrong else (say("as_expected"), "")
     return {"is_met": not wrong, "reason": reason, "feedback": feedback}

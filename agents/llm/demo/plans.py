@@ -37,8 +37,8 @@ def _greeting(situation: Situation) -> DemoPlan | None:
     text = situation.question.plain
     if text and not intents.is_greeting(text):
         return None
-    words = results.introduction(situation)
-    return DemoPlan(lambda _: words)
+    introduction = results.introduction(situation)
+    return DemoPlan(lambda _: introduction)
 
 
 def _clauses(situation: Situation) -> DemoPlan | None:
@@ -115,17 +115,18 @@ def _hand_off(situation: Situation, names: Sequence[str], task: str) -> DemoPlan
 def _figures(situation: Situation) -> DemoPlan | None:
     """Describe the rows in the question itself; no tool is needed."""
     wish = situation.question.text.partition("{")[0]
-    rows, question = results.parse(situation.question.text), Question(wish)
+    rows = results.parse(situation.question.text)
+    question = Question(wish)
     if rows is None or not wish.strip():
         return None
-    words = question.say("no_figures") if rows.is_empty else results.table(rows, question)
+    answer = question.say("no_figures") if rows.is_empty else results.table(rows, question)
     if len(rows.columns) == 2 and 0 < len(rows.values) == len(rows.rows):
         ranked = sorted(rows.rows, key=lambda row: row[-1], reverse=True)
         (name, value), *rest = ([results.label(c, question) for c in row] for row in ranked)
         others = question.say("comma").join(f"**{name}** ({value})" for name, value in rest[:3])
-        words = question.say("highest", of=rows.columns[-1], name=name, value=value)
-        words += question.say("others", others=others) if others else ""
-    return DemoPlan(lambda _: words)
+        answer = question.say("highest", of=rows.columns[-1], name=name, value=value)
+        answer += question.say("others", others=others) if others else ""
+    return DemoPlan(lambda _: answer)
 
 
 def _sum(situation: Situation) -> DemoPlan | None:
@@ -181,13 +182,14 @@ def _lookup(situation: Situation) -> DemoPlan | None:
 
 def _intent(situation: Situation) -> DemoPlan | None:
     """Fill the recorded plan of the most similar intent that fits the database."""
-    database, question = situation.tool("database", "sql"), situation.question
+    database = situation.tool("database", "sql")
+    question = situation.question
     if database is None:
         return None
     explains = situation.is_planner and _WHY.search(question.text) is not None
     part = question.part(_WHY.sub(" ", question.text)) if explains else question
-    read = intents.read(part, situation.today)
-    if explains and not (read.periods or read.has("top", "bottom", "compare")):
+    slots = intents.read(part, situation.today)
+    if explains and not (slots.periods or slots.has("top", "bottom", "compare")):
         return None  # "Why do sales differ?" is a question for the documents
-    shop = ShopPlans(situation, read, database, explains)
-    return next((plan for name in intents.matches(read) if (plan := shop.plan(name))), None)
+    shop = ShopPlans(situation, slots, database, explains)
+    return next((plan for name in intents.matches(slots) if (plan := shop.plan(name))), None)

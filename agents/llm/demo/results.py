@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from . import passages, shop
 from .conversation import DECLINED, LIBRARY, LOST, Finding, Question, Situation
-from .intents import month
+from .intents import month_period
 from .shop import PAGE, ShopQuery
 
 ADD_MODEL = "/admin/agents/languagemodel/add/"
@@ -85,9 +85,10 @@ def result(finding: Finding, question: Question, places: int = 6) -> str:
     return question.say("result", value=text, expression=finding.input)
 
 
-def found(finding: Finding, question: Question) -> str:
+def format_finding(finding: Finding, question: Question) -> str:
     """Describe a result that isn't part of a recorded plan."""
-    rows, about = parse(finding.text), question.part(finding.input)
+    rows = parse(finding.text)
+    about = question.part(finding.input)
     if figure(finding.text):
         return result(finding, question)
     quoted = passages.quote(finding.text, about) or finding.text
@@ -123,8 +124,8 @@ def label(cell: Any, question: Question) -> str:
     """Format a cell; months by name."""
     if is_number(cell):
         return number(cell)
-    if found := re.fullmatch(r"(\d{4})-(0[1-9]|1[0-2])", str(cell)):
-        period = month(int(found[1]), int(found[2]))
+    if match := re.fullmatch(r"(\d{4})-(0[1-9]|1[0-2])", str(cell)):
+        period = month_period(int(match[1]), int(match[2]))
         return period.japanese if question.is_japanese else period.english[3:]
     return "—" if cell is None else str(cell)
 

@@ -35,23 +35,27 @@ class ShopPlans:
         years = self.slots._replace(periods=(), concepts=(*self.slots.concepts, "yearly"))
         options = [query(intent, self.slots)]
         options += [query("breakdown", years)] if self.slots.periods else []
-        works = [each for each in options if self.situation.works(each.title)][:1]
-        lost = () if works == options[:1] else (options[0].title,)
-        instead = tuple(each.title for each in works if lost)
-        steps = [self._step(each) for each in works] + (self._lookup() if self.explains else [])
+        working = [option for option in options if self.situation.works(option.title)][:1]
+        lost = () if working == options[:1] else (options[0].title,)
+        instead = tuple(option.title for option in working if lost)
+        steps = [self._step(option) for option in working] + (
+            self._lookup() if self.explains else []
+        )
 
         def answer(findings: Findings) -> str:
             reasons = map(self._reason, findings[1:])
-            return "\n\n".join([results.answer(works[0], findings[0]), *reasons])
+            return "\n\n".join([results.answer(working[0], findings[0]), *reasons])
 
-        return self._validate_plan(steps if works else [], answer, lost, instead)
+        return self._validate_plan(steps if working else [], answer, lost, instead)
 
     def _tables(self) -> DemoPlan | None:
-        found = re.findall(r"^\W*(\w+)\((.+)\)", self.database.description, re.MULTILINE)
-        columns = [re.findall(r"(?:^|, )([a-z]\w*)", inside) for _, inside in found]
-        lines = [f"- **{t}**: {', '.join(c)}" for (t, _), c in zip(found, columns, strict=True)]
-        words = "\n".join([self.say("tables", count=len(found)), "", *lines])
-        return DemoPlan(lambda _: words) if found else None
+        tables = re.findall(r"^\W*(\w+)\((.+)\)", self.database.description, re.MULTILINE)
+        columns = [re.findall(r"(?:^|, )([a-z]\w*)", inside) for _, inside in tables]
+        lines = [
+            f"- **{t}**: {', '.join(c)}" for (t, _), c in zip(tables, columns, strict=True)
+        ]
+        answer = "\n".join([self.say("tables", count=len(tables)), "", *lines])
+        return DemoPlan(lambda _: answer) if tables else None
 
     def _share(self) -> DemoPlan | None:
         """Return a share: two queries and a division."""
@@ -103,17 +107,21 @@ class ShopPlans:
         base = query(intent, self.slots._replace(limit=1))
         if self.slots.pair:
             return [base.with_slots(values=(place,)) for place in self.slots.pair]
-        first, *others = self.slots.periods or [intents.year(self.situation.today.year)]
-        last, at = first.start.year - 1, first.start.month
-        before = intents.year(last) if first.is_year else intents.month(last, at)
+        first, *others = self.slots.periods or [intents.year_period(self.situation.today.year)]
+        year = first.start.year - 1
+        month = first.start.month
+        before = (
+            intents.year_period(year) if first.is_year else intents.month_period(year, month)
+        )
         spans = sorted([first, *others, before][:2], key=lambda span: span.start)
         return [base.with_slots(periods=(span,)) for span in reversed(spans)]
 
     def _elsewhen(self, base: ShopQuery) -> list[ShopQuery]:
-        year, number = self.situation.today.year, self.situation.today.month
-        spans = [intents.month(year, number - ago) for ago in range(3)]
+        year = self.situation.today.year
+        month = self.situation.today.month
+        spans = [intents.month_period(year, month - ago) for ago in range(3)]
         if base.slots.periods[0].is_year:
-            spans = [intents.year(year - ago) for ago in range(3)]
+            spans = [intents.year_period(year - ago) for ago in range(3)]
         return [base.with_slots(periods=(span,)) for span in spans]
 
     def _comparison_text(self, pair: Sequence[ShopQuery], findings: Findings) -> str:

@@ -36,18 +36,19 @@ def is_final(chunk: Chunk) -> bool:
     return any(choice["finish_reason"] for choice in chunk["choices"])
 
 
-async def convert_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
+async def convert_chunks(stream: Any) -> AsyncGenerator[Chunk, None]:
     """Convert LiteLLM's chunks field by field, because dumping them costs far more.
 
     If the provider never sent a finish reason, LiteLLM reports `stop`, which is an error here.
     """
-    has_started, reasons = False, _track_finish_reasons(answer)
+    has_started = False
+    reasons = _track_finish_reasons(stream)
     thoughts = (
         "reasoning"
-        if answer.custom_llm_provider in REASONING_READ_ONLY
+        if stream.custom_llm_provider in REASONING_READ_ONLY
         else "reasoning_content"
     )
-    async for chunk in answer:
+    async for chunk in stream:
         choices = [
             {
                 "index": choice.index,
@@ -67,18 +68,18 @@ async def convert_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
         raise EOFError
 
 
-def _track_finish_reasons(answer: Any) -> list[str]:
+def _track_finish_reasons(stream: Any) -> list[str]:
     """Collect finish reasons, which LiteLLM forgets if more chunks follow."""
     reasons: list[str] = []
-    create = answer.chunk_creator
+    create = stream.chunk_creator
 
     def create_chunk(chunk: Any) -> Any:
         created = create(chunk=chunk)
-        if reason := answer.received_finish_reason or answer.intermittent_finish_reason:
+        if reason := stream.received_finish_reason or stream.intermittent_finish_reason:
             reasons.append(reason)
         return created
 
-    answer.chunk_creator = create_chunk
+    stream.chunk_creator = create_chunk
     return reasons
 
 

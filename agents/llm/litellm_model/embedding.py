@@ -26,10 +26,10 @@ class EmbeddingClient:
 
     def embed(self, texts: Sequence[str], deadline: float = 60.0) -> list[list[float]]:
         """Return a vector for each text; `deadline` is for each batch with its retries."""
-        found: list[list[float]] = []
+        vectors: list[list[float]] = []
         for batch in batches(texts, limits_for(self.model)):
-            found += self._embed_batch(batch, time.monotonic() + deadline)
-        return found
+            vectors += self._embed_batch(batch, time.monotonic() + deadline)
+        return vectors
 
     def _embed_batch(self, texts: list[str], until: float) -> list[list[float]]:
         policy = RetryPolicy(max_retries=self.retries)

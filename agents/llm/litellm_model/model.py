@@ -63,15 +63,15 @@ class LiteLLMModel:
             if modules := PROVIDER_MODULES.get(model_parameters.provider_prefix(model)):
                 await asyncio.wrap_future(import_modules(modules))
             async with (
-                aclosing(await litellm.acompletion(**request)) as answer,
-                aclosing(_read_chunks(answer)) as chunks,
+                aclosing(await litellm.acompletion(**request)) as reply_stream,
+                aclosing(_read_chunks(reply_stream)) as chunks,
             ):
                 async for chunk in chunks:
                     yield add_cost(chunk, limits, litellm)
         except Exception as error:
             # Not `from error`: a provider's message may contain the key, and logs print causes.
-            hidden = (self._api_key, *self._secrets.values())
-            raise explain(error, model=model, secrets=hidden) from None
+            secrets = (self._api_key, *self._secrets.values())
+            raise explain(error, model=model, secrets=secrets) from None
 
     def _request(
         self,
@@ -113,9 +113,9 @@ class LiteLLMModel:
         }
 
 
-def _read_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
-    inner = answer.completion_stream
+def _read_chunks(stream: Any) -> AsyncGenerator[Chunk, None]:
+    inner = stream.completion_stream
     is_wire = isinstance(inner, import_module("openai").AsyncStream)
-    if is_wire and "text-completion" not in str(answer.custom_llm_provider):
+    if is_wire and "text-completion" not in str(stream.custom_llm_provider):
         return read_wire(inner.response)
-    return convert_chunks(answer)
+    return convert_chunks(stream)

@@ -32,9 +32,9 @@ class RerankClient:
 
         What the request used counts for the run.
         """
-        found, usage = await asyncio.to_thread(self.order_now, query, list(texts))
+        indexes, usage = await asyncio.to_thread(self.order_now, query, list(texts))
         call_context.current().report_usage(usage.to_dict())
-        return found
+        return indexes
 
     def order_now(self, query: str, texts: list[str]) -> tuple[list[int], MediaUsage]:
         """Return the positions, and what the request used; this blocks."""

@@ -108,24 +108,24 @@ def _problems_by_name(
     for name, value in options.items():
         if value is None:
             continue
-        if (shape := allowed.get(name)) is None:
-            form = UNKNOWN_OPTION if allowed else OPTIONS_NOT_ALLOWED
+        if (rule := allowed.get(name)) is None:
+            template = UNKNOWN_OPTION if allowed else OPTIONS_NOT_ALLOWED
             names = ", ".join(sorted(allowed))
             about = {"name": short_name(name), "provider": provider_label(prefix)}
-            yield name, form.format(**about, names=names)
-        elif _is_reference(value, shape):
+            yield name, template.format(**about, names=names)
+        elif _is_reference(value, rule):
             yield name, REFERENCE_NOT_ALLOWED.format(name=name)
-        elif not shape.fits(value):
-            yield name, INVALID_VALUE.format(name=name, words=shape.words)
+        elif not rule.fits(value):
+            yield name, INVALID_VALUE.format(name=name, words=rule.description)
 
 
-def _is_reference(value: Any, shape: ValueRule) -> bool:
+def _is_reference(value: Any, rule: ValueRule) -> bool:
     """Whether any part would be looked up; stop sequences and secrets may look like a path."""
-    if shape.is_address:
+    if rule.is_address:
         return False
     if isinstance(value, str):
-        is_path = FILE_PATH.match(value) and shape is not STOP_SEQUENCES and not shape.is_secret
+        is_path = FILE_PATH.match(value) and rule is not STOP_SEQUENCES and not rule.is_secret
         return bool(REFERENCE_PATTERN.match(value) or is_path)
     if isinstance(value, Mapping):
-        return any(_is_reference(each, shape) for pair in value.items() for each in pair)
-    return isinstance(value, list | tuple) and any(_is_reference(item, shape) for item in value)
+        return any(_is_reference(each, rule) for pair in value.items() for each in pair)
+    return isinstance(value, list | tuple) and any(_is_reference(item, rule) for item in value)

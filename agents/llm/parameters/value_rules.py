@@ -29,7 +29,7 @@ SLUG_PATTERN = re.compile(r"[A-Za-z0-9_~][\w./:~+@-]{0,199}", re.ASCII)
 class ValueRule:
     """A rule for values, as text and as a test."""
 
-    words: str
+    description: str
     fits: Callable[[Any], bool]
     is_address: bool = False
     is_secret: bool = False
@@ -47,32 +47,32 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= MAX_TEXT_CHARS
 
 
-def pattern_rule(words: str, pattern: re.Pattern[str]) -> ValueRule:
+def pattern_rule(description: str, pattern: re.Pattern[str]) -> ValueRule:
     return ValueRule(
-        words, lambda value: isinstance(value, str) and bool(pattern.fullmatch(value))
+        description, lambda value: isinstance(value, str) and bool(pattern.fullmatch(value))
     )
 
 
-def list_of(words: str, shape: ValueRule) -> ValueRule:
+def list_of(description: str, rule: ValueRule) -> ValueRule:
     def fits(value: Any) -> bool:
         return (
-            isinstance(value, list) and len(value) <= MAX_ITEMS and all(map(shape.fits, value))
+            isinstance(value, list) and len(value) <= MAX_ITEMS and all(map(rule.fits, value))
         )
 
-    return ValueRule(words, fits)
+    return ValueRule(description, fits)
 
 
-def object_of(**shapes: ValueRule) -> ValueRule:
+def object_of(**rules: ValueRule) -> ValueRule:
     def fits(value: Any) -> bool:
         return isinstance(value, dict) and all(
-            name in shapes and shapes[name].fits(item) for name, item in value.items()
+            name in rules and rules[name].fits(item) for name, item in value.items()
         )
 
-    return ValueRule(f"an object with {', '.join(sorted(shapes))}", fits)
+    return ValueRule(f"an object with {', '.join(sorted(rules))}", fits)
 
 
-def one_of(words: str, *shapes: ValueRule) -> ValueRule:
-    return ValueRule(words, lambda value: any(shape.fits(value) for shape in shapes))
+def one_of(description: str, *rules: ValueRule) -> ValueRule:
+    return ValueRule(description, lambda value: any(rule.fits(value) for rule in rules))
 
 
 def _is_flat_object(value: Any) -> bool:
