@@ -99,11 +99,11 @@ class CalculatorTool:
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         try:
-            found = evaluate(text_argument(input, "expression"))
-        except CalculationError as refusal:
-            return ToolResult(error=str(refusal), mendable=True)
-        note = f"rounded to {ROUNDED_DIGITS} significant digits" if found.is_rounded else ""
-        return ToolResult(found.text, note=note, is_data=True)
+            result = evaluate(text_argument(input, "expression"))
+        except CalculationError as error:
+            return ToolResult(error=str(error), mendable=True)
+        note = f"rounded to {ROUNDED_DIGITS} significant digits" if result.is_rounded else ""
+        return ToolResult(result.text, note=note, is_data=True)
 
 
 class CalculationResult(NamedTuple):
@@ -268,18 +268,18 @@ def _check_percentage(node: ast.BinOp, left: Number, share: Number) -> None:
     raise CalculationError(f"{given} is ambiguous. Write either {of_whole} or {of_one}.")
 
 
-def _apply(act: ast.operator, left: Number, right: Number) -> Number:
-    if isinstance(act, ast.Pow):
+def _apply(operation: ast.operator, left: Number, right: Number) -> Number:
+    if isinstance(operation, ast.Pow):
         return _limit_size(_power(left, right))
     if isinstance(left, Decimal) or isinstance(right, Decimal):
-        return _limit_size(_apply_rounded(act, _to_decimal(left), _to_decimal(right)))
-    return _limit_size(OPERATORS[type(act)](left, right))
+        return _limit_size(_apply_rounded(operation, _to_decimal(left), _to_decimal(right)))
+    return _limit_size(OPERATORS[type(operation)](left, right))
 
 
-def _apply_rounded(act: ast.operator, left: Decimal, right: Decimal) -> Decimal:
-    if not right and isinstance(act, ast.Div | ast.FloorDiv | ast.Mod):
+def _apply_rounded(operation: ast.operator, left: Decimal, right: Decimal) -> Decimal:
+    if not right and isinstance(operation, ast.Div | ast.FloorDiv | ast.Mod):
         raise ZeroDivisionError
-    match act:
+    match operation:
         case ast.Add():
             return ROUNDING_CONTEXT.add(left, right)
         case ast.Sub():

@@ -32,7 +32,7 @@ def link(uri="file:///a.csv", **about):
 
 async def read(*blocks, reader=None, **more):
     answer = wire.CallToolResult(content=list(blocks), **more)
-    return await results.to_tool_result(answer, read=reader)
+    return await results.to_tool_result(answer, read_resource=reader)
 
 
 async def test_images_audio_and_files_are_attached():

@@ -68,8 +68,8 @@ class QueryTool:
         except sql_guard.QueryRefused as refusal:
             return ToolResult(error=str(refusal), mendable=True)
         except TimeoutError:
-            late = f"The query timed out after {self.seconds:g} s. Select less data."
-            return ToolResult(error=late, mendable=True)
+            message = f"The query timed out after {self.seconds:g} s. Select less data."
+            return ToolResult(error=message, mendable=True)
 
     async def refresh(self) -> None:
         """Read the schema again if it isn't known."""
@@ -82,8 +82,8 @@ class QueryTool:
             reply = (await sandbox.run_async(worker, request, grant)).json()
         except sandbox.WorkerFailed as error:
             logger.error("The process of a query %s", error)
-            ended = "The query was stopped before it finished. Select less data."
-            return ToolResult(error=ended, mendable=True)
+            message = "The query was stopped before it finished. Select less data."
+            return ToolResult(error=message, mendable=True)
         if "error" in reply:
             return ToolResult(error=reply["error"], mendable=reply["mendable"])
         return ToolResult(json.dumps(reply, ensure_ascii=False))

@@ -88,19 +88,23 @@ class Schema:
             return name  # the list has names as they are stored
         return name if self.is_case_sensitive else fold_case(name)
 
-    def find(self, name: Name, place: Name | None = None) -> Table | None:
+    def find(self, name: Name, schema_name: Name | None = None) -> Table | None:
         """Return the table that a query names, with the schema or database it writes."""
         if self.kind != DatabaseKind.POSTGRESQL:
-            if place is not None and self.fold(place.text) != self.fold(self.database):
+            if schema_name is not None and self.fold(schema_name.text) != self.fold(
+                self.database
+            ):
                 return None
-            found = [one for one in self.tables if self.fold(one.name) == self.fold(name.text)]
-            return found[0] if found else None
-        found = [one for one in self.tables if one.name == name.stored]
-        if place is not None:
-            found = [one for one in found if one.schema == place.stored]
-        elif len(found) > 1:
-            found = [one for one in found if one.schema == DEFAULT_SCHEMA]
-        return found[0] if len(found) == 1 else None
+            tables = [
+                table for table in self.tables if self.fold(table.name) == self.fold(name.text)
+            ]
+            return tables[0] if tables else None
+        tables = [table for table in self.tables if table.name == name.stored]
+        if schema_name is not None:
+            tables = [table for table in tables if table.schema == schema_name.stored]
+        elif len(tables) > 1:
+            tables = [table for table in tables if table.schema == DEFAULT_SCHEMA]
+        return tables[0] if len(tables) == 1 else None
 
     def full_name(self, table: Table) -> str:
         """Return a name that leads to this table whatever the connection's defaults are."""

@@ -101,10 +101,12 @@ async def inspect(address: ServerAddress, seconds: float = CHECK_SECONDS) -> Ser
     """Connect, and return the tables that the user can read; raise ConnectionFailed."""
     request = {"task": "inspect", "kind": address.kind, "seconds": seconds}
     try:
-        place = await address.request()
+        server = await address.request()
         grant = sandbox.Grant(seconds=seconds + 2)
-        child = await sandbox.run_async(SERVER_QUERY, {**request, "server": place}, grant)
-        reply = child.json()
+        worker_reply = await sandbox.run_async(
+            SERVER_QUERY, {**request, "server": server}, grant
+        )
+        reply = worker_reply.json()
     except TimeoutError as error:
         raise ConnectionFailed(f"The server sent no answer within {seconds:g} s.") from error
     except sandbox.WorkerFailed as error:

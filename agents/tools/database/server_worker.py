@@ -331,44 +331,45 @@ def _certificate_path(text: str) -> str:
         import certifi
 
         return certifi.where()
-    memory = os.memfd_create("ca")
-    os.write(memory, text.encode())
-    return f"/proc/self/fd/{memory}"
+    descriptor = os.memfd_create("ca")
+    os.write(descriptor, text.encode())
+    return f"/proc/self/fd/{descriptor}"
 
 
 def _tables(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Yield tables from rows of columns in their order."""
     for (schema, name, type, estimate), group in groupby(rows, key=lambda row: row[:4]):
-        columns = list(group)
+        column_rows = list(group)
         yield {
             "schema": schema,
             "name": name,
             "is_view": type == "view",
             "estimate": None if estimate is None or estimate < 0 else int(estimate),
-            "hides": not all(row[6] for row in columns),
+            "hides": not all(row[6] for row in column_rows),
             "columns": [
                 {
                     "name": row[4],
                     "type": row[5],
                     "references": [row[7], row[8]] if row[7] else None,
                 }
-                for row in columns
+                for row in column_rows
                 if row[6]
             ],
         }
 
 
 def _reply(columns: list[str], rows: Iterable[Any], count: int) -> dict[str, Any]:
-    found: list[list[Any]] = []
-    room, truncated = MAX_OUTPUT_CHARS, False
+    result_rows: list[list[Any]] = []
+    chars_left = MAX_OUTPUT_CHARS
+    truncated = False
     for values in rows:
         row = [_format_cell(value) for value in values]
-        room -= sum(len(str(cell)) + 4 for cell in row)
-        if len(found) == count or (found and room < 0):
+        chars_left -= sum(len(str(cell)) + 4 for cell in row)
+        if len(result_rows) == count or (result_rows and chars_left < 0):
             truncated = True
             break
-        found.append(row)
-    return {"columns": columns, "rows": found, "truncated": truncated}
+        result_rows.append(row)
+    return {"columns": columns, "rows": result_rows, "truncated": truncated}
 
 
 def _format_cell(value: Any) -> Any:

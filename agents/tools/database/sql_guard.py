@@ -184,23 +184,26 @@ class _Check:
             return
         if not table.db and name == "dual" and self.schema.kind == DatabaseKind.MYSQL:
             return
-        row = None if table.catalog else self.schema.find(*_written_names(table))
-        if row is None:
+        allowed_table = None if table.catalog else self.schema.find(*_written_names(table))
+        if allowed_table is None:
             listed = shorten(", ".join(sorted(self.schema.names())), 500, placeholder=" …")
             raise QueryRefused(f"There is no table {table.name!r}. Available tables: {listed}.")
-        if others := {key for key, value in table.args.items() if value} - PLAIN_TABLE_PARTS:
+        if (
+            extra_parts := {key for key, value in table.args.items() if value}
+            - PLAIN_TABLE_PARTS
+        ):
             raise QueryRefused(
-                f"Only the name of a table is supported here, not {min(others)!r}."
+                f"Only the name of a table is supported here, not {min(extra_parts)!r}."
             )
-        self.found.append((table, row))
+        self.found.append((table, allowed_table))
 
-    def _alias(self, named: exp.Expression) -> None:
+    def _alias(self, node: exp.Expression) -> None:
         """Reject an alias that is a table's name, so that it can't be mistaken for it."""
-        alias = fold_case(named.alias)
-        is_own = isinstance(named, exp.Table) and fold_case(named.name) == alias
+        alias = fold_case(node.alias)
+        is_own = isinstance(node, exp.Table) and fold_case(node.name) == alias
         if alias in self.names and not is_own:
             raise QueryRefused(
-                f"{named.alias!r} is the name of a table. Rename this part of the query."
+                f"{node.alias!r} is the name of a table. Rename this part of the query."
             )
 
     def with_full_names(self) -> str:
@@ -230,15 +233,15 @@ def _start(table: exp.Table) -> int:
 
 
 def _written_names(table: exp.Table) -> tuple[Name, Name | None]:
-    place = table.args.get("db")
+    schema = table.args.get("db")
     name = Name(table.name, bool(table.this.quoted))
-    return name, Name(place.name, bool(place.quoted)) if place else None
+    return name, Name(schema.name, bool(schema.quoted)) if schema else None
 
 
 def _visible_ctes(node: exp.Expression) -> Iterator[exp.CTE]:
     for query in _ancestors(node, exp.Expression):
-        if named := query.args.get("with_"):
-            yield from named.expressions
+        if with_clause := query.args.get("with_"):
+            yield from with_clause.expressions
 
 
 def _ancestors(node: exp.Expression, kind: type) -> Iterator[exp.Expression]:
@@ -256,7 +259,7 @@ def _check_function(call: exp.Func, sql: str, dialect: Dialect) -> None:
         raise QueryRefused(f"{name}() needs a plain format, e.g. '%.2f' or '%05d'.")
 
 
-def _check_type(written: exp.DataType, dialect: Dialect) -> None:
+def _check_type(data_type: exp.DataType, dialect: Dialect) -> None:
     """Reject types that look a name up: whether there is such a type, table or function.
 
     The parser knows the built-in types; every table is a type too, and to `regclass` and the
@@ -264,9 +267,9 @@ def _check_type(written: exp.DataType, dialect: Dialect) -> None:
     """
     if dialect.kind != DatabaseKind.POSTGRESQL:
         return
-    kind = written.this
+    kind = data_type.this
     if not isinstance(kind, exp.DataType.Type) or kind is exp.DataType.Type.USERDEFINED:
-        raise QueryRefused(_type_not_allowed(written.sql(dialect.parser).lower()))
+        raise QueryRefused(_type_not_allowed(data_type.sql(dialect.parser).lower()))
 
 
 def _type_not_allowed(name: str) -> str:
@@ -300,12 +303,14 @@ def _has_simple_format(call: exp.Func) -> bool:
 def _check_tokens(sql: str, tree: exp.Expression, dialect: Dialect) -> None:
     """Check a query for a server once more, word by word, without trusting the tree."""
     tokens = sqlglot.tokenize(sql, read=dialect.parser)
-    quotes = {(found.start(), found.end() - 1) for found in dialect.quoted.finditer(sql)}
-    text = {(t.start, t.end) for t in tokens if sql[t.start] in "'\"`"}
-    if text != quotes:
+    quoted_spans = {(match.start(), match.end() - 1) for match in dialect.quoted.finditer(sql)}
+    token_spans = {(t.start, t.end) for t in tokens if sql[t.start] in "'\"`"}
+    if token_spans != quoted_spans:
         raise QueryRefused("Write a quote inside of text as two single quotes ('').")
     # With a list of columns: WITH a(x) AS …
-    aliases = {one.this.meta.get("start") for one in tree.find_all(exp.TableAlias) if one.this}
+    aliases = {
+        alias.this.meta.get("start") for alias in tree.find_all(exp.TableAlias) if alias.this
+    }
     for before, token, after in _neighbours(tokens):
         word = fold_case(token.text).rpartition(" ")[2]
         is_name = token.token_type in TEXT_TOKENS
@@ -315,8 +320,8 @@ def _check_tokens(sql: str, tree: exp.Expression, dialect: Dialect) -> None:
             raise QueryRefused(f"{word!r} isn't allowed. If it is a name, put it in quotes.")
         is_call = after == "(" and (word[:1].isalpha() or is_name) and sql[token.start] != "'"
         if is_call and token.start not in aliases:
-            known = dialect.functions if is_name else dialect.functions | GRAMMAR_WORDS
-            if before == "." or word not in known:
+            allowed_words = dialect.functions if is_name else dialect.functions | GRAMMAR_WORDS
+            if before == "." or word not in allowed_words:
                 raise QueryRefused(_not_allowed(word, dialect))
 
 

@@ -210,13 +210,14 @@ def _shadow_views(
     for name, sql in views.items():
         if not (beginning := CREATE_VIEW.match(sql or "")):
             continue  # unusual syntax, so it can't be read
-        secret = f"view_{secrets.token_hex(16)}"
-        connection.execute(f"CREATE TEMP VIEW {secret} {sql[beginning.end() :]}")
-        seen = ", ".join(map(_quote, columns[name])) if name in columns else "*"
-        apart = f"WITH apart AS MATERIALIZED (SELECT {seen} FROM {secret}) SELECT * FROM apart"
-        whole = apart if is_apart else f"SELECT {seen} FROM {secret}"
-        connection.execute(f"CREATE TEMP VIEW {_quote(name)} AS {whole}")
-        yield secret
+        hidden_name = f"view_{secrets.token_hex(16)}"
+        connection.execute(f"CREATE TEMP VIEW {hidden_name} {sql[beginning.end() :]}")
+        visible_columns = ", ".join(map(_quote, columns[name])) if name in columns else "*"
+        selection = f"SELECT {visible_columns} FROM {hidden_name}"
+        materialized = f"WITH apart AS MATERIALIZED ({selection}) SELECT * FROM apart"
+        definition = materialized if is_apart else selection
+        connection.execute(f"CREATE TEMP VIEW {_quote(name)} AS {definition}")
+        yield hidden_name
 
 
 def _quote(name: str) -> str:
@@ -225,10 +226,10 @@ def _quote(name: str) -> str:
 
 def _fetch_rows(cursor: sqlite3.Cursor, count: int) -> tuple[list[list[Any]], bool]:
     rows: list[list[Any]] = []
-    room = MAX_OUTPUT_CHARS
+    chars_left = MAX_OUTPUT_CHARS
     for row in _format_rows(cursor):
-        room -= sum(len(str(cell)) + 4 for cell in row)
-        if len(rows) == count or (rows and room < 0):
+        chars_left -= sum(len(str(cell)) + 4 for cell in row)
+        if len(rows) == count or (rows and chars_left < 0):
             return rows, True
         rows.append(row)
     return rows, False

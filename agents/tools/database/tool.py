@@ -144,12 +144,14 @@ def _read_table(
         if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
             return None
         raise
-    keys = connection.execute(
+    foreign_keys = connection.execute(
         'SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)', [name]
     )
-    to = {own: (names.get(fold_case(table), table), key or "") for own, table, key in keys}
+    references = {
+        own: (names.get(fold_case(table), table), key or "") for own, table, key in foreign_keys
+    }
     return Table(
         name=name,
-        columns=tuple(Column(name=n, type=t, references=to.get(n)) for n, t in columns),
+        columns=tuple(Column(name=n, type=t, references=references.get(n)) for n, t in columns),
         is_view=type == "view",
     )

@@ -28,33 +28,33 @@ class Response:
 class LimitedBody(httpx2.AsyncByteStream):
     """The content of a response, unpacked in small pieces and counted."""
 
-    def __init__(self, reply: httpcore2.Response, host: str, most: int) -> None:
-        self._reply = reply
+    def __init__(self, response: httpcore2.Response, host: str, max_bytes: int) -> None:
+        self._response = response
         self._host = host
-        self._most = most
+        self._max_bytes = max_bytes
         self._gzip: _Gzip | None = None
 
     def headers(self) -> httpx2.Headers:
         """Return the headers as they apply to the unpacked content."""
-        raw = self._reply.headers
+        raw = self._response.headers
         size = sum(len(name) + len(value) for name, value in raw)
         if len(raw) > MAX_HEADERS or size > MAX_HEADER_BYTES:
             raise EgressFailed(f"{self._host} sent too many headers.")
         headers = httpx2.Headers(raw)
-        packing = headers.pop("content-encoding", "identity").strip().lower()
-        if packing in {"gzip", "x-gzip"}:
+        encoding = headers.pop("content-encoding", "identity").strip().lower()
+        if encoding in {"gzip", "x-gzip"}:
             headers.pop("content-length", None)
             self._gzip = _Gzip()
-        elif packing != "identity":
+        elif encoding != "identity":
             raise EgressFailed(
-                f"{self._host} sent a response with the unsupported encoding {packing[:20]!r}."
+                f"{self._host} sent a response with the unsupported encoding {encoding[:20]!r}."
             )
         return headers
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = decoded = 0
         with translate_errors(), self._translate_zlib_errors():
-            async for data in self._reply.aiter_stream():
+            async for data in self._response.aiter_stream():
                 received += len(data)
                 for piece in self._gzip.pieces(data) if self._gzip else [data]:
                     decoded += len(piece)
@@ -65,9 +65,9 @@ class LimitedBody(httpx2.AsyncByteStream):
             raise EgressFailed(f"The response from {self._host} was cut off.")
 
     def _check_size(self, size: int) -> None:
-        if size > self._most:
+        if size > self._max_bytes:
             raise ResponseTooLarge(
-                f"The response from {self._host} is larger than {self._most:,} bytes."
+                f"The response from {self._host} is larger than {self._max_bytes:,} bytes."
             )
 
     @contextmanager
@@ -80,7 +80,7 @@ class LimitedBody(httpx2.AsyncByteStream):
             ) from error
 
     async def aclose(self) -> None:
-        await self._reply.aclose()
+        await self._response.aclose()
 
 
 class _Gzip:

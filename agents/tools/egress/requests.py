@@ -44,8 +44,8 @@ async def fetch(
         raise EgressRefused(f"The method {method!r} isn't allowed.")
     request = _Request(method, validate_url(url), dict(headers or {}), content)
     try:
-        async with asyncio.timeout(policy.timeout), create_client(policy) as http:
-            return await _follow_redirects(http, request)
+        async with asyncio.timeout(policy.timeout), create_client(policy) as client:
+            return await _follow_redirects(client, request)
     except TimeoutError as error:
         raise EgressFailed(timeout_message(request.url.host, policy.timeout)) from error
     except UnicodeEncodeError as error:
@@ -62,32 +62,34 @@ class _Request:
     content: bytes | None
 
 
-async def _follow_redirects(http: httpx2.AsyncClient, request: _Request) -> Response:
+async def _follow_redirects(client: httpx2.AsyncClient, request: _Request) -> Response:
     for _ in range(MAX_REDIRECTS + 1):
-        response = await _send(http, request)
-        place = response.headers.get("location", "")
+        response = await _send(client, request)
+        location = response.headers.get("location", "")
         if (
             response.status not in REDIRECT_STATUSES
             or request.method not in SAFE_METHODS
-            or not place
+            or not location
         ):
             return response
-        request = _redirect_request(request, place)
+        request = _redirect_request(request, location)
     raise EgressFailed(f"Too many redirects (more than {MAX_REDIRECTS}).")
 
 
-async def _send(http: httpx2.AsyncClient, request: _Request) -> Response:
-    async with http.stream(
+async def _send(client: httpx2.AsyncClient, request: _Request) -> Response:
+    async with client.stream(
         request.method, request.url, headers=request.headers, content=request.content
-    ) as reply:
-        content = await reply.aread()
-    return Response(status=reply.status_code, headers=dict(reply.headers), content=content)
+    ) as response:
+        content = await response.aread()
+    return Response(
+        status=response.status_code, headers=dict(response.headers), content=content
+    )
 
 
-def _redirect_request(request: _Request, place: str) -> _Request:
+def _redirect_request(request: _Request, location: str) -> _Request:
     """Return the next request; another origin only gets public headers."""
     try:
-        url = validate_url(request.url.join(place))
+        url = validate_url(request.url.join(location))
     except (httpx2.InvalidURL, ValueError) as error:
         raise EgressRefused(f"{request.url.host} redirects to an invalid URL.") from error
     if request.url.scheme == "https" and url.scheme == "http":

@@ -61,16 +61,17 @@ class HttpBinding:
             return cls()
         if not isinstance(given, Mapping):
             raise ValueError("The http part of the definition must be an object.")
-        names = parameters.get("properties", {})
+        properties = parameters.get("properties", {})
         places = given.get("parameters", {})
         body = given.get("body", {})
         secrets = given.get("query_secrets", [])
         if not (isinstance(places, Mapping) and isinstance(body, Mapping)):
             raise ValueError("The http part of the definition must be an object.")
         for argument, place in places.items():
-            _check_place(argument, place, names)
+            _check_place(argument, place, properties)
         if body and (
-            body.get("argument") not in names or body.get("type", "json") not in CONTENT_TYPES
+            body.get("argument") not in properties
+            or body.get("type", "json") not in CONTENT_TYPES
         ):
             raise ValueError("The body needs an argument, and a type: json, form or text.")
         if not isinstance(secrets, list) or not all(isinstance(each, str) for each in secrets):
@@ -118,8 +119,8 @@ class HttpBinding:
         return urlencode(pairs).encode()
 
 
-def _check_place(argument: str, place: Any, names: Mapping[str, Any]) -> None:
-    if argument not in names:
+def _check_place(argument: str, place: Any, properties: Mapping[str, Any]) -> None:
+    if argument not in properties:
         raise ValueError(f"The http part uses {argument!r}, which isn't a parameter.")
     name = place.get("name") if isinstance(place, Mapping) else None
     if not isinstance(name, str) or not name or len(name) > MAX_NAME_CHARS:

@@ -24,8 +24,8 @@ class Endpoint:
     @classmethod
     def read(cls, template: str, parameters: Mapping[str, Any]) -> Self:
         parts = urlsplit(template)
-        around = parts._replace(path="").geturl()
-        if "{" in around or "}" in around:
+        without_path = parts._replace(path="").geturl()
+        if "{" in without_path or "}" in without_path:
             raise ValueError("Braces are allowed only in the path of the endpoint URL.")
         if parts.fragment:
             raise ValueError("The endpoint URL can't contain #.")
@@ -58,9 +58,9 @@ class Endpoint:
         query = list(pairs)
         if duplicates := {name for name, _ in query} & {*dict(self.query)}:
             raise ValueError(f"{min(duplicates)!r} is already part of the endpoint URL.")
-        more = urlencode(query)
-        whole = "&".join(part for part in (self.parts.query, more) if part)
-        url = self.parts._replace(path=path, query=whole).geturl()
+        encoded = urlencode(query)
+        query_text = "&".join(part for part in (self.parts.query, encoded) if part)
+        url = self.parts._replace(path=path, query=query_text).geturl()
         if len(url) > MAX_URL_CHARS:
             raise ValueError(f"The resulting URL is longer than {MAX_URL_CHARS:,} characters.")
         return url
@@ -99,7 +99,7 @@ def _encode_segment(name: str, value: Any) -> str:
 
 def _safe_path(path: str) -> str:
     """Reject dot segments; encoded dots and slashes also work on some servers."""
-    steps = re.split(r"[/\\]", unquote(path))
-    if any(step.partition(";")[0] in {".", ".."} for step in steps):
+    segments = re.split(r"[/\\]", unquote(path))
+    if any(segment.partition(";")[0] in {".", ".."} for segment in segments):
         raise ValueError("The endpoint path can't contain . or .. segments.")
     return path

@@ -43,8 +43,8 @@ def freshness(control: str) -> tuple[float | None, bool]:
     return min(ages, default=None), any(part.startswith("private") for part in parts)
 
 
-def is_text(kind: str) -> bool:
-    main, _, sub = kind.partition("/")
+def is_text(content_type: str) -> bool:
+    main, _, sub = content_type.partition("/")
     return main == "text" or sub in TEXT_SUBTYPES or sub.endswith(("+json", "+xml"))
 
 
@@ -61,11 +61,11 @@ def decode(content: bytes, charset: str) -> str:
 def status_error(host: str, status: int, text: str) -> ToolResult:
     detail = " ".join(text.split())
     short = detail if len(detail) <= MAX_ERROR_CHARS else f"{detail[:MAX_ERROR_CHARS]}…"
-    answer = format_status(status)
+    status_text = format_status(status)
     error = (
-        f"{host} returned HTTP {answer}: {short}"
+        f"{host} returned HTTP {status_text}: {short}"
         if short
-        else f"{host} returned HTTP {answer}."
+        else f"{host} returned HTTP {status_text}."
     )
     return ToolResult(error=error, mendable=400 <= status < 500 and status not in {408, 429})
 

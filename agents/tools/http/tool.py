@@ -73,8 +73,8 @@ class HttpTool:
             # In a thread, because validating large arguments takes a while.
             url, headers, content = await asyncio.to_thread(self._request, input)
         except ValueError as error:
-            unfit = f"Invalid input for {self.name}: {error}"
-            return ToolResult(error=self._mask_secrets(unfit), mendable=True)
+            message = f"Invalid input for {self.name}: {error}"
+            return ToolResult(error=self._mask_secrets(message), mendable=True)
         try:
             response = await fetch(
                 self.method, url, policy=self._policy, headers=headers, content=content
@@ -97,22 +97,24 @@ class HttpTool:
         self, path: str, arguments: Mapping[str, Any]
     ) -> tuple[str, dict[str, str], bytes | None]:
         """Return a request whose definition says where each argument goes."""
-        sent = self._binding.place(arguments)
-        if taken := {name for name, _ in sent.query} & {*self._secret_query}:
-            raise ValueError(f"{min(taken)!r} is set automatically.")
-        url = self._endpoint.build_url(path, [*sent.query, *self._secret_query.items()])
-        headers = self._build_headers(sent.content_type)
+        placement = self._binding.place(arguments)
+        if secret_names := {name for name, _ in placement.query} & {*self._secret_query}:
+            raise ValueError(f"{min(secret_names)!r} is set automatically.")
+        url = self._endpoint.build_url(path, [*placement.query, *self._secret_query.items()])
+        headers = self._build_headers(placement.content_type)
         configured = {name.lower() for name in headers}
-        more = {k: v for k, v in sent.headers.items() if k.lower() not in configured}
-        return url, {**more, **headers}, sent.content
+        extra_headers = {
+            k: v for k, v in placement.headers.items() if k.lower() not in configured
+        }
+        return url, {**extra_headers, **headers}, placement.content
 
     def _build_headers(self, content_type: str) -> dict[str, str]:
         """Return the configured headers, with our defaults."""
-        ours = {"Accept": "application/json, text/*"}
+        own_headers = {"Accept": "application/json, text/*"}
         if content_type:
-            ours["Content-Type"] = content_type
+            own_headers["Content-Type"] = content_type
         names = {name.lower() for name in self._headers}
-        return {k: v for k, v in ours.items() if k.lower() not in names} | self._headers
+        return {k: v for k, v in own_headers.items() if k.lower() not in names} | self._headers
 
     def _validate_input(self, input: ToolInput) -> dict[str, Any]:
         """Return the arguments by name; raise ValueError with the violations."""
@@ -140,17 +142,22 @@ class HttpTool:
 
     def _result(self, response: Response) -> ToolResult:
         host = self._endpoint.host
-        kind, charset = read_content_type(response)
-        text = self._mask_secrets(decode(response.content, charset)) if is_text(kind) else ""
+        content_type, charset = read_content_type(response)
+        text = (
+            self._mask_secrets(decode(response.content, charset))
+            if is_text(content_type)
+            else ""
+        )
         if response.status >= 300:
             return status_error(host, response.status, text)
-        if response.content and not is_text(kind):
-            return ToolResult(error=f"{host} returned {kind}, which isn't text.", mendable=True)
+        if response.content and not is_text(content_type):
+            message = f"{host} returned {content_type}, which isn't text."
+            return ToolResult(error=message, mendable=True)
         if not text.strip():
             return ToolResult(
                 f"Done. The response was empty ({format_status(response.status)})."
             )
-        is_data = "json" in kind
+        is_data = "json" in content_type
         visible = self._mask_secrets(pretty_json(text)) if is_data else text
         max_age, is_private = freshness(response.headers.get("cache-control", ""))
         return ToolResult(

@@ -80,9 +80,11 @@ class CallInFlight:
         if not math.isfinite(progress) or not (is_last or self._is_due()):
             return
         self.reported_at = _now()
-        known = total if total is not None and math.isfinite(total) and total > 0 else None
-        words = self.mask((message or "")[:MAX_PROGRESS_CHARS])
-        self.context.report_progress(progress, known, words)
+        known_total = (
+            total if total is not None and math.isfinite(total) and total > 0 else None
+        )
+        text = self.mask((message or "")[:MAX_PROGRESS_CHARS])
+        self.context.report_progress(progress, known_total, text)
 
     def _is_due(self) -> bool:
         return _now() - self.reported_at >= PROGRESS_INTERVAL_SECONDS
@@ -100,15 +102,15 @@ class CallTracker:
     @asynccontextmanager
     async def track(self, context: CallContext, seconds: float) -> AsyncIterator[CallInFlight]:
         """Run a call with this timeout; raise CallTimedOut when it is over."""
-        limit = asyncio.timeout(seconds)
-        timeout = CallTimeout(limit, seconds)
+        deadline = asyncio.timeout(seconds)
+        timeout = CallTimeout(deadline, seconds)
         call = CallInFlight(context=context, timeout=timeout, mask=self._mask)
         try:
-            async with limit:
+            async with deadline:
                 with self._current_call(call):
                     yield call
         except TimeoutError as error:
-            if not limit.expired():
+            if not deadline.expired():
                 raise
             raise CallTimedOut(call) from error
 
@@ -143,13 +145,17 @@ class CallTracker:
 
     def _find_call(self) -> CallInFlight:
         """Return the call that a request belongs to; never another person's."""
-        here = _current.get()
-        if here is not None and here in self._calls:
-            return here
+        current_call = _current.get()
+        if current_call is not None and current_call in self._calls:
+            return current_call
         if not self._calls:
             raise UnrelatedRequest("No call is running, so there is no one to ask.")
         recent = _now() - ABANDONED_SECONDS
-        self._abandoned = {who: at for who, at in self._abandoned.items() if at > recent}
+        self._abandoned = {
+            user_id: abandoned_at
+            for user_id, abandoned_at in self._abandoned.items()
+            if abandoned_at > recent
+        }
         owners = {call.owner for call in self._calls}
         # After a stopped call, its user can be asked in another chat, but no other user can.
         users = {user for user, _chat in owners} | {*self._abandoned}

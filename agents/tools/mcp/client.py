@@ -64,26 +64,26 @@ def other_variants(client: Client[Any], error: Exception) -> list[str]:
 def create_client(
     config: ServerConfig,
     policy: egress.Egress,
-    look: Callable[[], None],
-    requests: server_requests.Answerer,
+    on_change: Callable[[], None],
+    answerer: server_requests.Answerer,
     variant: str,
 ) -> Client[ClientTransport]:
-    """Return an unconnected client; it calls `look` when its tools may have changed.
+    """Return an unconnected client; it calls `on_change` when its tools may have changed.
 
-    What the server asks of the user and the model goes to `requests`. A server may list some
+    What the server asks of the user and the model goes to `answerer`. A server may list some
     tools only to clients that can be asked.
     """
     if variant == "sse":
         config = replace(config, transport="sse")
 
-    async def hear(message: wire.ServerNotification | Exception) -> None:
+    async def handle_notification(message: wire.ServerNotification | Exception) -> None:
         if isinstance(message, wire.ToolListChangedNotification):
-            look()
+            on_change()
 
     return Client(
-        _create_transport(config, policy, look, server_requests.callbacks(requests)),
+        _create_transport(config, policy, on_change, server_requests.callbacks(answerer)),
         name=config.name,
-        message_handler=hear,
+        message_handler=handle_notification,
         log_handler=_ignore_log,
         client_info=wire.Implementation(name="ashiato", version="1"),
         init_timeout=config.connect_timeout,
@@ -94,24 +94,24 @@ def create_client(
 def _create_transport(
     config: ServerConfig,
     policy: egress.Egress,
-    ended: Callable[[], None],
+    on_end: Callable[[], None],
     callbacks: Callbacks,
 ) -> ClientTransport:
     if config.transport == "stdio":
-        return StdioTransport(config, ended, callbacks)
+        return StdioTransport(config, on_end, callbacks)
     is_sse = config.transport == "sse"
     # Calls have their own timeout, and a notification stream may be silent for any time.
-    patience = httpx2.Timeout(config.connect_timeout, read=None)
+    timeout = httpx2.Timeout(config.connect_timeout, read=None)
     # All responses of an old server are one stream; each event in it has a limit anyway.
-    limited = replace(policy, most_bytes=sys.maxsize if is_sse else MAX_RESPONSE_BYTES)
+    limited_policy = replace(policy, most_bytes=sys.maxsize if is_sse else MAX_RESPONSE_BYTES)
 
     def create_http(*_: Any, **options: Any) -> httpx2.AsyncClient:
-        http = egress.create_client(limited, **{**options, "timeout": patience})
-        http.event_hooks = {"request": [], "response": [_isolate_stream]}
-        return http
+        client = egress.create_client(limited_policy, **{**options, "timeout": timeout})
+        client.event_hooks = {"request": [], "response": [_isolate_stream]}
+        return client
 
-    make = LegacySseTransport if is_sse else HttpTransport
-    return make(config, create_http, callbacks)
+    transport_class = LegacySseTransport if is_sse else HttpTransport
+    return transport_class(config, create_http, callbacks)
 
 
 class _IsolatedStream(httpx2.AsyncByteStream):
@@ -148,11 +148,13 @@ def announces_changes(client: Client[Any]) -> bool:
 
 
 @asynccontextmanager
-async def watch_tools(client: Client[Any], look: Callable[[], None]) -> AsyncIterator[None]:
-    """Call `look` whenever a server with the newer protocol announces a change."""
+async def watch_tools(
+    client: Client[Any], on_change: Callable[[], None]
+) -> AsyncIterator[None]:
+    """Call `on_change` whenever a server with the newer protocol announces a change."""
     task = None
     if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        task = asyncio.create_task(_watch_loop(client, look))
+        task = asyncio.create_task(_watch_loop(client, on_change))
     try:
         yield
     finally:
@@ -161,12 +163,12 @@ async def watch_tools(client: Client[Any], look: Callable[[], None]) -> AsyncIte
             await asyncio.wait([task])
 
 
-async def _watch_loop(client: Client[Any], look: Callable[[], None]) -> None:
+async def _watch_loop(client: Client[Any], on_change: Callable[[], None]) -> None:
     try:
         async with listen(client.session, tools_list_changed=True) as changes:
-            look()  # something may have changed before we subscribed
+            on_change()  # something may have changed before we subscribed
             async for _ in changes:
-                look()
+                on_change()
     except FAILURES as error:
         # It can't announce changes; it is polled anyway.
         logger.info("no notices of changed tools: %s", type(error).__name__)
@@ -192,7 +194,7 @@ async def call_tool(
 
 
 async def to_tool_result(
-    client: Client[Any], answer: wire.CallToolResult, credentials: Iterable[str] = ()
+    client: Client[Any], result: wire.CallToolResult, credentials: Iterable[str] = ()
 ) -> ToolResult:
     """Return a response's text and attachments; a few linked resources are read."""
 
@@ -210,7 +212,7 @@ async def to_tool_result(
 
     capabilities = client.server_capabilities
     has_resources = capabilities is not None and capabilities.resources is not None
-    return await results.to_tool_result(answer, credentials, read if has_resources else None)
+    return await results.to_tool_result(result, credentials, read if has_resources else None)
 
 
 def url_questions(name: str, error: Exception) -> list[Question]:
@@ -223,11 +225,15 @@ def url_questions(name: str, error: Exception) -> list[Question]:
 async def list_tools(client: Client[Any]) -> tuple[ToolDefinition, ...]:
     """Return all tools of a server by name; the first wins if a name is repeated."""
     listed = (await _list_pages(client))[:MAX_TOOLS]
-    found = {tool.name: _to_definition(tool) for tool in reversed(listed)}
-    long = [name for name in found if _definition_chars(found[name]) > MAX_DEFINITION_CHARS]
-    for name in long:
+    definitions = {tool.name: _to_definition(tool) for tool in reversed(listed)}
+    too_long = [
+        name
+        for name in definitions
+        if _definition_chars(definitions[name]) > MAX_DEFINITION_CHARS
+    ]
+    for name in too_long:
         logger.warning("%s: the tool %.64r says too much: left out.", client.name, name)
-    return tuple(found[name] for name in sorted(found.keys() - long))
+    return tuple(definitions[name] for name in sorted(definitions.keys() - too_long))
 
 
 async def _list_pages(client: Client[Any]) -> list[wire.Tool]:

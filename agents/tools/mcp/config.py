@@ -139,9 +139,11 @@ class ServerConfig:
     @property
     def credentials(self) -> tuple[str, ...]:
         """Certain secrets, by name, to mask in results too."""
-        keys = [value for name, value in self.env.items() if SECRET_NAME.search(name)]
-        keys += inherited_credentials() if self.transport == "stdio" else []
-        words = [word for value in (*keys, *self.headers.values()) for word in value.split()]
+        secret_values = [value for name, value in self.env.items() if SECRET_NAME.search(name)]
+        secret_values += inherited_credentials() if self.transport == "stdio" else []
+        words = [
+            word for value in (*secret_values, *self.headers.values()) for word in value.split()
+        ]
         return tuple(word for word in words if len(word) >= MIN_SECRET_CHARS)
 
 
@@ -219,10 +221,12 @@ def _program_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
 def _url_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
     try:
         parts = urlsplit(config.url)
-        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        is_valid = (
+            parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        )
     except ValueError:
-        good = False
-    if not good or any(sign.isspace() or not sign.isprintable() for sign in config.url):
+        is_valid = False
+    if not is_valid or any(sign.isspace() or not sign.isprintable() for sign in config.url):
         yield _problem(config, "url", "Enter a full URL, e.g. https://host/mcp.")
     elif parts.username or parts.password:
         yield _problem(config, "url", "The URL contains a password. Move it to the headers.")

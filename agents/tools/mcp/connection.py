@@ -46,8 +46,8 @@ class Connection(ConnectionLifecycle):
                     return await self._call_pinned(call, tool, arguments, pinned)
         except CallTimedOut as error:
             # Sent, so it may have completed; one that wasn't can be repeated.
-            late = self._timeout_message(error.call)
-            return ToolResult(error=late, is_late=error.call.is_sent)
+            message = self._timeout_message(error.call)
+            return ToolResult(error=message, is_late=error.call.is_sent)
         except ToolWithdrawn as error:
             return ToolResult(error=str(error), mendable=True)
         except ServerUnavailable as error:
@@ -66,16 +66,16 @@ class Connection(ConnectionLifecycle):
         """Wait for the server while the step says so; raise ServerUnavailable."""
         seconds = self.config.connect_timeout + RETRY_WAIT_SECONDS
         started = time.monotonic()
-        reporting = asyncio.create_task(self._report_start(context))
+        report_task = asyncio.create_task(self._report_start(context))
         try:
-            async with asyncio.timeout(seconds) as limit:
+            async with asyncio.timeout(seconds) as deadline:
                 await self.ready()
         except TimeoutError:
-            if not limit.expired():
+            if not deadline.expired():
                 raise
             raise ServerUnavailable(self._not_ready_message()) from None
         finally:
-            reporting.cancel()
+            report_task.cancel()
         context.extend_timeout()
         took = time.monotonic() - started
         if took >= START_REPORT_SECONDS / 4:  # the step still says that it is starting
@@ -93,11 +93,12 @@ class Connection(ConnectionLifecycle):
             await asyncio.sleep(START_REPORT_SECONDS)
 
     def _not_ready_message(self) -> str:
-        name, seconds = self.config.name, self.config.connect_timeout
-        late = f"{name} wasn't ready within {seconds:g} s, so the tool wasn't called."
+        name = self.config.name
+        seconds = self.config.connect_timeout
+        message = f"{name} wasn't ready within {seconds:g} s, so the tool wasn't called."
         if not command_line.downloads_packages(self.config):
-            return late
-        return f"{late} If it is still downloading packages, increase its start timeout."
+            return message
+        return f"{message} If it is still downloading packages, increase its start timeout."
 
     def _timeout_message(self, call: CallInFlight) -> str:
         name, seconds = self.config.name, call.timeout.seconds
@@ -127,13 +128,13 @@ class Connection(ConnectionLifecycle):
     ) -> ToolResult:
         client = self._client
         try:
-            answer = await self._mcp.call_tool(client, tool, arguments, call.report_progress)
+            response = await self._mcp.call_tool(client, tool, arguments, call.report_progress)
         except self._mcp.FAILURES as error:
             if is_repeated or not await self._can_repeat(error, client):
                 return await self._failed_result(error, client)
         else:
             credentials = self.config.credentials
-            result: ToolResult = await self._mcp.to_tool_result(client, answer, credentials)
+            result: ToolResult = await self._mcp.to_tool_result(client, response, credentials)
             return result
         finally:
             self._used = time.monotonic()
@@ -182,10 +183,11 @@ class Connection(ConnectionLifecycle):
     async def _refresh_tools(self) -> None:
         """List the current tools; concurrent callers share one request."""
         started = time.monotonic()
-        async with self._refreshing:
+        async with self._refresh_lock:
             if self._listed_at >= started:
                 return
-            client, started = self._client, time.monotonic()
+            client = self._client
+            started = time.monotonic()
             try:
                 tools = await self._mcp.list_tools(client)
             except self._mcp.FAILURES as error:

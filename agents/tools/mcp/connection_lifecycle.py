@@ -55,7 +55,7 @@ class ConnectionLifecycle:
         self.config = config
         self.health = Health()
         self.calls = CallTracker(config.name, self._mask)
-        self._holders = 0
+        self._holder_count = 0
         self._variant: Variant = FIRST_VARIANT
         self._variants: list[Variant] = []
         self._first_reason = ""
@@ -69,10 +69,10 @@ class ConnectionLifecycle:
         self._mcp: Any = None
         self._client: Any = None
         self._owner: asyncio.Task[None] | None = None
-        self._refreshing = asyncio.Lock()
+        self._refresh_lock = asyncio.Lock()
         self._listed_at = 0.0
-        self._look = asyncio.Event()
-        self._moved = asyncio.Event()
+        self._tools_changed = asyncio.Event()
+        self._health_changed = asyncio.Event()
 
     def start(self) -> None:
         """Start connecting, if that hasn't happened; doesn't wait."""
@@ -91,7 +91,7 @@ class ConnectionLifecycle:
     @property
     def is_busy(self) -> bool:
         """Whether it is in use or about to be used."""
-        return self._holders > 0
+        return self._holder_count > 0
 
     @property
     def used_at(self) -> float:
@@ -100,11 +100,11 @@ class ConnectionLifecycle:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep it from being stopped as unused, or to make room for another instance."""
-        self._holders += 1
+        self._holder_count += 1
         try:
             yield
         finally:
-            self._holders -= 1
+            self._holder_count -= 1
 
     async def ready(self, *, again: bool = True) -> tuple[ToolDefinition, ...]:
         """Return the tools once connected; raise ServerUnavailable if that fails.
@@ -115,13 +115,13 @@ class ConnectionLifecycle:
         while self.health.state != "ready":
             if self.health.state == "stopped":
                 self.start()  # its owner just left because it was unused
-            self._moved.clear()
+            self._health_changed.clear()
             if self._is_closed:
                 raise ServerUnavailable(f"{self.config.name} was disabled or reconfigured.")
             if self.health.state == "failed" and not (again and self._retries_soon()):
                 reason = self.health.error
                 raise ServerUnavailable(f"{self.config.name} is failing: {reason}")
-            await self._moved.wait()
+            await self._health_changed.wait()
         return self.health.tools
 
     async def close(self) -> None:
@@ -139,11 +139,11 @@ class ConnectionLifecycle:
         if self._is_closed:
             return reason
         self._update_health(state="connecting")
-        self._moved.clear()
-        self._look.set()
+        self._health_changed.clear()
+        self._tools_changed.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(RECHECK_SECONDS):
-                await self._moved.wait()
+                await self._health_changed.wait()
         return self.health.error or reason
 
     async def _maintain(self) -> None:
@@ -153,7 +153,7 @@ class ConnectionLifecycle:
         while not self._is_closed and not self._is_idle():
             began = time.monotonic()
             self._update_health(state="connecting")
-            self._look.clear()
+            self._tools_changed.clear()
             client = self._create_client()
             try:
                 await self._keep_alive(client)
@@ -168,7 +168,7 @@ class ConnectionLifecycle:
 
     def _create_client(self) -> Any:
         return self._mcp.create_client(
-            self.config, self._egress, self._look.set, self.calls, self._variant
+            self.config, self._egress, self._tools_changed.set, self.calls, self._variant
         )
 
     def _try_variant(self, client: Any, error: Exception, reason: str) -> bool:
@@ -182,7 +182,7 @@ class ConnectionLifecycle:
         return is_left
 
     def _on_owner_done(self, owner: asyncio.Task[None]) -> None:
-        self._moved.set()
+        self._health_changed.set()
         if not owner.cancelled() and (error := owner.exception()):
             logger.error("The owner of an MCP connection failed.", exc_info=error)
             self._retry_at = math.inf
@@ -194,12 +194,14 @@ class ConnectionLifecycle:
             async with asyncio.timeout(self.config.connect_timeout):
                 await stack.enter_async_context(client)
                 await self._list_tools(client)
-            await stack.enter_async_context(self._mcp.watch_tools(client, self._look.set))
+            await stack.enter_async_context(
+                self._mcp.watch_tools(client, self._tools_changed.set)
+            )
             while not self._is_idle():
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._heartbeat):
-                        await self._look.wait()
-                self._look.clear()
+                        await self._tools_changed.wait()
+                self._tools_changed.clear()
                 async with asyncio.timeout(self.config.connect_timeout):
                     await self._list_tools(client)
             self._update_health(state="stopped")
@@ -222,12 +224,12 @@ class ConnectionLifecycle:
         await asyncio.sleep(seconds)
 
     def _update_health(self, **changes: Any) -> None:
-        before = self.health
-        if changes.get("state", before.state) != before.state:
+        old_health = self.health
+        if changes.get("state", old_health.state) != old_health.state:
             changes["since"] = datetime.now(UTC)
-        self.health = replace(before, **changes)
-        self._moved.set()
-        if self._listener is not None and self.health != before:
+        self.health = replace(old_health, **changes)
+        self._health_changed.set()
+        if self._listener is not None and self.health != old_health:
             self._listener(self)
 
     def _retries_soon(self) -> bool:

@@ -59,8 +59,8 @@ def refusals(config: ServerConfig) -> Iterator[LaunchRefused]:
     for check in checks:
         try:
             check(config)
-        except UnsafeCommand as no:
-            yield LaunchRefused(f"{config.name!r} can't start: {no}.", no.field)
+        except UnsafeCommand as error:
+            yield LaunchRefused(f"{config.name!r} can't start: {error}.", error.field)
 
 
 def resolve_argv(config: ServerConfig) -> tuple[str, ...]:
@@ -144,8 +144,11 @@ def _check_folders(config: ServerConfig) -> None:
 def overlaps(path: str, hidden: Sequence[str]) -> bool:
     """Whether the path contains something hidden, or is inside of it."""
     real = Path(os.path.realpath(path))
-    secrets = [Path(os.path.realpath(each)) for each in hidden]
-    return any(real.is_relative_to(s) or s.is_relative_to(real) for s in secrets)
+    hidden_paths = [Path(os.path.realpath(each)) for each in hidden]
+    return any(
+        real.is_relative_to(hidden_path) or hidden_path.is_relative_to(real)
+        for hidden_path in hidden_paths
+    )
 
 
 def _is_within(path: str, folders: Sequence[str]) -> bool:

@@ -19,9 +19,9 @@ class UnsafeCommand(ToolError):
     The message is the reason; `field` is where an administrator can change it.
     """
 
-    def __init__(self, reason: str, field: str = "command") -> None:
+    def __init__(self, reason: str, field_name: str = "command") -> None:
         super().__init__(reason)
-        self.field = field
+        self.field = field_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,8 +137,8 @@ class McpProcess:
 async def run_server(config: ServerConfig) -> AsyncIterator[McpProcess]:
     """Start a server in its own isolated folder, and stop it afterwards."""
     with ServerFolder(config) as folder:
-        prepared = await asyncio.to_thread(_prepare, config, folder)
-        process = await _start(prepared, folder)
+        spec = await asyncio.to_thread(_prepare, config, folder)
+        process = await _start(spec, folder)
     try:
         yield process
     finally:
@@ -180,16 +180,16 @@ def _prepare(config: ServerConfig, folder: ServerFolder) -> _LaunchSpec:
     )
 
 
-async def _start(prepared: _LaunchSpec, folder: ServerFolder) -> McpProcess:
+async def _start(spec: _LaunchSpec, folder: ServerFolder) -> McpProcess:
     read_end, liveness_pipe = os.pipe()
     try:
         supervisor_process = await spawn(
             [
                 *(sys.executable, "-I", "-S", supervisor.__file__, str(read_end)),
-                *(folder.hand_over(), prepared.limits, *prepared.argv),
+                *(folder.hand_over(), spec.limits, *spec.argv),
             ],
-            prepared.env,
-            cwd=prepared.cwd,
+            spec.env,
+            cwd=spec.cwd,
             pass_fds=(read_end, *folder.lock_descriptors),
         )
     except BaseException:

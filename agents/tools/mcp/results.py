@@ -42,35 +42,40 @@ ResourceReader = Callable[[str], Awaitable[Sequence[Contents] | None]]
 
 
 async def to_tool_result(
-    answer: wire.CallToolResult,
+    result: wire.CallToolResult,
     credentials: Iterable[str] = (),
-    read: ResourceReader | None = None,
+    read_resource: ResourceReader | None = None,
 ) -> ToolResult:
     """Return a response's text and attachments.
 
     Credentials that a server echoes are removed from the text.
     """
-    linked = await _read_links(answer, read) if read and not answer.is_error else {}
+    linked = (
+        await _read_links(result, read_resource)
+        if read_resource and not result.is_error
+        else {}
+    )
     content = _Content(linked)
-    for block in answer.content:
+    for block in result.content:
         content.add(block)
-    has_text = any(isinstance(block, wire.TextContent) for block in answer.content)
-    if not has_text and answer.structured_content is not None:
-        content.parts.insert(0, json.dumps(answer.structured_content, ensure_ascii=False))
+    has_text = any(isinstance(block, wire.TextContent) for block in result.content)
+    if not has_text and result.structured_content is not None:
+        content.parts.insert(0, json.dumps(result.structured_content, ensure_ascii=False))
     text = "\n".join(filter(None, content.parts))
     for credential in credentials:
         text = text.replace(credential, MASK)
-    text, attachments = _truncate(text), tuple(content.attachments)
-    if answer.is_error:
+    text = _truncate(text)
+    attachments = tuple(content.attachments)
+    if result.is_error:
         error = text or "The tool failed without giving a reason."
         return ToolResult(error=error, mendable=True, attachments=attachments)
-    max_age, is_private = _freshness(answer)
+    max_age, is_private = _freshness(result)
     return ToolResult(text, attachments=attachments, max_age=max_age, is_private=is_private)
 
 
-def _freshness(answer: wire.CallToolResult) -> tuple[float | None, bool]:
+def _freshness(result: wire.CallToolResult) -> tuple[float | None, bool]:
     """Return how long a result is fresh and if it is for one person, as far as it says so."""
-    hints = {**(answer.model_extra or {}), **(answer.meta or {})}
+    hints = {**(result.model_extra or {}), **(result.meta or {})}
     milliseconds = hints.get("ttlMs")
     seconds = None
     if isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool):
@@ -125,29 +130,29 @@ class _Content:
             return
         attachment = verify(Attachment(data=data, mime_type=mime_type, name=name))
         self.attachments.append(attachment)
-        wrong = attachment.mime_type == OTHER and mime_type not in {"", OTHER}
-        notice = f" (declared as {mime_type}, which it isn't)" if wrong else ""
+        is_wrong = attachment.mime_type == OTHER and mime_type not in {"", OTHER}
+        notice = f" (declared as {mime_type}, which it isn't)" if is_wrong else ""
         self.parts.append(f"{placeholder(attachment)}{notice}")
 
 
 async def _read_links(
-    answer: wire.CallToolResult, read: ResourceReader
+    result: wire.CallToolResult, read_resource: ResourceReader
 ) -> dict[str, Sequence[Contents]]:
     """Read the linked resources, if they are few and small; what fails stays a link."""
-    links = [block for block in answer.content if isinstance(block, wire.ResourceLink)]
+    links = [block for block in result.content if isinstance(block, wire.ResourceLink)]
     small = [link.uri for link in links if (link.size or 0) <= MAX_LINKED_BYTES]
-    found: dict[str, Sequence[Contents]] = {}
+    linked: dict[str, Sequence[Contents]] = {}
     if len(links) > MAX_READ_LINKS:
-        return found
+        return linked
     try:
         async with asyncio.timeout(READ_SECONDS):
             for uri in dict.fromkeys(small):
-                contents = await read(uri)
+                contents = await read_resource(uri)
                 if contents and sum(map(_contents_size, contents)) <= MAX_LINKED_BYTES:
-                    found[uri] = contents
+                    linked[uri] = contents
     except TimeoutError:
         pass
-    return found
+    return linked
 
 
 def _contents_size(contents: Contents) -> int:

@@ -311,7 +311,7 @@ def user_home(home: Path) -> Path:
 
 def _chown_tree(folder: Path, uid: int) -> None:
     # By descriptor: another process of the server could replace a folder on the way by a link.
-    for _at, folders, files, place in os.fwalk(folder, follow_symlinks=False):
+    for _path, folders, files, folder_fd in os.fwalk(folder, follow_symlinks=False):
         for name in (".", *folders, *files):
             with suppress(FileNotFoundError):
-                os.chown(name, uid, uid, dir_fd=place, follow_symlinks=False)
+                os.chown(name, uid, uid, dir_fd=folder_fd, follow_symlinks=False)

@@ -26,7 +26,7 @@ class ServerFolder:
 
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
-        self._lock = -1
+        self._lock_fd = -1
         self._temporary: Path | None = None
 
     def __enter__(self) -> Self:
@@ -36,18 +36,18 @@ class ServerFolder:
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
-        trace: TracebackType | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Release the lock, which the supervisor holds too, or delete what nobody uses."""
-        if self._lock >= 0:
-            os.close(self._lock)
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
         if error is not None and self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     @property
     def lock_descriptors(self) -> tuple[int, ...]:
         """What the supervisor inherits, so that the lock lasts as long as the server."""
-        return (self._lock,) if self._lock >= 0 else ()
+        return (self._lock_fd,) if self._lock_fd >= 0 else ()
 
     def hand_over(self) -> str:
         """Return what the supervisor deletes at the end; empty for a persistent folder."""
@@ -72,15 +72,15 @@ class ServerFolder:
 
     def _acquire_lock(self) -> bool:
         """Share the lock with other instances; return whether there are none."""
-        lock = _lock_path(Path(self._config.home))
-        lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock_path = _lock_path(Path(self._config.home))
+        lock_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock_fd = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             is_first = True
         except BlockingIOError:
             is_first = False
-        fcntl.flock(self._lock, fcntl.LOCK_SH)
+        fcntl.flock(self._lock_fd, fcntl.LOCK_SH)
         return is_first
 
 
@@ -95,17 +95,17 @@ class FolderSize:
 
 def measure(home: Path) -> FolderSize:
     """Return the size of all files of a server, including those of its instances."""
-    size = count = seen = 0
+    size = file_count = entry_count = 0
     for folder in _all_folders(home):
         for entry in _walk(folder):
-            seen += 1
-            if seen > MAX_ENTRIES:
-                return FolderSize(size, count, is_partial=True)
+            entry_count += 1
+            if entry_count > MAX_ENTRIES:
+                return FolderSize(size, file_count, is_partial=True)
             if not entry.is_dir(follow_symlinks=False):
                 with suppress(FileNotFoundError):  # a server that runs deletes its own files
                     size += entry.stat(follow_symlinks=False).st_size
-                    count += 1
-    return FolderSize(size, count)
+                    file_count += 1
+    return FolderSize(size, file_count)
 
 
 def delete(home: Path) -> None:

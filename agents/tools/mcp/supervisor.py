@@ -38,13 +38,15 @@ STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
 def main() -> None:
-    liveness_pipe, folder, command = int(sys.argv[1]), sys.argv[2], sys.argv[4:]
+    liveness_pipe = int(sys.argv[1])
+    folder = sys.argv[2]
+    command = sys.argv[4:]
     limits = json.loads(sys.argv[3])
     _disable_inheritance()
     _bound_processes(limits)
     _become_subreaper()
-    signals = _install_signal_pipe()
-    status = _supervise(command, liveness_pipe, signals, TreeMeter(limits))
+    signal_pipe = _install_signal_pipe()
+    status = _supervise(command, liveness_pipe, signal_pipe, TreeMeter(limits))
     _terminate_all()
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
@@ -75,8 +77,8 @@ def _bound_processes(limits: dict[str, int]) -> None:
 
 
 def _set_limit(kind: int, limit: int) -> None:
-    _, most = resource.getrlimit(kind)
-    limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
+    _, hard_limit = resource.getrlimit(kind)
+    limit = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)
     resource.setrlimit(kind, (limit, limit))
 
 
@@ -146,31 +148,33 @@ def _become_subreaper() -> None:
 
 
 def _install_signal_pipe() -> int:
-    hear, tell = os.pipe()
-    os.set_blocking(tell, False)
-    os.set_blocking(hear, False)
-    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    os.set_blocking(read_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     for number in (*STOP_SIGNALS, signal.SIGCHLD):
         signal.signal(number, lambda *_: None)
-    return hear
+    return read_end
 
 
-def _supervise(command: list[str], liveness_pipe: int, signals: int, meter: "TreeMeter") -> int:
+def _supervise(
+    command: list[str], liveness_pipe: int, signal_pipe: int, meter: "TreeMeter"
+) -> int:
     """Return the server's exit status, or that of a limit; 0 if the product ended it."""
     try:
         usual = [*STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
-        server = os.posix_spawn(command[0], command, os.environ, setsigdef=usual)
+        server_pid = os.posix_spawn(command[0], command, os.environ, setsigdef=usual)
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
         return EXIT_NOT_FOUND
     _detach_streams()
     while True:
-        ready, _, _ = select.select([liveness_pipe, signals], [], [], meter.seconds)
-        received = set(os.read(signals, 512)) if signals in ready else set()
+        ready, _, _ = select.select([liveness_pipe, signal_pipe], [], [], meter.seconds)
+        received = set(os.read(signal_pipe, 512)) if signal_pipe in ready else set()
         if liveness_pipe in ready or received & STOP_SIGNALS:
             return 0
-        if server in (ended := _reap()):
-            return ended[server]
+        if server_pid in (ended := _reap()):
+            return ended[server_pid]
         if status := meter.excess():
             _signal_descendants(signal.SIGKILL)
             return status
@@ -178,9 +182,9 @@ def _supervise(command: list[str], liveness_pipe: int, signals: int, meter: "Tre
 
 def _detach_streams() -> None:
     """Detach, so that the product sees the end of output when the server closes its end."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null_device = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(nothing, stream)
+        os.dup2(null_device, stream)
 
 
 def _reap() -> dict[int, int]:
@@ -212,19 +216,19 @@ def _terminate_all() -> None:
         _reap()
 
 
-def _signal_descendants(number: signal.Signals, spare: bytes = b"") -> None:
+def _signal_descendants(signal_number: signal.Signals, spare: bytes = b"") -> None:
     for pid in _descendants():
         try:
             if not spare or _program_name(pid) != spare:
-                os.kill(pid, number)
+                os.kill(pid, signal_number)
         except (ProcessLookupError, PermissionError):  # the others must be killed anyway
             continue
 
 
 def _program_name(pid: int) -> bytes:
     try:
-        with open(f"/proc/{pid}/comm", "rb") as name:
-            return name.read().strip()
+        with open(f"/proc/{pid}/comm", "rb") as comm:
+            return comm.read().strip()
     except OSError:
         return b""
 

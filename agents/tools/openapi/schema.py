@@ -215,22 +215,25 @@ def _with_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _merge_all_of(schema: dict[str, Any]) -> dict[str, Any]:
     """Return one object instead of several that must all match, if they are plain objects."""
-    parts = schema.get("allOf")
-    if not parts:
+    subschemas = schema.get("allOf")
+    if not subschemas:
         return schema
-    rest = {word: value for word, value in schema.items() if word != "allOf"}
-    every = [*parts, rest]
-    if len(parts) == 1 and not {"type", "properties", "anyOf"} & {*rest}:
-        return {**parts[0], **rest}
-    plain = {"type", "properties", "required", "description", "additionalProperties"}
-    if not all({*part} <= plain and part.get("type", "object") == "object" for part in every):
+    other_keywords = {keyword: value for keyword, value in schema.items() if keyword != "allOf"}
+    every = [*subschemas, other_keywords]
+    if len(subschemas) == 1 and not {"type", "properties", "anyOf"} & {*other_keywords}:
+        return {**subschemas[0], **other_keywords}
+    plain_keywords = {"type", "properties", "required", "description", "additionalProperties"}
+    if not all(
+        {*subschema} <= plain_keywords and subschema.get("type", "object") == "object"
+        for subschema in every
+    ):
         return schema
     merged: dict[str, Any] = {"type": "object", "properties": {}}
     required: list[str] = []
-    for part in every:
-        merged["properties"] |= part.get("properties", {})
-        required += part.get("required", [])
-        merged |= {w: part[w] for w in ("description",) if w in part}
+    for subschema in every:
+        merged["properties"] |= subschema.get("properties", {})
+        required += subschema.get("required", [])
+        merged |= {key: subschema[key] for key in ("description",) if key in subschema}
     if required:
         merged["required"] = list(dict.fromkeys(required))
     return merged

@@ -115,9 +115,10 @@ def set_limits(limits: dict[str, list[int]], nice: int) -> None:
         kind = getattr(resource, f"RLIMIT_{name}")
         if kind == resource.RLIMIT_AS and sys.platform != "linux":
             continue
-        _, most = resource.getrlimit(kind)
-        if most != resource.RLIM_INFINITY:
-            soft, hard = min(soft, most), min(hard, most)
+        _, hard_limit = resource.getrlimit(kind)
+        if hard_limit != resource.RLIM_INFINITY:
+            soft = min(soft, hard_limit)
+            hard = min(hard, hard_limit)
         resource.setrlimit(kind, (soft, hard))
 
 
@@ -155,8 +156,8 @@ def drop_privileges() -> None:
                 break  # beyond the kernel's last one, or not ours to drop
         # The bounding set only counts when another program is started.
         header = struct.pack("=Ii", CAPABILITY_VERSION, 0)
-        nothing = bytes(24)
-        if ctypes.CDLL(None, use_errno=True).capset(header, nothing) != 0:
+        no_capabilities = bytes(24)
+        if ctypes.CDLL(None, use_errno=True).capset(header, no_capabilities) != 0:
             raise OSError(ctypes.get_errno(), "capset")
 
 
@@ -207,27 +208,27 @@ def restrict(read: list[str], write: list[str]) -> None:
     scoped = SCOPES[6] if version >= 6 else 0
     ruleset = Ruleset(handled_access_fs=handled, scoped=scoped)
     size = ctypes.c_size_t(ctypes.sizeof(ruleset))
-    descriptor = _syscall(CREATE_RULESET, ctypes.byref(ruleset), size, 0)
+    ruleset_fd = _syscall(CREATE_RULESET, ctypes.byref(ruleset), size, 0)
     for path in read:
-        _allow_path(descriptor, path, READ_RIGHTS & handled)
+        _allow_path(ruleset_fd, path, READ_RIGHTS & handled)
     for path in write:
-        _allow_path(descriptor, path, handled & ~(MAKE_CHAR | MAKE_BLOCK))
-    _syscall(RESTRICT_SELF, descriptor, 0)
-    os.close(descriptor)
+        _allow_path(ruleset_fd, path, handled & ~(MAKE_CHAR | MAKE_BLOCK))
+    _syscall(RESTRICT_SELF, ruleset_fd, 0)
+    os.close(ruleset_fd)
 
 
-def _allow_path(ruleset: int, path: str, rights: int) -> None:
+def _allow_path(ruleset_fd: int, path: str, rights: int) -> None:
     try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return  # doesn't exist, so there is nothing to allow
     try:
-        if not stat.S_ISDIR(os.fstat(place).st_mode):
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= FILE_RIGHTS
-        rule = PathBeneath(allowed_access=rights, parent_fd=place)
-        _syscall(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(rule), 0)
+        rule = PathBeneath(allowed_access=rights, parent_fd=descriptor)
+        _syscall(ADD_RULE, ruleset_fd, PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
 def _syscall(number: int, *arguments: object) -> int:

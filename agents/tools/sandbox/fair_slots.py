@@ -17,7 +17,7 @@ class NoFreeSlot(TimeoutError):
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ticket:
     owner: Hashable
-    is_called: threading.Event = field(default_factory=threading.Event)
+    called: threading.Event = field(default_factory=threading.Event)
 
 
 class FairSlots:
@@ -44,12 +44,12 @@ class FairSlots:
             self._waiting.append(ticket)
             self._call_next()
         try:
-            if not ticket.is_called.wait(seconds):
+            if not ticket.called.wait(seconds):
                 raise NoFreeSlot
             yield
         finally:
             with self._lock:
-                if ticket.is_called.is_set():
+                if ticket.called.is_set():
                     self._release(owner)
                 else:
                     self._waiting.remove(ticket)
@@ -61,7 +61,7 @@ class FairSlots:
             self._waiting.remove(ticket)
             self._running[ticket.owner] += 1
             self._turns[ticket.owner] = max(self._turns.values(), default=0) + 1
-            ticket.is_called.set()
+            ticket.called.set()
 
     def _release(self, owner: Hashable) -> None:
         self._running[owner] -= 1

@@ -130,18 +130,18 @@ def hide(paths: Iterable[str]) -> None:
 def exclude_hidden(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
     """Yield the path, or the parts of it that contain nothing hidden."""
     real = Path(os.path.realpath(path))
-    secrets = [Path(os.path.realpath(each)) for each in hidden]
-    if any(real.is_relative_to(secret) for secret in secrets):
+    hidden_paths = [Path(os.path.realpath(each)) for each in hidden]
+    if any(real.is_relative_to(hidden_path) for hidden_path in hidden_paths):
         return
-    if not any(secret.is_relative_to(real) for secret in secrets):
+    if not any(hidden_path.is_relative_to(real) for hidden_path in hidden_paths):
         yield path
         return
     try:
-        parts = sorted(path.iterdir())
+        entries = sorted(path.iterdir())
     except OSError:
         return
-    for part in parts:
-        yield from exclude_hidden(part, hidden)
+    for entry in entries:
+        yield from exclude_hidden(entry, hidden)
 
 
 @cache

@@ -208,8 +208,8 @@ class EntryReader:
             self._notes.append(f"Converted {key!r} to a list.")
             value = _split_words(value)
         if not isinstance(value, list):
-            no = f"Must be a list of text values, not {_type_name(value)}."
-            raise _Unreadable(self._wrong(key, no))
+            sentence = f"Must be a list of text values, not {_type_name(value)}."
+            raise _Unreadable(self._wrong(key, sentence))
         return [self._as_text(key, number, item) for number, item in enumerate(value, 1)]
 
     def _named_texts(self, given: Mapping[str, Any], key: str) -> dict[str, str]:
@@ -218,8 +218,8 @@ class EntryReader:
             self._notes.append(f"Converted {key!r} to an object.")
             return {name: text for name, _, text in (item.partition("=") for item in value)}
         if not isinstance(value, Mapping):
-            no = f"Must be an object with text values, not {_type_name(value)}."
-            raise _Unreadable(self._wrong(key, no))
+            sentence = f"Must be an object with text values, not {_type_name(value)}."
+            raise _Unreadable(self._wrong(key, sentence))
         return {
             str(name): self._as_text(key, name, "" if item is None else item)
             for name, item in value.items()
@@ -230,8 +230,8 @@ class EntryReader:
             return value
         if isinstance(value, int | float):
             return json.dumps(value)
-        no = f"Must contain only text, but {which!r} is {_type_name(value)}."
-        raise _Unreadable(self._wrong(key, no))
+        sentence = f"Must contain only text, but {which!r} is {_type_name(value)}."
+        raise _Unreadable(self._wrong(key, sentence))
 
     def _wrong(self, key: str, sentence: str) -> str:
         return f"Server {self._name!r}, {key}: {sentence}"
