@@ -147,10 +147,12 @@ def _type_of(head: bytes) -> str:
 
 
 def _by_signature(head: bytes) -> str:
-    start, found = next((one for one in SIGNATURES if head.startswith(one[0])), (b"", ""))
-    if found == BMP and not (len(head) > 14 and head[6:10] == bytes(4)):
+    start, mime_type = next(
+        (signature for signature in SIGNATURES if head.startswith(signature[0])), (b"", "")
+    )
+    if mime_type == BMP and not (len(head) > 14 and head[6:10] == bytes(4)):
         return ""
-    return "" if start in SHORT_SIGNATURES and _is_text(head) else found
+    return "" if start in SHORT_SIGNATURES and _is_text(head) else mime_type
 
 
 def _media_type(head: bytes) -> str:

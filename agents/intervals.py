@@ -19,14 +19,15 @@ class Interval:
         return self.low <= 0 <= self.high
 
 
-def wilson(part: int, whole: int) -> Interval | None:
+def wilson(successes: int, total: int) -> Interval | None:
     """Return the interval of a share, as Wilson computes it: it never leaves 0 to 1."""
-    if not whole:
+    if not total:
         return None
-    share, square = part / whole, Z * Z
-    middle = (share + square / (2 * whole)) / (1 + square / whole)
-    spread = share * (1 - share) / whole + square / (4 * whole * whole)
-    half = Z * sqrt(spread) / (1 + square / whole)
+    share = successes / total
+    square = Z * Z
+    middle = (share + square / (2 * total)) / (1 + square / total)
+    spread = share * (1 - share) / total + square / (4 * total * total)
+    half = Z * sqrt(spread) / (1 + square / total)
     return Interval(max(0.0, middle - half), min(1.0, middle + half))
 
 
@@ -55,7 +56,7 @@ def around(mean: float, error: float) -> Interval | None:
 def paired_mean(differences: Sequence[float]) -> tuple[float, Interval | None]:
     """Return the mean of paired differences with its interval."""
     clusters = [(value, 1) for value in differences]
-    found = clustered_mean(clusters)
-    if found is None:
+    estimate = clustered_mean(clusters)
+    if estimate is None:
         return 0.0, None
-    return fmean(differences), around(*found)
+    return fmean(differences), around(*estimate)

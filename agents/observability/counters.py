@@ -43,34 +43,37 @@ class EventCounters:
     """Counts events. It is called for every batch on the event loop, so it only adds."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, words: str, *labels: str) -> Counter:
-            return Counter(f"ashiato_{name}", words, labels, registry=registry)
+        def counter(name: str, description: str, *labels: str) -> Counter:
+            return Counter(f"ashiato_{name}", description, labels, registry=registry)
 
-        def histogram(name: str, words: str, *labels: str) -> Histogram:
+        def histogram(name: str, description: str, *labels: str) -> Histogram:
             name = f"ashiato_{name}"
-            return Histogram(name, words, labels, buckets=BUCKETS_SECONDS, registry=registry)
+            return Histogram(
+                name, description, labels, buckets=BUCKETS_SECONDS, registry=registry
+            )
 
         self.events = counter("events_kept", "Saved events.")
-        self.started = counter("runs_started", "Started runs.")
-        self.ended = counter("runs_ended", "Ended runs, by status.", "status")
+        self.runs_started = counter("runs_started", "Started runs.")
+        self.runs_ended = counter("runs_ended", "Ended runs, by status.", "status")
         self.model_calls = counter("model_calls", "Model calls.", "model")
-        self.failed = counter(
+        self.model_errors = counter(
             "model_errors", "Model calls that failed after all retries.", "model"
         )
-        self.retried = counter("model_retries", "Retried model calls.", "model")
+        self.model_retries = counter("model_retries", "Retried model calls.", "model")
         self.tokens = counter("model_tokens", "Tokens, by direction.", "model", "direction")
         self.cost = counter(
             "model_cost_dollars",
             "Cost of model calls in USD, where the price is known.",
             "model",
         )
-        self.first_word = histogram(
+        self.first_token_seconds = histogram(
             "first_word_seconds", "Time from the model request to the first token.", "model"
         )
-        self.called = counter("tool_calls", "Tool calls.", "tool")
-        self.broken = counter("tool_errors", "Failed tool calls.", "tool")
-        self.took = histogram("tool_seconds", "Duration of tool calls.", "tool")
-        self._models, self._tools = KnownNames(), KnownNames()
+        self.tool_calls = counter("tool_calls", "Tool calls.", "tool")
+        self.tool_errors = counter("tool_errors", "Failed tool calls.", "tool")
+        self.tool_seconds = histogram("tool_seconds", "Duration of tool calls.", "tool")
+        self._models = KnownNames()
+        self._tools = KnownNames()
         # Running turns: model, and since when nothing was received.
         self._open: OrderedDict[tuple[int, int], tuple[str, datetime | None]] = OrderedDict()
 
@@ -83,8 +86,8 @@ class EventCounters:
     def _count(self, run: Run, events: list[Event]) -> None:
         self.events.inc(len(events))
         for event in events:
-            if (meaning := HANDLERS.get(event.type)) is not None and not event.is_replayed:
-                meaning(self, run, event)
+            if (handler := HANDLERS.get(event.type)) is not None and not event.is_replayed:
+                handler(self, run, event)
 
     def _on_run_started(self, run: Run, event: Event) -> None:
         """Register the models and tools of a run or a handoff."""
@@ -92,11 +95,11 @@ class EventCounters:
         self._tools.register(tool["function"]["name"] for tool in event.data["tools"])
         self._tools.register(event.data.get("unsent_tools", ()))
         if event.type is EventType.RUN_STARTED:
-            self.started.inc()
+            self.runs_started.inc()
 
     def _on_run_finished(self, run: Run, event: Event) -> None:
         reason = StopReason(event.data["stopped_reason"])
-        self.ended.labels(STATUS_BY_REASON.get(reason, Run.Status.STOPPED).value).inc()
+        self.runs_ended.labels(STATUS_BY_REASON.get(reason, Run.Status.STOPPED).value).inc()
 
     def _on_step_started(self, run: Run, event: Event) -> None:
         name = event.data["request"].get("model") or run.model
@@ -108,11 +111,11 @@ class EventCounters:
             self._open.popitem(last=False)
 
     def _on_delta(self, run: Run, event: Event) -> None:
-        turn = run.pk, event.data["step"]
-        model, began = self._open.get(turn, ("", None))
+        turn_key = run.pk, event.data["step"]
+        model, began = self._open.get(turn_key, ("", None))
         if began is not None:
-            self._open[turn] = model, None
-            self.first_word.labels(model).observe((event.time - began).total_seconds())
+            self._open[turn_key] = model, None
+            self.first_token_seconds.labels(model).observe((event.time - began).total_seconds())
 
     def _on_usage(self, run: Run, event: Event) -> None:
         data = event.data
@@ -124,12 +127,12 @@ class EventCounters:
     def _on_error(self, run: Run, event: Event) -> None:
         """Count a failed turn; other errors that end a run aren't the model's."""
         if (turn := self._open.pop((run.pk, event.data["step"]), None)) is not None:
-            self.failed.labels(turn[0]).inc()
+            self.model_errors.labels(turn[0]).inc()
 
     def _on_status(self, run: Run, event: Event) -> None:
         turn = self._open.get((run.pk, event.data["step"]))
         if event.data["kind"] == StatusKind.RETRY and turn is not None:
-            self.retried.labels(turn[0]).inc()
+            self.model_retries.labels(turn[0]).inc()
 
     def _on_step(self, run: Run, event: Event) -> None:
         data = event.data
@@ -137,14 +140,14 @@ class EventCounters:
         if data["kind"] != "tool" or data["status"] not in EXECUTED_STATUSES:
             return
         tool = self._tools[data["action"]]
-        self.called.labels(tool).inc()
+        self.tool_calls.labels(tool).inc()
         if data["status"] == "failed":
-            self.broken.labels(tool).inc()
+            self.tool_errors.labels(tool).inc()
         if "called" in data:
             replaced = self._tools[data["called"]]
-            self.called.labels(replaced).inc()
-            self.broken.labels(replaced).inc()
-        self.took.labels(tool).observe(_step_seconds(event))
+            self.tool_calls.labels(replaced).inc()
+            self.tool_errors.labels(replaced).inc()
+        self.tool_seconds.labels(tool).observe(_step_seconds(event))
 
 
 def _step_seconds(event: Event) -> float:

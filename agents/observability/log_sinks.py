@@ -154,8 +154,8 @@ def _logged_fields(event: Event, content_filter: ContentFilter) -> dict[str, Any
 def _cut_value(value: Any) -> Any:
     """Return the value without secrets, its strings cut so that no personal data is halved."""
     if isinstance(value, str) and len(value) > MAX_CONTENT_CHARS:
-        start = StreamingMasker().feed(value[:MAX_CONTENT_CHARS])
-        return f"{mask_secrets(start)}…"
+        masked = StreamingMasker().feed(value[:MAX_CONTENT_CHARS])
+        return f"{mask_secrets(masked)}…"
     if isinstance(value, str):
         return mask_secrets(value)
     if isinstance(value, Mapping):

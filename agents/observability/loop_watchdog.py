@@ -62,7 +62,7 @@ class Watchdog:
         self._due = time.monotonic()
         self._caught = (0.0, "")
         self._places: set[str] = set()
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self._thread.start()
         self._tick()
@@ -74,7 +74,7 @@ class Watchdog:
 
     def stop(self) -> None:
         self._timer.cancel()
-        self._over.set()
+        self._stopped.set()
         self._thread.join()
 
     def _tick(self) -> None:
@@ -85,7 +85,7 @@ class Watchdog:
         self._timer = self._loop.call_later(TICK_SECONDS, self._tick)
 
     def _watch(self) -> None:
-        while not self._over.wait(TICK_SECONDS):
+        while not self._stopped.wait(TICK_SECONDS):
             due = self._due
             if self.lateness > STALL_SECONDS and due != self._caught[0]:
                 where = stack_summary(sys._current_frames().get(self._loops_thread))

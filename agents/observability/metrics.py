@@ -46,17 +46,19 @@ class ProcessStatusCollector:
         about = {"version": process_status.version()}
         yield InfoMetricFamily("ashiato_build", "Version of this process.", value=about)
         status = process_status.latest()
-        for figure, (name, words) in GAUGES.items():
+        for figure, (name, description) in GAUGES.items():
             if figure in status:
-                yield GaugeMetricFamily(f"ashiato_{name}", words, value=status[figure])
+                yield GaugeMetricFamily(f"ashiato_{name}", description, value=status[figure])
         if status:
-            words = "Number of times the event loop was blocked."
-            yield CounterMetricFamily("ashiato_loop_stalls", words, value=status["stalls"])
+            description = "Number of times the event loop was blocked."
+            yield CounterMetricFamily(
+                "ashiato_loop_stalls", description, value=status["stalls"]
+            )
         yield self._circuit_states()
 
     def _circuit_states(self) -> Metric:
-        words = "1 if the circuit breaker of a model, provider or tool is open."
-        circuits = GaugeMetricFamily("ashiato_circuit_open", words, labels=["circuit"])
+        description = "1 if the circuit breaker of a model, provider or tool is open."
+        circuits = GaugeMetricFamily("ashiato_circuit_open", description, labels=["circuit"])
         states = CIRCUITS.state()
         opened = {state.label for state in states if state.state != "closed"}
         for label in dict.fromkeys(state.label for state in states):
@@ -93,23 +95,23 @@ class DatabaseCollector:
         for status, count in ({status.value: 0 for status in Run.LIVE} | dict(counts)).items():
             live.add_metric([status], count)
         yield live
-        words = "Tool calls and plans waiting for approval."
+        description = "Tool calls and plans waiting for approval."
         waiting = Approval.objects.waiting().count()
-        yield GaugeMetricFamily("ashiato_approvals_waiting", words, value=waiting)
+        yield GaugeMetricFamily("ashiato_approvals_waiting", description, value=waiting)
         if settings.WORKERS:
-            words = "Queued runs."
+            description = "Queued runs."
             depth = Run.objects.queued().count()
-            yield GaugeMetricFamily("ashiato_queue_depth", words, value=depth)
+            yield GaugeMetricFamily("ashiato_queue_depth", description, value=depth)
         yield self._server_states()
         yield GaugeMetricFamily("ashiato_database_up", DATABASE_UP_HELP, value=1)
 
     def _server_states(self) -> Metric:
-        words = "1 for the current state of each MCP server."
+        description = "1 for the current state of each MCP server."
         servers = GaugeMetricFamily(
-            "ashiato_mcp_server_state", words, labels=["server", "state"]
+            "ashiato_mcp_server_state", description, labels=["server", "state"]
         )
-        known = McpServer.objects.filter(enabled=True).values_list("name", "state")
-        for name, state in known[:MAX_NAMES]:
+        rows = McpServer.objects.filter(enabled=True).values_list("name", "state")
+        for name, state in rows[:MAX_NAMES]:
             servers.add_metric([name, state], 1)
         return servers
 
@@ -144,7 +146,7 @@ async def handle_request(scope: Scope, receive: Receive, send: Send) -> None:
     tokens = [value for name, value in scope["headers"] if name == b"authorization"]
     authorization = tokens[0].decode("latin-1") if len(tokens) == 1 else ""
     loop = asyncio.get_running_loop()
-    status, headers, body = await loop.run_in_executor(_thread, response, authorization)
+    status, headers, body = await loop.run_in_executor(_executor, response, authorization)
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
@@ -164,7 +166,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         authorization = self.headers.get("authorization", "")
-        status, headers, body = _thread.submit(response, authorization).result()
+        status, headers, body = _executor.submit(response, authorization).result()
         self.send_response(status)
         for name, value in headers:
             self.send_header(name.decode(), value.decode())
@@ -180,4 +182,4 @@ event_counters = EventCounters(registry)
 registry.register(ProcessStatusCollector())
 registry.register(DatabaseCollector())
 ProcessCollector(registry=registry)
-_thread = ThreadPoolExecutor(1, thread_name_prefix="metrics")
+_executor = ThreadPoolExecutor(1, thread_name_prefix="metrics")

@@ -38,8 +38,9 @@ class _Messages(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[str] = []
-        theirs = logging.getLogger(OTLPSpanExporter.__module__)
-        theirs.handlers[:], theirs.propagate = [self], False
+        exporter_logger = logging.getLogger(OTLPSpanExporter.__module__)
+        exporter_logger.handlers[:] = [self]
+        exporter_logger.propagate = False
 
     def emit(self, record: logging.LogRecord) -> None:
         self.texts.append(record.getMessage())
@@ -61,8 +62,8 @@ class Exporter:
         self.is_away = False
         self._messages = _Messages()
         self._exporter = OTLPSpanExporter(endpoint=address or None, headers=dict(headers))
-        named = filter(None, (address, *map(os.environ.get, ENDPOINTS)))
-        self._host = urlsplit(next(named, "")).hostname
+        endpoints = filter(None, (address, *map(os.environ.get, ENDPOINTS)))
+        self._host = urlsplit(next(endpoints, "")).hostname
 
     def send(self, spans: Sequence[TraceSpan]) -> bool:
         self._messages.texts.clear()
@@ -97,7 +98,7 @@ def readable(span: TraceSpan, resource: Resource) -> ReadableSpan:
         parent=_context(span.trace, span.parent) if span.parent else None,
         resource=resource,
         attributes=_attributes(span.attributes),
-        events=list(map(_event, span.notes)),
+        events=list(map(_event, span.events)),
         kind=KINDS[span.kind],
         status=Status()
         if failure is None
@@ -108,14 +109,16 @@ def readable(span: TraceSpan, resource: Resource) -> ReadableSpan:
     )
 
 
-def _context(trace: bytes, span: bytes) -> SpanContext:
-    ids = int.from_bytes(trace), int.from_bytes(span)
+def _context(trace_id: bytes, span_id: bytes) -> SpanContext:
+    ids = int.from_bytes(trace_id), int.from_bytes(span_id)
     return SpanContext(*ids, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 
-def _event(note: SpanEvent) -> Event:
+def _event(span_event: SpanEvent) -> Event:
     return Event(
-        _string_field(note.name), _attributes(note.attributes), _nanoseconds(note.time)
+        _string_field(span_event.name),
+        _attributes(span_event.attributes),
+        _nanoseconds(span_event.time),
     )
 
 

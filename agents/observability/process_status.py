@@ -35,7 +35,7 @@ STOP_TIMEOUT_SECONDS = 3.0
 STALE_AFTER = timedelta(minutes=10)
 STATM_PATH = Path("/proc/self/statm")
 
-_sockets = 0
+_socket_count = 0
 _latest: Mapping[str, Any] = {}
 _heartbeat: "_Heartbeat | None" = None
 
@@ -58,12 +58,12 @@ async def stop() -> None:
 @contextmanager
 def count_socket() -> Iterator[None]:
     """Count a socket while it is open."""
-    global _sockets
-    _sockets += 1
+    global _socket_count
+    _socket_count += 1
     try:
         yield
     finally:
-        _sockets -= 1
+        _socket_count -= 1
 
 
 def latest() -> Mapping[str, Any]:
@@ -76,26 +76,26 @@ class _Heartbeat:
         self.kind = kind
         self.watchdog = Watchdog()
         self._is_away = False
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._thread = threading.Thread(
             target=self._report_loop, name="process-status", daemon=True
         )
         self._thread.start()
 
     def stop(self) -> None:
-        self._over.set()
+        self._stopped.set()
         self._thread.join(STOP_TIMEOUT_SECONDS)
 
     def _report_loop(self) -> None:
-        while not self._over.is_set():
+        while not self._stopped.is_set():
             self._call_safely(report, self.kind, self.watchdog)
-            self._over.wait(HEARTBEAT_SECONDS)
+            self._stopped.wait(HEARTBEAT_SECONDS)
         self._call_safely(unregister)
 
-    def _call_safely(self, say: Callable[..., None], *about: object) -> None:
+    def _call_safely(self, function: Callable[..., None], *arguments: object) -> None:
         """Report; an unavailable database must not end the reports."""
         try:
-            say(*about)
+            function(*arguments)
         except Exception:  # if the reports end, the process counts as dead
             if not self._is_away:
                 logger.warning("Can't save the status of this process.", exc_info=True)
@@ -110,14 +110,14 @@ def report(kind: str, watchdog: Watchdog) -> None:
     """Save this process's report, and delete those silent for long."""
     global _latest
     _latest = _collect_figures(watchdog)
-    mine = {"kind": kind, "version": version(), "seen_at": Now(), **_latest}
-    if not ServerProcess.objects.filter(name=leases.owner()).update(**mine):
-        ServerProcess.objects.create(name=leases.owner(), started_at=Now(), **mine)
-    late = ExpressionWrapper(
+    fields = {"kind": kind, "version": version(), "seen_at": Now(), **_latest}
+    if not ServerProcess.objects.filter(name=leases.owner()).update(**fields):
+        ServerProcess.objects.create(name=leases.owner(), started_at=Now(), **fields)
+    cutoff = ExpressionWrapper(
         Now() - Value(STALE_AFTER, output_field=DurationField()),
         output_field=ServerProcess._meta.get_field("seen_at"),
     )
-    ServerProcess.objects.filter(seen_at__lt=late).delete()
+    ServerProcess.objects.filter(seen_at__lt=cutoff).delete()
     row_cache.refresh_all()
 
 
@@ -131,7 +131,7 @@ def _collect_figures(watchdog: Watchdog) -> dict[str, Any]:
     stalls = watchdog.stalls
     return {
         "runs": executor.active_count(),
-        "sockets": _sockets,
+        "sockets": _socket_count,
         "memory": memory_bytes(),
         "journal_lag": executor.lag(),
         "lateness": watchdog.lateness,

@@ -43,16 +43,16 @@ COST_ATTRIBUTES = ("gen_ai.usage.cost", "llm.cost.total")
 
 
 class SpanBuilder:
-    """The spans of one run; `shown` filters their content."""
+    """The spans of one run; `content_filter` filters their content."""
 
     def __init__(
         self,
-        subject: TraceIdentity,
+        identity: TraceIdentity,
         *,
         with_content: bool = False,
         content_filter: ContentFilter = lambda value: value,
     ) -> None:
-        self.subject = subject
+        self.identity = identity
         self.with_content = with_content
         self.content_filter = content_filter
         self.seq = 0
@@ -65,8 +65,8 @@ class SpanBuilder:
         if event.is_replayed:
             self._replay(event)
             return []
-        reader = HANDLERS.get(event.type)
-        return list(reader(self, event) or ()) if reader is not None else []
+        handler = HANDLERS.get(event.type)
+        return list(handler(self, event) or ()) if handler is not None else []
 
     def _replay(self, event: Event) -> None:
         """Skip a replayed event, except for the messages it sent."""
@@ -87,21 +87,28 @@ class SpanBuilder:
         }
         if "model" in data:
             span.attributes |= model_attributes(data)
-        self._say(span, "input", data.get("query"), role="user")
+        self._set_text(span, "input", data.get("query"), role="user")
         return span
 
     def _on_task(self, event: Event) -> None:
         """Start the span of a plan, task or evaluation, with its work below it."""
-        kind, name = event.data["kind"], event.data["name"] if self.with_content else ""
-        named = f"{kind} {self.content_filter(name)}".strip()
-        span = self._start_span(_step_key(event), event, named, parent=self._parent_key(event))
-        of = "EVALUATOR" if kind == "evaluation" else "CHAIN"
-        span.attributes |= {"openinference.span.kind": of, "gen_ai.agent.name": event.agent}
+        kind = event.data["kind"]
+        name = event.data["name"] if self.with_content else ""
+        span_name = f"{kind} {self.content_filter(name)}".strip()
+        span = self._start_span(
+            _step_key(event), event, span_name, parent=self._parent_key(event)
+        )
+        span_kind = "EVALUATOR" if kind == "evaluation" else "CHAIN"
+        span.attributes |= {
+            "openinference.span.kind": span_kind,
+            "gen_ai.agent.name": event.agent,
+        }
 
     def _parent_key(self, event: Event) -> str:
         """Return the parent span: an agent's, or a plan step's."""
-        whose, task = _agent_key(event), f"step:{event.data.get('parent')}"
-        return task if whose not in self._open and task in self._open else whose
+        agent_key = _agent_key(event)
+        task_key = f"step:{event.data.get('parent')}"
+        return task_key if agent_key not in self._open and task_key in self._open else agent_key
 
     def _on_step_started(self, event: Event) -> None:
         request = event.data["request"]
@@ -114,16 +121,18 @@ class SpanBuilder:
         }
         set_model(span, request)
         if self.with_content:
-            self._ask(span, _agent_key(event), request)
+            self._set_messages(span, _agent_key(event), request)
 
-    def _messages(self, whose: str, request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        before = self._sent.get(whose, [])
+    def _messages(self, agent_key: str, request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        sent = self._sent.get(agent_key, [])
         new = map(self.content_filter, request.get("messages", ()))
-        self._sent[whose] = [*before[: request.get("kept", 0)], *new]
-        return self._sent[whose]
+        self._sent[agent_key] = [*sent[: request.get("kept", 0)], *new]
+        return self._sent[agent_key]
 
-    def _ask(self, span: TraceSpan, whose: str, request: Mapping[str, Any]) -> None:
-        messages = self._messages(whose, request)
+    def _set_messages(
+        self, span: TraceSpan, agent_key: str, request: Mapping[str, Any]
+    ) -> None:
+        messages = self._messages(agent_key, request)
         span.attributes["gen_ai.input.messages"] = serialize(
             [genai_message(m) for m in messages]
         )
@@ -190,7 +199,8 @@ class SpanBuilder:
             span.attributes |= dict.fromkeys(COST_ATTRIBUTES, data["cost"])
 
     def _on_step(self, event: Event) -> Iterator[TraceSpan]:
-        span, data = self._open.pop(_step_key(event), None), event.data
+        span = self._open.pop(_step_key(event), None)
+        data = event.data
         if span is None:
             return
         span.ended = _event_time(event, "ended")
@@ -198,10 +208,10 @@ class SpanBuilder:
         if reason := data.get("finish_reason"):
             span.attributes["gen_ai.response.finish_reasons"] = [str(reason)]
         if data["status"] == "failed" and span.failure is None:
-            found = data.get("reason", "") if self.with_content else ""
-            self._set_error(span, "failed", data.get("error") or found)
+            outcome_reason = data.get("reason", "") if self.with_content else ""
+            self._set_error(span, "failed", data.get("error") or outcome_reason)
         if data["kind"] != "tool":
-            self._say(span, "output", output_text(data), role="assistant")
+            self._set_text(span, "output", output_text(data), role="assistant")
         yield span
 
     def _on_status(self, event: Event) -> None:
@@ -256,23 +266,23 @@ class SpanBuilder:
         if data["stopped_reason"] not in FAILURE_REASONS:
             span.failure = None  # earlier errors were recovered from
             span.attributes.pop("error.type", None)
-        self._say(span, "output", data.get("answer"), role="assistant")
+        self._set_text(span, "output", data.get("answer"), role="assistant")
         return span
 
     def _root_span(self, event: Event) -> TraceSpan:
         return self._open.get("run") or self._start_agent_span("run", event)
 
     def _start_span(self, key: str, event: Event, name: str, *, parent: str = "") -> TraceSpan:
-        began = self.subject.began if key == "run" else event.time
+        began = self.identity.began if key == "run" else event.time
         span = TraceSpan(
-            trace=self.subject.trace,
-            id=self.subject.span(key),
-            parent=self.subject.span(parent) if parent else b"",
+            trace=self.identity.trace,
+            id=self.identity.span(key),
+            parent=self.identity.span(parent) if parent else b"",
             name=name,
             began=began,
             attributes={
-                "gen_ai.conversation.id": self.subject.topic,
-                "ashiato.run": self.subject.number,
+                "gen_ai.conversation.id": self.identity.topic,
+                "ashiato.run": self.identity.number,
             },
         )
         self._open[key] = span
@@ -287,7 +297,7 @@ class SpanBuilder:
                 for n in names
                 if event.data.get(n) is not None
             }
-            span.notes.append(
+            span.events.append(
                 SpanEvent(name=event.type.value, time=event.time, attributes=facts)
             )
 
@@ -295,12 +305,12 @@ class SpanBuilder:
         span.failure = mask_secrets(self.content_filter(sentence))[:MAX_CONTENT_CHARS]
         span.attributes["error.type"] = kind
 
-    def _say(self, span: TraceSpan, way: str, text: Any, role: str) -> None:
+    def _set_text(self, span: TraceSpan, direction: str, text: Any, role: str) -> None:
         if self.with_content and text:
             text = self.content_filter(text)
             message = {"role": role, "parts": [{"type": "text", "content": text}]}
-            span.attributes[f"gen_ai.{way}.messages"] = serialize([message])
-            span.attributes[f"{way}.value"] = serialize(text)
+            span.attributes[f"gen_ai.{direction}.messages"] = serialize([message])
+            span.attributes[f"{direction}.value"] = serialize(text)
 
 
 def _step_key(event: Event) -> str:

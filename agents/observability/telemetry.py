@@ -43,7 +43,7 @@ MAX_OPEN_RUNS = 1_000
 FLUSH_SECONDS = 0.5
 STOP_TIMEOUT_SECONDS = 3.0
 
-_readers: list["SinkWorker"] = []
+_workers: list["SinkWorker"] = []
 
 
 class Sink(Protocol):
@@ -59,18 +59,18 @@ class Sink(Protocol):
 def start(environment: Any) -> None:
     """Pass everything this process saves to the configured sinks."""
     for sink in _create_sinks(environment):
-        reader = SinkWorker(sink)
-        _readers.append(reader)
-        event_writer.readers.append(reader.on_events)
+        worker = SinkWorker(sink)
+        _workers.append(worker)
+        event_writer.readers.append(worker.on_events)
     atexit.register(stop)
 
 
 def stop() -> None:
     """Pass on what is queued, if that doesn't take long."""
-    for reader in _readers:
-        event_writer.readers.remove(reader.on_events)
-        reader.leave()
-    _readers.clear()
+    for worker in _workers:
+        event_writer.readers.remove(worker.on_events)
+        worker.leave()
+    _workers.clear()
     atexit.unregister(stop)
 
 
@@ -173,23 +173,24 @@ class SpanSink:
         self.with_content = with_content
         self.with_personal = with_personal
         self._builders: OrderedDict[int, SpanBuilder] = OrderedDict()
-        self._over: list[TraceSpan] = []
+        self._ended_spans: list[TraceSpan] = []
 
     @property
     def is_full(self) -> bool:
-        return len(self._over) >= MAX_BATCH_SPANS
+        return len(self._ended_spans) >= MAX_BATCH_SPANS
 
     def take(self, run: Run, events: Sequence[Event]) -> None:
         builder = self._builder(run, before=events[0].seq)
         for event in events:
             if event.seq > builder.seq:
-                self._over += builder.take(event)
+                self._ended_spans += builder.take(event)
         if events[-1].type == "run_finished":
             del self._builders[run.pk]
 
     def flush(self) -> None:
-        while self._over:
-            batch, self._over = self._over[:MAX_BATCH_SPANS], self._over[MAX_BATCH_SPANS:]
+        while self._ended_spans:
+            batch = self._ended_spans[:MAX_BATCH_SPANS]
+            self._ended_spans = self._ended_spans[MAX_BATCH_SPANS:]
             self.exporter.send(batch)
 
     def close(self) -> None:
@@ -206,8 +207,8 @@ class SpanSink:
         for event in (
             _stored_events(run, builder.seq, before) if builder.seq + 1 < before else ()
         ):
-            over = builder.take(event)
-            self._over += () if is_new else over
+            ended_spans = builder.take(event)
+            self._ended_spans += () if is_new else ended_spans
         return builder
 
     def _new_builder(self, run: Run) -> SpanBuilder:

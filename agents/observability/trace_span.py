@@ -35,7 +35,7 @@ class TraceSpan:
     parent: bytes = b""
     ended: datetime | None = None
     attributes: dict[str, AttributeValue] = field(default_factory=dict)
-    notes: list[SpanEvent] = field(default_factory=list)
+    events: list[SpanEvent] = field(default_factory=list)
     failure: str | None = None  # error message, None without an error
 
 

@@ -88,7 +88,7 @@ def test_a_span_arrives_with_all_its_attributes(collector):
             "cost": 0.25,
             "reasons": ["stop", "length"],
         },
-        notes=[note],
+        events=[note],
         failure="The call failed.",
     )
 
@@ -458,7 +458,7 @@ async def test_events_dropped_from_the_queue_are_read_from_the_database(
     collector, listening, scripted, monkeypatch
 ):
     listening(otlp_endpoint=collector.url)
-    [reader] = telemetry._readers
+    [reader] = telemetry._workers
     heard = []
     monkeypatch.setattr(event_writer, "readers", [lambda *told: heard.append(told)])
     scripted(CALL, Says(answer="It is 42."))
