@@ -19,7 +19,7 @@ from django.db.models.sql.compiler import SQLCompiler
 from .raw_cursor import fetch
 
 Row = Sequence[Any]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 Values = ParamSpec("Values")
 
 
@@ -36,13 +36,13 @@ class Placeholder(Expression):
         return "%s", [self]
 
 
-class compiled_query(Generic[Values, Found]):
+class compiled_query(Generic[Values, Result]):
     """Turns a function that returns a queryset into one that returns its rows.
 
     A function with `*values` is compiled once for each number of them.
     """
 
-    def __init__(self, make: Callable[Values, QuerySet[Any, Found]]) -> None:
+    def __init__(self, make: Callable[Values, QuerySet[Any, Result]]) -> None:
         self.make = make
         parameters = signature(make).parameters
         self.is_variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters.values())
@@ -50,15 +50,18 @@ class compiled_query(Generic[Values, Found]):
         self._statements = lru_cache(maxsize=256)(self._compile)
         update_wrapper(self, make)
 
-    def __call__(self, *values: Values.args, **named: Values.kwargs) -> list[Found]:
+    def __call__(self, *values: Values.args, **named: Values.kwargs) -> list[Result]:
         names = self.names
         if self.is_variadic:
             if not values:
                 return []  # of no values: no rows
             names = tuple(map(str, range(len(values))))
         statement = self._statements(names)
-        filled = dict(zip(names, values, strict=not named)) | named
-        params = [filled[b.name] if isinstance(b, Placeholder) else b for b in statement.params]
+        bound = dict(zip(names, values, strict=not named)) | named
+        params = [
+            bound[param.name] if isinstance(param, Placeholder) else param
+            for param in statement.params
+        ]
         connection = connections[statement.db]  # one per thread
         rows = fetch(connection, statement.sql, params)
         if statement.converters:
@@ -66,13 +69,17 @@ class compiled_query(Generic[Values, Found]):
         return list(map(statement.read, rows))
 
     def _compile(self, names: tuple[str, ...]) -> "_CompiledQuery":
-        make: Callable[..., QuerySet[Any, Found]] = self.make
+        make: Callable[..., QuerySet[Any, Result]] = self.make
         queryset = make(*map(Placeholder, names))
         compiler = queryset.query.get_compiler(using=queryset.db)
         sql, params = compiler.as_sql()
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
-        found = compiler.get_converters(columns).items()
-        converters = [(at, how, column) for at, (hows, column) in found for how in hows]
+        converters_by_index = compiler.get_converters(columns).items()
+        converters = [
+            (index, convert, column)
+            for index, (functions, column) in converters_by_index
+            for convert in functions
+        ]
         read = ROW_READERS[queryset._iterable_class](compiler, queryset.db)
         return _CompiledQuery(queryset.db, sql, params, converters, read)
 
@@ -91,37 +98,39 @@ class _CompiledQuery:
 def _convert_row(row: Row, converters: Iterable[Any], connection: Any) -> Row:
     """Convert a row's values to Python types that the database lacks."""
     values = list(row)
-    for at, convert, column in converters:
-        values[at] = convert(values[at], column, connection)
+    for index, convert, column in converters:
+        values[index] = convert(values[index], column, connection)
     return values
 
 
 def _instance_reader(compiler: Any, db: str) -> Callable[[Row], Model]:
     """Return a row reader like ModelIterable's, prepared once."""
     create_row = _row_factory(compiler.klass_info, compiler.select, db)
-    added = list(compiler.annotation_col_map.items())
+    annotations = list(compiler.annotation_col_map.items())
 
     def read(row: Row) -> Model:
-        found = create_row(row)
-        for name, at in added:
-            setattr(found, name, row[at])
-        return found
+        instance = create_row(row)
+        for name, index in annotations:
+            setattr(instance, name, row[index])
+        return instance
 
     return read
 
 
-def _row_factory(about: Any, select: Any, db: str) -> Callable[[Row], Any]:
+def _row_factory(klass_info: Any, select: Any, db: str) -> Callable[[Row], Any]:
     """Return a factory for a model and its related ones; None where a row has none.
 
     Django would set the values one by one, through each field.
     """
-    model, columns = about["model"], about["select_fields"]
-    first, last = columns[0], columns[-1] + 1
+    model = klass_info["model"]
+    columns = klass_info["select_fields"]
+    first = columns[0]
+    last = columns[-1] + 1
     names = [column.target.attname for column, *_ in select[first:last]]
     key = first + names.index(model._meta.pk.attname)
-    parts = [
+    related = [
         (_row_factory(part, select, db), part["local_setter"], part["remote_setter"])
-        for part in about.get("related_klass_infos", ())
+        for part in klass_info.get("related_klass_infos", ())
     ]
 
     def make(row: Row) -> Model | None:
@@ -129,12 +138,13 @@ def _row_factory(about: Any, select: Any, db: str) -> Callable[[Row], Any]:
             return None
         instance = model.__new__(model)
         instance._state = ModelState()
-        instance._state.adding, instance._state.db = False, db
+        instance._state.adding = False
+        instance._state.db = db
         vars(instance).update(zip(names, row[first:last], strict=True))
-        for make_part, here, there in parts:
-            here(instance, part := make_part(row))
+        for make_part, set_local, set_remote in related:
+            set_local(instance, part := make_part(row))
             if part is not None:
-                there(part, instance)
+                set_remote(part, instance)
         return instance
 
     return make

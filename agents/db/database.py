@@ -33,7 +33,9 @@ class PriorityExecutor(Executor):
     def __init__(self, name: str = "database") -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._lock = Lock()
-        self._waiting: dict[Priority, deque[_Call]] = {each: deque() for each in Priority}
+        self._waiting: dict[Priority, deque[_Call]] = {
+            priority: deque() for priority in Priority
+        }
         self._passed = dict.fromkeys(Priority, 0)
 
     def submit(
@@ -47,7 +49,7 @@ class PriorityExecutor(Executor):
 
     def put(
         self,
-        urgency: Priority,
+        priority: Priority,
         fn: Callable[Arguments, Result],
         /,
         *args: Arguments.args,
@@ -55,39 +57,39 @@ class PriorityExecutor(Executor):
     ) -> Future[Result]:
         future: Future[Result] = Future()
         with self._lock:
-            self._waiting[urgency].append((future, fn, args, kwargs))
+            self._waiting[priority].append((future, fn, args, kwargs))
         # Not this call, but the most urgent one when the thread gets to it.
-        self._thread.submit(self._make_next)
+        self._thread.submit(self._run_next)
         return future
 
-    def queue_length(self, urgency: Priority) -> int:
-        return len(self._waiting[urgency])
+    def queue_length(self, priority: Priority) -> int:
+        return len(self._waiting[priority])
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         if cancel_futures:
-            for line in self._waiting.values():
-                for future, *_ in tuple(line):
+            for queue in self._waiting.values():
+                for future, *_ in tuple(queue):
                     future.cancel()
         self._thread.shutdown(wait)
 
-    def _make_next(self) -> None:
+    def _run_next(self) -> None:
         with self._lock:
             future, fn, args, kwargs = self._pop_next()
         if not future.set_running_or_notify_cancel():
             return
         try:
-            answer = fn(*args, **kwargs)
+            result = fn(*args, **kwargs)
         except BaseException as error:
             future.set_exception(error)
         else:
-            future.set_result(answer)
+            future.set_result(result)
 
     def _pop_next(self) -> "_Call":
-        waiting = [each for each, line in self._waiting.items() if line]
-        overdue = [each for each in waiting[1:] if self._passed[each] >= MAX_SKIPS]
-        chosen = max(overdue, key=lambda each: self._passed[each], default=waiting[0])
-        for each in waiting:
-            self._passed[each] = 0 if each is chosen else self._passed[each] + 1
+        waiting = [priority for priority, queue in self._waiting.items() if queue]
+        overdue = [priority for priority in waiting[1:] if self._passed[priority] >= MAX_SKIPS]
+        chosen = max(overdue, key=lambda priority: self._passed[priority], default=waiting[0])
+        for priority in waiting:
+            self._passed[priority] = 0 if priority is chosen else self._passed[priority] + 1
         return self._waiting[chosen].popleft()
 
 
@@ -100,44 +102,44 @@ SyncToAsync.single_thread_executor = EXECUTOR  # type: ignore[assignment]
 
 
 async def run(
-    question: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result:
     """Run a function on the database thread and return its result.
 
     Like Channels' database_sync_to_async at less than half the cost; but the active language
     isn't passed on, so callers set it there.
     """
-    return await _submit(Priority.USUAL, partial(question, *args, **kwargs))
+    return await _submit(Priority.USUAL, partial(function, *args, **kwargs))
 
 
 async def run_urgent(
-    question: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result:
     """Run a function ahead of everything queued: a user is waiting."""
-    return await _submit(Priority.FIRST, partial(question, *args, **kwargs))
+    return await _submit(Priority.FIRST, partial(function, *args, **kwargs))
 
 
 async def run_deferred(
-    question: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result:
     """Run a function after everything queued: a page has just connected."""
-    return await _submit(Priority.LATER, partial(question, *args, **kwargs))
+    return await _submit(Priority.LATER, partial(function, *args, **kwargs))
 
 
-def _submit(urgency: Priority, question: Callable[[], Result]) -> Awaitable[Result]:
+def _submit(priority: Priority, function: Callable[[], Result]) -> Awaitable[Result]:
     loop = get_running_loop()
     if _uses_other_thread(loop):
-        answer: Awaitable[Result] = database_sync_to_async(question)()
-        return answer
-    visit = partial(copy_context().run, _run_with_connection, question)
-    return wrap_future(EXECUTOR.put(urgency, visit), loop=loop)
+        result: Awaitable[Result] = database_sync_to_async(function)()
+        return result
+    call = partial(copy_context().run, _run_with_connection, function)
+    return wrap_future(EXECUTOR.put(priority, call), loop=loop)
 
 
-def _run_with_connection(question: Callable[[], Result]) -> Result:
+def _run_with_connection(function: Callable[[], Result]) -> Result:
     """Run the function, closing lost connections before and after."""
     close_old_connections()
     try:
-        return question()
+        return function()
     finally:
         close_old_connections()
 

@@ -36,10 +36,10 @@ def error_message(error: DatabaseError) -> str:
 
 
 @contextmanager
-def reraise_as(refusal: type[Exception]) -> Iterator[None]:
+def reraise_as(error_type: type[Exception]) -> Iterator[None]:
     """Turn database errors into this exception, with a message, and log them."""
     try:
         yield
     except OperationalError as error:
         logger.warning("Can't save to the database: %s", error)
-        raise refusal(error_message(error)) from error
+        raise error_type(error_message(error)) from error

@@ -32,13 +32,14 @@ class Increment:
         return Increment(self.amount + other.amount)
 
 
-def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> int:
+def update(model: type[Model], changes: Mapping[str, Any], **filters: Any) -> int:
     """Update the rows with these values and return how many there were."""
-    ours, values = _connection(), [*changes.values(), *which.values()]
+    wrapper = _connection()
+    values = [*changes.values(), *filters.values()]
     changed = tuple((name, isinstance(value, Increment)) for name, value in changes.items())
-    sql, fields = _update_statement(model, changed, tuple(which))
-    prepared = [_db_value(*each, ours) for each in zip(fields, values, strict=True)]
-    return execute(ours, sql, prepared)
+    sql, fields = _update_statement(model, changed, tuple(filters))
+    prepared = [_db_value(*pair, wrapper) for pair in zip(fields, values, strict=True)]
+    return execute(wrapper, sql, prepared)
 
 
 def insert(row: Model) -> None:
@@ -46,19 +47,25 @@ def insert(row: Model) -> None:
 
     A value can be an expression; columns with a database default need a value.
     """
-    model, ours = type(row), _connection()
-    values = [_insert_value(field, row, ours) for field in _insert_fields(model)]
+    model = type(row)
+    wrapper = _connection()
+    values = [_insert_value(field, row, wrapper) for field in _insert_fields(model)]
     sql = _insert_statement(model, tuple(part for part, _ in values), True)
-    [[row.pk]] = fetch(ours, sql, [param for _, params in values for param in params])
-    row._state.adding, row._state.db = False, ours.alias
+    [[row.pk]] = fetch(wrapper, sql, [param for _, params in values for param in params])
+    row._state.adding = False
+    row._state.db = wrapper.alias
 
 
 def insert_many(model: type[Model], rows: Iterable[Model]) -> None:
     """Insert new rows whose IDs aren't needed; values can't be expressions."""
-    fields, ours = _insert_fields(model), _connection()
+    fields = _insert_fields(model)
+    wrapper = _connection()
     sql = _insert_statement(model, ("%s",) * len(fields), False)
-    written = [[_db_value(f, _field_value(f, row), ours) for f in fields] for row in rows]
-    execute_many(ours, sql, written)
+    written = [
+        [_db_value(field, _field_value(field, row), wrapper) for field in fields]
+        for row in rows
+    ]
+    execute_many(wrapper, sql, written)
 
 
 def _connection() -> BaseDatabaseWrapper:
@@ -66,23 +73,23 @@ def _connection() -> BaseDatabaseWrapper:
     return connections[DEFAULT_DB_ALIAS]
 
 
-def _db_value(field: Field, value: Any, ours: BaseDatabaseWrapper) -> Any:
+def _db_value(field: Field, value: Any, wrapper: BaseDatabaseWrapper) -> Any:
     if type(value) in PLAIN_TYPES or (type(value) is str and type(field) in TEXT_FIELDS):
         return value  # nearly all values need no conversion
     value = value.amount if isinstance(value, Increment) else value
-    return field.get_db_prep_save(value, ours)
+    return field.get_db_prep_save(value, wrapper)
 
 
 def _insert_value(
-    field: Field, row: Model, ours: BaseDatabaseWrapper
+    field: Field, row: Model, wrapper: BaseDatabaseWrapper
 ) -> tuple[str, Iterable[Any]]:
     """Return the value's SQL and its parameters."""
     value = _field_value(field, row)
     if not isinstance(value, BaseExpression):
-        return "%s", [_db_value(field, value, ours)]
+        return "%s", [_db_value(field, value, wrapper)]
     if isinstance(value, DatabaseDefault):
         raise ValueError(f"{type(row).__name__}.{field.attname} has no value.")
-    return Query(type(row)).get_compiler(connection=ours).compile(value)
+    return Query(type(row)).get_compiler(connection=wrapper).compile(value)
 
 
 def _field_value(field: Field, row: Model) -> Any:
@@ -105,14 +112,19 @@ def _insert_statement(model: type[Model], values: tuple[str, ...], returns_id: b
 
 @lru_cache(maxsize=256)
 def _update_statement(
-    model: type[Model], changed: tuple[tuple[str, bool], ...], which: tuple[str, ...]
+    model: type[Model], changed: tuple[tuple[str, bool], ...], filters: tuple[str, ...]
 ) -> tuple[str, list[Field]]:
     """Return the UPDATE statement, and the fields of its values."""
-    fields = [concrete_field(model, name) for name in (*dict(changed), *which)]
+    fields = [concrete_field(model, name) for name in (*dict(changed), *filters)]
     columns = [_column(field) for field in fields]
-    put = [_assignment(columns[at], is_more) for at, (_, is_more) in enumerate(changed)]
-    found = [f"{column} = %s" for column in columns[len(put) :]]
-    sql = f"UPDATE {_table(model)} SET {', '.join(put)} WHERE {' AND '.join(found)}"
+    assignments = [
+        _assignment(columns[index], is_increment)
+        for index, (_, is_increment) in enumerate(changed)
+    ]
+    conditions = [f"{column} = %s" for column in columns[len(assignments) :]]
+    sql = (
+        f"UPDATE {_table(model)} SET {', '.join(assignments)} WHERE {' AND '.join(conditions)}"
+    )
     return sql, fields
 
 
@@ -124,9 +136,9 @@ def concrete_field(model: type[Model], name: str) -> Field:
     return field
 
 
-def _assignment(column: str, is_more: bool) -> str:
-    before = f"COALESCE({column}, 0) + " if is_more else ""
-    return f"{column} = {before}%s"
+def _assignment(column: str, is_increment: bool) -> str:
+    current_value = f"COALESCE({column}, 0) + " if is_increment else ""
+    return f"{column} = {current_value}%s"
 
 
 @cache

@@ -35,20 +35,21 @@ class PeriodicThread:
     def __init__(
         self, name: str, work: Callable[[], object], seconds: float, delay: float = 0.0
     ) -> None:
-        self.name, self.work = name, work
+        self.name = name
+        self.work = work
         self.interval = Interval(seconds, delay)
-        self._is_working = threading.Lock()
+        self._lock = threading.Lock()
 
     async def start_if_due(self, run: object | None) -> None:
         """Start at a periodic check, which has no run, unless the last work isn't done."""
-        if run is None and self.interval.is_due() and not self._is_working.locked():
+        if run is None and self.interval.is_due() and not self._lock.locked():
             self.start()
 
     def start(self) -> None:
         threading.Thread(target=self._work, name=self.name, daemon=True).start()
 
     def _work(self) -> None:
-        with self._is_working:
+        with self._lock:
             try:
                 self.work()
             except Exception:  # the next check tries again

@@ -90,8 +90,8 @@ class RowCache(Generic[Rows]):
 
     def _read_stamp(self) -> Hashable:
         """Return how many rows there are and when one was last changed."""
-        ours = connections[DEFAULT_DB_ALIAS]
-        [stamp] = fetch(ours, _stamp_sql(self.model), ())
+        wrapper = connections[DEFAULT_DB_ALIAS]
+        [stamp] = fetch(wrapper, _stamp_sql(self.model), ())
         return tuple(stamp)
 
     def _on_change(self, **_signal: Any) -> None:
@@ -102,14 +102,15 @@ class RowCache(Generic[Rows]):
 @cache
 def _stamp_sql(model: type[models.Model]) -> str:
     """Return the statement, built once because every process reads it every few seconds."""
-    quoted, table = connection.ops.quote_name, model._meta.db_table
-    return f"SELECT COUNT(*), MAX({quoted('changed_at')}) FROM {quoted(table)}"
+    quote = connection.ops.quote_name
+    table = model._meta.db_table
+    return f"SELECT COUNT(*), MAX({quote('changed_at')}) FROM {quote(table)}"
 
 
 def refresh_all() -> None:
     """Refresh all caches of this process."""
-    for rows in RowCache.all:
-        rows.refresh()
+    for row_cache in RowCache.all:
+        row_cache.refresh()
 
 
 def _is_on_loop() -> bool:

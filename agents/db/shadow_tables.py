@@ -79,8 +79,8 @@ def prepare(shadows: Shadows, work: Callable[[], Result]) -> tuple[Result, list[
         later = connection.run_on_commit[len(earlier) :]
         connection.run_on_commit = earlier
     for name in saved:
-        new = f'SELECT * FROM temp."{name}" EXCEPT SELECT * FROM temp."before_{name}"'
-        _execute(f'CREATE TEMP TABLE "delta_{name}" AS {new}')
+        delta = f'SELECT * FROM temp."{name}" EXCEPT SELECT * FROM temp."before_{name}"'
+        _execute(f'CREATE TEMP TABLE "delta_{name}" AS {delta}')
     return result, later
 
 
@@ -132,10 +132,11 @@ def _is_changed(table: Model, appended: Collection[Model]) -> bool:
     name = table._meta.db_table
     if table in appended:
         counts = f'SELECT count(*), max("{table._meta.pk.column}") FROM'
-        found = [f'{counts} main."{name}"', f'{counts} temp."before_{name}"']
-        return _rows(found[0]) != _rows(found[1])
-    now, before = f'SELECT * FROM main."{name}"', f'SELECT * FROM temp."before_{name}"'
-    differing = (f"{now} EXCEPT {before}", f"{before} EXCEPT {now}")
+        statements = [f'{counts} main."{name}"', f'{counts} temp."before_{name}"']
+        return _rows(statements[0]) != _rows(statements[1])
+    current = f'SELECT * FROM main."{name}"'
+    before = f'SELECT * FROM temp."before_{name}"'
+    differing = (f"{current} EXCEPT {before}", f"{before} EXCEPT {current}")
     return any(_rows(f"SELECT 1 FROM ({sql}) LIMIT 1") for sql in differing)
 
 

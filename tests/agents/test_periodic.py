@@ -75,7 +75,7 @@ async def test_failed_work_is_logged_and_tried_again(caplog):
     for _attempt in range(2):
         await work_thread.start_if_due(None)
         assert calls.acquire(timeout=5)
-        with work_thread._is_working:  # it has ended
+        with work_thread._lock:  # it has ended
             pass
 
     assert "The periodic work 'unlucky' failed." in caplog.text
