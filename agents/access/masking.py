@@ -71,16 +71,16 @@ def is_masked_for(run: Run, user: AnyUser, session: Session) -> bool:
 
 def is_own(run: Run, user: AnyUser) -> bool:
     """Whether the run's text is this user's; runs from a terminal have no user."""
-    whose = asker_id(run)
-    return whose is not None and whose == user.pk
+    owner = asker_id(run)
+    return owner is not None and owner == user.pk
 
 
 def is_participant(run: Run, user: AnyUser) -> bool:
     """Whether the run's text is this user's, or in a chat shared with them."""
     if is_own(run, user):
         return True
-    first = _root_run(run)
-    return first is not None and first.topic in Membership.objects.shared_topics(user)
+    root = _root_run(run)
+    return root is not None and root.topic in Membership.objects.shared_topics(user)
 
 
 def hides_private_parts(run: Run, user: AnyUser) -> bool:
@@ -149,8 +149,8 @@ def asker_id(run: Run) -> int | None:
 
     If the origin is deleted, the author is unknown: None.
     """
-    first = _root_run(run)
-    return None if first is None else first.user_id
+    root = _root_run(run)
+    return None if root is None else root.user_id
 
 
 def _root_run(run: Run) -> Run | None:
@@ -200,8 +200,8 @@ def mask_row(row: Row) -> Row:
     row = hide_private_parts(row)
     masked = copy(row)
     for name in masked_columns(type(row)):
-        empty = concrete_field(type(row), name).get_default()
-        setattr(masked, name, _mask_column(row, name, row.__dict__.get(name, empty)))
+        default = concrete_field(type(row), name).get_default()
+        setattr(masked, name, _mask_column(row, name, row.__dict__.get(name, default)))
     masked.__dict__.pop("found", None)
     return masked
 
@@ -238,7 +238,7 @@ def mask_text(text: str) -> str:
     return mask(text).text
 
 
-_named = lru_cache(maxsize=4096)(mask_text)  # the same few names are frequent
+_mask_key = lru_cache(maxsize=4096)(mask_text)  # the same few names are frequent
 
 
 def mask_value(value: Any, label: str = "") -> Any:
@@ -259,7 +259,7 @@ def _mask_fields(value: dict[str, Any]) -> dict[str, Any]:
     """Mask fields; names that become equal get a number."""
     masked: dict[str, Any] = {}
     for key, item in value.items():
-        name = _named(key)
+        name = _mask_key(key)
         name = f"{name} {len(masked)}" if name in masked else name
         # A field named by an alias contains what the model wasn't sent.
         masked[name] = HIDDEN if ALIAS.fullmatch(key) else mask_value(item, key)
@@ -267,11 +267,11 @@ def _mask_fields(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mask_leaf(text: str, label: str) -> str:
-    called = f"{label}: "
+    prefix = f"{label}: "
     if label and len(text) <= MAX_LABELLED_CHARS:
-        labelled = mask_text(f"{called}{text}")
-        if labelled.startswith(called):
-            return labelled.removeprefix(called)
+        labelled = mask_text(f"{prefix}{text}")
+        if labelled.startswith(prefix):
+            return labelled.removeprefix(prefix)
     return mask_text(text)
 
 
@@ -294,6 +294,7 @@ class Masker:
         """Mask an event; text held back is in the event that ends the step."""
         if row.type not in DELTA_TYPES:
             return mask_row(row)
-        masked, words = copy(row), self.add((row.type, row.data["step"]), row.data["content"])
-        masked.data = {**row.data, "content": words}
+        masked = copy(row)
+        content = self.add((row.type, row.data["step"]), row.data["content"])
+        masked.data = {**row.data, "content": content}
         return masked

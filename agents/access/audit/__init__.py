@@ -143,9 +143,9 @@ def record_hourly(actor: Actor | None, action: str, subject: Any, **detail: Any)
         record(actor, action, subject, **detail)
 
 
-def record_search(actor: Actor | None, kind: str, words: str, door: str) -> None:
+def record_search(actor: Actor | None, kind: str, query: str, door: str) -> None:
     """Record a search of masked text; the query may be personal, so only a digest is saved."""
-    digest = salted_hmac(SEARCH_SALT, words, algorithm="sha256").hexdigest()[:DIGEST_CHARS]
+    digest = salted_hmac(SEARCH_SALT, query, algorithm="sha256").hexdigest()[:DIGEST_CHARS]
     record_hourly(actor, SEARCHED, kind, door=door, digest=digest)
 
 
@@ -165,12 +165,14 @@ def record_views(actor: AnyUser, runs: Iterable[Run], door: str) -> None:
         detail__door=door,
         at__gte=timezone.now() - REPEAT_WINDOW,
     )
-    new = sorted(others - set(recent.values_list("subject", flat=True)))
-    if not new:
+    subjects = sorted(others - set(recent.values_list("subject", flat=True)))
+    if not subjects:
         return
     with errors.reraise_as(NotRecorded):
-        who = person(actor)
-        hash_chain.append([_build_entry(who, VIEWED, run, {"door": door}) for run in new])
+        viewer = person(actor)
+        hash_chain.append(
+            [_build_entry(viewer, VIEWED, subject, {"door": door}) for subject in subjects]
+        )
 
 
 def truncate(*, before: datetime) -> int:
@@ -178,9 +180,11 @@ def truncate(*, before: datetime) -> int:
 
     An entry that stays says so, with the seal from which the chain continues.
     """
-    old = AuditEntry.objects.filter(at__lt=before).order_by("number")
-    young = AuditEntry.objects.filter(at__gte=before).order_by("number").first()
-    last = (old.filter(number__lt=young.number) if young else old).last()
+    old_entries = AuditEntry.objects.filter(at__lt=before).order_by("number")
+    first_kept = AuditEntry.objects.filter(at__gte=before).order_by("number").first()
+    last = (
+        old_entries.filter(number__lt=first_kept.number) if first_kept else old_entries
+    ).last()
     if last is not None:
         count = AuditEntry.objects.filter(number__lte=last.number).count()
         facts = {"through": last.number, "seal": last.seal, "entries": count}
@@ -190,15 +194,15 @@ def truncate(*, before: datetime) -> int:
 
 def person(user: Actor | None) -> AuditPerson:
     """Return the log's identity for this account, or the anonymous one."""
-    known = _authenticated_user(user)
-    if known is None:
+    account = _authenticated_user(user)
+    if account is None:
         return AuditPerson.objects.get_or_create(token=ANONYMOUS_TOKEN)[0]
-    name = known.get_username()
-    found, _is_new = AuditPerson.objects.get_or_create({"name": name}, user=known)
-    if found.name != name and found.leaves_at is None:
-        AuditPerson.objects.filter(pk=found.pk).update(name=name)
-        found.name = name
-    return found
+    name = account.get_username()
+    audit_person, _is_new = AuditPerson.objects.get_or_create({"name": name}, user=account)
+    if audit_person.name != name and audit_person.leaves_at is None:
+        AuditPerson.objects.filter(pk=audit_person.pk).update(name=name)
+        audit_person.name = name
+    return audit_person
 
 
 def to_json_value(value: Any, depth: int = 0) -> Any:
@@ -228,15 +232,15 @@ def _authenticated_user(user: Actor | None) -> User | None:
 
 
 def _build_entry(
-    who: AuditPerson, action: str, subject: str, detail: Mapping[str, Any]
+    audit_person: AuditPerson, action: str, subject: str, detail: Mapping[str, Any]
 ) -> AuditEntry:
-    place = request_context.client_info()
+    client = request_context.client_info()
     return AuditEntry(
-        person=who,
+        person=audit_person,
         action=action,
         subject=subject[:120],
         detail=to_json_value(detail),
-        place=who.encrypt(json.dumps(place, ensure_ascii=False)) if place else "",
+        place=audit_person.encrypt(json.dumps(client, ensure_ascii=False)) if client else "",
     )
 
 

@@ -115,16 +115,17 @@ def seal(entry: Any, person: str, head: Any) -> None:
 
 def verify(*, newest: int | None = None, anchor: Anchor | None = None) -> ChainVerification:
     """Verify the chain, or only its newest entries, up to the first flaw."""
-    end, cut = _chain_end(), _truncation_point()
+    end = _chain_end()
+    cut = _truncation_point()
     since = cut.number if newest is None else max(cut.number, end.number - newest)
     before = cut if since == cut.number else None
-    last, flaw = _walk(since, before)
+    last, finding = _walk(since, before)
     checked = max(last.number - since, 0)
-    if flaw is None:
-        flaw = _check_end(last, end) or (_check_end(last, anchor, cut) if anchor else None)
-    what, number = flaw or (None, 0)
+    if finding is None:
+        finding = _check_end(last, end) or (_check_end(last, anchor, cut) if anchor else None)
+    flaw, number = finding or (None, 0)
     return ChainVerification(
-        checked=checked, end=last, since=since + 1, flaw=what, number=number
+        checked=checked, end=last, since=since + 1, flaw=flaw, number=number
     )
 
 
@@ -137,9 +138,9 @@ def truncate_page() -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         AuditHead.objects.filter(pk=AuditHead.ONLY, cut__lt=through).update(cut=through)
         first = AuditEntry.objects.order_by("number").values_list("number", flat=True).first()
-        most = min(through, (first or 0) + PAGE_SIZE - 1)
+        last_number = min(through, (first or 0) + PAGE_SIZE - 1)
         table = connection.ops.quote_name(AuditEntry._meta.db_table)
-        cursor.execute(f"DELETE FROM {table} WHERE number <= %s", [most])
+        cursor.execute(f"DELETE FROM {table} WHERE number <= %s", [last_number])
         return cursor.rowcount
 
 
@@ -147,8 +148,8 @@ def _lock_head() -> AuditHead:
     for head in AuditHead.objects.select_for_update().filter(pk=AuditHead.ONLY):
         return head
     last = AuditEntry.objects.order_by("-number").first()
-    known = {"number": last.number, "seal": last.seal} if last else {}
-    new = AuditHead(pk=AuditHead.ONLY, **known)
+    fields = {"number": last.number, "seal": last.seal} if last else {}
+    new = AuditHead(pk=AuditHead.ONLY, **fields)
     AuditHead.objects.bulk_create([new], ignore_conflicts=True)
     return AuditHead.objects.select_for_update().get(pk=AuditHead.ONLY)
 
@@ -170,8 +171,8 @@ def _walk(since: int, before: Anchor | None) -> tuple[Anchor, tuple[Flaw, int] |
     """Return the last valid entry, and what is wrong with the next one."""
     last = before or Anchor(number=since, seal="")
     for link in _links_after(since):
-        if (flaw := _find_flaw(link, last)) is not None:
-            return last, flaw
+        if (finding := _find_flaw(link, last)) is not None:
+            return last, finding
         last = Anchor(number=link.number, seal=link.seal)
     return last, None
 
@@ -210,7 +211,7 @@ def _links_after(number: int) -> Iterator[Link]:
 
 def _links(rows: Any) -> Iterable[Link]:
     for number, at, person, action, subject, detail, *rest in rows.values_list(*COLUMNS):
-        place, key, previous, seal = rest
+        place, key, previous, entry_seal = rest
         yield Link(
             number=number,
             at=at,
@@ -221,7 +222,7 @@ def _links(rows: Any) -> Iterable[Link]:
             place=place,
             key=key,
             previous=previous,
-            seal=seal,
+            seal=entry_seal,
         )
 
 
@@ -238,5 +239,5 @@ def _derive_keys(phrases: tuple[str, ...]) -> dict[str, bytes]:
 
 def _derive_key(phrase: str) -> bytes:
     # With its own context, because the phrase also encrypts and may sign other things.
-    derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"audit chain")
-    return derive.derive(phrase.encode())
+    kdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"audit chain")
+    return kdf.derive(phrase.encode())

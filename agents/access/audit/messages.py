@@ -320,8 +320,8 @@ def detail_lines(detail: Any, people: Mapping[str, str], subject: str = "") -> l
 
 def _detail_line(name: str, value: Any, people: Mapping[str, str], kind: str) -> str:
     labels = VALUE_LABELS.get(name, {})
-    words = labels.get(value) if isinstance(value, str) else None
-    return _with_label(name, words or _format_value(value, people), kind)
+    label = labels.get(value) if isinstance(value, str) else None
+    return _with_label(name, label or _format_value(value, people), kind)
 
 
 def _with_label(name: str, text: LazyText, kind: str) -> str:
@@ -362,15 +362,15 @@ def _format_value(value: Any, people: Mapping[str, str]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def verification_sentence(found: ChainVerification) -> str:
-    if found.flaw is not None:
-        return str(FLAW_SENTENCES[found.flaw]) % {"number": found.number}
-    words = ngettext(
+def verification_sentence(verification: ChainVerification) -> str:
+    if verification.flaw is not None:
+        return str(FLAW_SENTENCES[verification.flaw]) % {"number": verification.number}
+    template = ngettext(
         "The audit log is intact: %(count)d entry checked, starting with entry %(first)d.",
         "The audit log is intact: %(count)d entries checked, starting with entry %(first)d.",
-        found.checked,
+        verification.checked,
     )
-    return words % {"count": found.checked, "first": found.since}
+    return template % {"count": verification.checked, "first": verification.since}
 
 
 def _model_label(kind: str) -> str:

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 MAX_BROWSER_CHARS = 200
 
-_ours: ContextVar[bool] = ContextVar("ours", default=False)
+_is_system: ContextVar[bool] = ContextVar("is_system", default=False)
 _request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
 
 
@@ -28,16 +28,16 @@ def bind_request(request: HttpRequest) -> Iterator[None]:
 @contextmanager
 def as_system() -> Iterator[None]:
     """Attribute changes in the block to the program, not to a user."""
-    token = _ours.set(True)
+    token = _is_system.set(True)
     try:
         yield
     finally:
-        _ours.reset(token)
+        _is_system.reset(token)
 
 
 def is_audited_elsewhere() -> bool:
     """Whether the current change is recorded by a page, or needn't be."""
-    return _ours.get() or _request.get() is not None
+    return _is_system.get() or _request.get() is not None
 
 
 def actor() -> Any:
@@ -62,13 +62,13 @@ def client_address(request: HttpRequest) -> str:
     The chain is read from its end, which our own proxy wrote; the first address that isn't ours
     is the client. Anything before it may be made up.
     """
-    found = parse_address(request.META.get("REMOTE_ADDR") or "")
+    address = parse_address(request.META.get("REMOTE_ADDR") or "")
     forwarded = request.headers.get("X-Forwarded-For", "").split(",")
-    while forwarded and found is not None and _is_trusted_proxy(found):
-        if (before := parse_address(forwarded.pop())) is None:
+    while forwarded and address is not None and _is_trusted_proxy(address):
+        if (previous_hop := parse_address(forwarded.pop())) is None:
             break
-        found = before
-    return str(found or "")
+        address = previous_hop
+    return str(address or "")
 
 
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
@@ -79,25 +79,25 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        found = ip_address(text)
+        address = ip_address(text)
     except ValueError:
         return None
-    return (isinstance(found, IPv6Address) and found.ipv4_mapped) or found
+    return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
 
 
-def _is_trusted_proxy(found: IPv4Address | IPv6Address) -> bool:
-    return any(found in net for net in map(ip_network, settings.PROXIES))
+def _is_trusted_proxy(address: IPv4Address | IPv6Address) -> bool:
+    return any(address in net for net in map(ip_network, settings.PROXIES))
 
 
 def mask_address(address: str) -> str:
     """Return only the network, as reviewers see it: 203.0.113.0/24."""
-    if (known := parse_address(address)) is None:
+    if (parsed := parse_address(address)) is None:
         return ""
-    size = 24 if known.version == 4 else 48
-    return str(ip_network(f"{known}/{size}", strict=False))
+    prefix_length = 24 if parsed.version == 4 else 48
+    return str(ip_network(f"{parsed}/{prefix_length}", strict=False))
 
 
 def sanitize(text: str) -> str:
     """Remove what a database rejects or a terminal would interpret."""
-    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    printable = "".join(character if character.isprintable() else " " for character in text)
     return printable.encode(errors="replace").decode()

@@ -60,17 +60,19 @@ def _on_user_saved(sender: Any, instance: Any, created: bool, raw: bool, **more:
     if raw or request_context.is_audited_elsewhere():
         return
     if created:
-        held = {name: True for name in RECORDED_FIELDS[1:] if getattr(instance, name)}
-        audit.record(_actor(), audit.PERSON_ADDED, audit.person(instance), **held)
+        granted = {name: True for name in RECORDED_FIELDS[1:] if getattr(instance, name)}
+        audit.record(_actor(), audit.PERSON_ADDED, audit.person(instance), **granted)
         return
     before = instance._before or {}
     changed = [name for name in before if before[name] != getattr(instance, name)]
     if "password" in changed:
         audit.record(_actor(), audit.PASSWORD_SET, audit.person(instance))
-    if facts := {name: _change_values(name, before, instance) for name in changed}:
-        facts.pop("password", None)
-        if facts:
-            audit.record(_actor(), audit.PERSON_CHANGED, audit.person(instance), changes=facts)
+    if changes := {name: _change_values(name, before, instance) for name in changed}:
+        changes.pop("password", None)
+        if changes:
+            audit.record(
+                _actor(), audit.PERSON_CHANGED, audit.person(instance), changes=changes
+            )
 
 
 def _change_values(name: str, before: dict[str, Any], instance: Any) -> list[Any]:
@@ -79,12 +81,12 @@ def _change_values(name: str, before: dict[str, Any], instance: Any) -> list[Any
 
 
 def _on_user_deleted(sender: Any, instance: Any, **more: Any) -> None:
-    who = audit.person(instance)
+    audit_person = audit.person(instance)
     actor = _actor()
     is_self = actor is not None and actor.pk == instance.pk
     # A deleted account can't be the actor of its own entry.
-    audit.record(None if is_self else actor, audit.PERSON_DELETED, who)
-    AuditPerson.objects.filter(pk=who.pk).update(user=None)
+    audit.record(None if is_self else actor, audit.PERSON_DELETED, audit_person)
+    AuditPerson.objects.filter(pk=audit_person.pk).update(user=None)
 
 
 def _on_group_saved(
@@ -107,33 +109,34 @@ def _on_rights_changed(
         or request_context.is_audited_elsewhere()
     ):
         return
-    model, field = more["model"], _field_name(sender)
-    rows = _pks_to_clear(instance, field, reverse) if action == "pre_clear" else more["pk_set"]
-    if not (found := list(model._base_manager.filter(pk__in=rows or ()))):
+    model = more["model"]
+    field = _field_name(sender)
+    pks = _pks_to_clear(instance, field, reverse) if action == "pre_clear" else more["pk_set"]
+    if not (related := list(model._base_manager.filter(pk__in=pks or ()))):
         return
     verb = "added" if action == "post_add" else "removed"
     if not reverse:
-        names = {"field": field, verb: _names(found)}
-        audit.record(_actor(), audit.RIGHTS_CHANGED, _audit_subject(instance), **names)
+        detail = {"field": field, verb: _names(related)}
+        audit.record(_actor(), audit.RIGHTS_CHANGED, _audit_subject(instance), **detail)
         return
-    for row in found:
-        names = {"field": field, verb: _names([instance])}
-        audit.record(_actor(), audit.RIGHTS_CHANGED, _audit_subject(row), **names)
+    for row in related:
+        detail = {"field": field, verb: _names([instance])}
+        audit.record(_actor(), audit.RIGHTS_CHANGED, _audit_subject(row), **detail)
 
 
 def _field_name(through: Any) -> str:
-    kinds = {"User_groups": "groups", "User_user_permissions": "permissions"}
-    return kinds.get(through.__name__, "permissions")
+    fields = {"User_groups": "groups", "User_user_permissions": "permissions"}
+    return fields.get(through.__name__, "permissions")
 
 
 def _pks_to_clear(instance: Any, field: str, reverse: bool) -> list[int]:
     if reverse:
-        rows = instance.user_set
+        manager = instance.user_set
     elif isinstance(instance, Group):
-        rows = instance.permissions
+        manager = instance.permissions
     else:
-        rows = instance.groups if field == "groups" else instance.user_permissions
-    return list(rows.values_list("pk", flat=True))
+        manager = instance.groups if field == "groups" else instance.user_permissions
+    return list(manager.values_list("pk", flat=True))
 
 
 def _audit_subject(row: Any) -> Any:
