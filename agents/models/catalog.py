@@ -491,8 +491,14 @@ class Agent(Restricted):
         lines = self.example_lines
         if len(lines) > MAX_EXAMPLE_QUESTIONS:
             return TOO_MANY_EXAMPLES % {"limit": MAX_EXAMPLE_QUESTIONS, "count": len(lines)}
-        long = next((at for at, one in enumerate(lines, 1) if len(one) > MAX_EXAMPLE_CHARS), 0)
-        return EXAMPLE_TOO_LONG % {"line": long, "limit": MAX_EXAMPLE_CHARS} if long else ""
+        long_line = next(
+            (number for number, line in enumerate(lines, 1) if len(line) > MAX_EXAMPLE_CHARS), 0
+        )
+        return (
+            EXAMPLE_TOO_LONG % {"line": long_line, "limit": MAX_EXAMPLE_CHARS}
+            if long_line
+            else ""
+        )
 
     def _output_schema_error(self) -> LazyText:
         if self.output_schema is None:

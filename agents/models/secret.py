@@ -162,5 +162,5 @@ def _derive_fernet(phrases: tuple[str, ...]) -> MultiFernet:
 
 def _derive_key(phrase: str) -> bytes:
     # With its own context, because the phrase may be Django's secret key, which also signs.
-    derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"secrets at rest")
-    return base64.urlsafe_b64encode(derive.derive(phrase.encode()))
+    kdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"secrets at rest")
+    return base64.urlsafe_b64encode(kdf.derive(phrase.encode()))
