@@ -16,7 +16,7 @@ from .recorded import Amounts
 from .windows import window_start
 
 Measure, Window = Quota.Measure, Quota.Window
-Place = tuple[str, str, datetime]  # scope, window and its start
+CounterKey = tuple[str, str, datetime]  # scope, window and its start
 HELD = ("calls", "tokens", "cost", "seconds")
 # Of an expired hold, what its call had used when its process was last heard of.
 USED = {
@@ -39,37 +39,37 @@ class Count:
     held: Amounts
 
 
-def place_of(limit: Limit, at: datetime) -> Place:
+def counter_key(limit: Limit, at: datetime) -> CounterKey:
     """Return the counter that a limit reads at this time."""
     return limit.scope, limit.window, window_start(limit.window, at)
 
 
-def places_of(limits: Iterable[Limit], at: datetime) -> list[Place]:
+def counter_keys(limits: Iterable[Limit], at: datetime) -> list[CounterKey]:
     """Return the counters of these limits."""
-    return sorted({place_of(limit, at) for limit in limits})
+    return sorted({counter_key(limit, at) for limit in limits})
 
 
-def lock(limits: Sequence[Limit], at: datetime) -> dict[Place, Count]:
+def lock(limits: Sequence[Limit], at: datetime) -> dict[CounterKey, Count]:
     """Lock the counters of these limits and read them; missing ones are created first.
 
     What calls hold is read by a later statement than the lock: on PostgreSQL a statement sees
     what was committed before it began, not before it got its lock.
     """
-    places = places_of(limits, at)
-    if not _known.issuperset(places):
+    keys = counter_keys(limits, at)
+    if not _known.issuperset(keys):
         # Before locking: a process that waits for another one's insert must not hold a lock.
-        _create_missing(places, _rows(places), at)
-    rows = _locked(places)
-    if len(rows) < len(places):  # known, but deleted meanwhile
-        _create_missing(places, rows.values(), at)
-        rows = _locked(places)
-    _remember(places)
+        _create_missing(keys, _rows(keys), at)
+    rows = _locked(keys)
+    if len(rows) < len(keys):  # known, but deleted meanwhile
+        _create_missing(keys, rows.values(), at)
+        rows = _locked(keys)
+    _remember(keys)
     _seed_again(rows, limits, at)
     return _counts(rows, at, counts_expired=True)
 
 
 # Counters that exist, as far as this process has locked them.
-_known: set[Place] = set()
+_known: set[CounterKey] = set()
 MAX_KNOWN = 10_000
 
 
@@ -77,19 +77,19 @@ def forget_known() -> None:
     _known.clear()
 
 
-def _remember(places: Collection[Place]) -> None:
+def _remember(keys: Collection[CounterKey]) -> None:
     if len(_known) > MAX_KNOWN:
         _known.clear()
-    _known.update(places)
+    _known.update(keys)
 
 
-def read(limits: Sequence[Limit], at: datetime) -> dict[Place, Count]:
+def read(limits: Sequence[Limit], at: datetime) -> dict[CounterKey, Count]:
     """Return the counters of these limits without changing any."""
-    places = places_of(limits, at)
-    counts = _counts(_by_place(_rows(places)), at)
-    for place in places:
-        if place not in counts:
-            counts[place] = Count(pk=0, spent=_seed(place), held={})
+    keys = counter_keys(limits, at)
+    counts = _counts(_by_key(_rows(keys)), at)
+    for key in keys:
+        if key not in counts:
+            counts[key] = Count(pk=0, spent=_seed(key), held={})
     return counts
 
 
@@ -128,27 +128,27 @@ def delete_old(at: datetime) -> None:
         old.exclude(holds__isnull=False).delete()
 
 
-def _rows(places: Collection[Place]) -> QuerySet[BudgetCounter]:
-    wanted = Q(pk__in=())
-    for scope, window, start in places:
-        wanted |= Q(scope=scope, window=window, start=start)
-    return BudgetCounter.objects.filter(wanted)
+def _rows(keys: Collection[CounterKey]) -> QuerySet[BudgetCounter]:
+    condition = Q(pk__in=())
+    for scope, window, start in keys:
+        condition |= Q(scope=scope, window=window, start=start)
+    return BudgetCounter.objects.filter(condition)
 
 
-def _by_place(rows: Iterable[BudgetCounter]) -> dict[Place, BudgetCounter]:
+def _by_key(rows: Iterable[BudgetCounter]) -> dict[CounterKey, BudgetCounter]:
     return {(row.scope, row.window, row.start): row for row in rows}
 
 
-def _locked(places: Collection[Place]) -> dict[Place, BudgetCounter]:
-    return _by_place(lock_rows(_rows(places)))
+def _locked(keys: Collection[CounterKey]) -> dict[CounterKey, BudgetCounter]:
+    return _by_key(lock_rows(_rows(keys)))
 
 
 def _create_missing(
-    places: Sequence[Place], there: Iterable[BudgetCounter], at: datetime
+    keys: Sequence[CounterKey], existing: Iterable[BudgetCounter], at: datetime
 ) -> None:
     """Create counters unless another process was first, in the order in which all lock."""
-    known = _by_place(there)
-    missing = sorted((place for place in places if place not in known), reverse=True)
+    existing_keys = _by_key(existing)
+    missing = sorted((key for key in keys if key not in existing_keys), reverse=True)
     rows = [
         BudgetCounter(scope=scope, window=window, start=start, seeded_at=at, **seed)
         for scope, window, start in missing
@@ -158,14 +158,14 @@ def _create_missing(
         BudgetCounter.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def _seed(place: Place) -> Amounts:
+def _seed(key: CounterKey) -> Amounts:
     """Return recorded usage; a minute is over before that would matter."""
-    scope, window, start = place
+    scope, window, start = key
     return dict(recorded.NOTHING) if window == Window.MINUTE else recorded.read(scope, start)
 
 
 def _seed_again(
-    rows: Mapping[Place, BudgetCounter], limits: Sequence[Limit], at: datetime
+    rows: Mapping[CounterKey, BudgetCounter], limits: Sequence[Limit], at: datetime
 ) -> None:
     """Raise the counters of changed limits to recorded usage.
 
@@ -173,52 +173,54 @@ def _seed_again(
     of which some may be deleted.
     """
     for limit in limits:
-        row = rows[place_of(limit, at)]
+        row = rows[counter_key(limit, at)]
         if limit.changed_at is None or (row.seeded_at and row.seeded_at >= limit.changed_at):
             continue
-        for name, amount in _seed(place_of(limit, at)).items():
+        for name, amount in _seed(counter_key(limit, at)).items():
             setattr(row, name, max(getattr(row, name), amount))
         row.seeded_at = max(at, limit.changed_at)
         row.save()
 
 
 def _counts(
-    rows: Mapping[Place, BudgetCounter], at: datetime, *, counts_expired: bool = False
-) -> dict[Place, Count]:
+    rows: Mapping[CounterKey, BudgetCounter], at: datetime, *, counts_expired: bool = False
+) -> dict[CounterKey, Count]:
     """Return what is used and held; what expired holds had used counts as used."""
     pks = [row.pk for row in rows.values()]
     held, expired = _held(pks, at)
     if expired and counts_expired:
         _count_expired(expired, at)
     return {
-        place: Count(
+        key: Count(
             pk=row.pk,
             spent={
                 m.value: getattr(row, m) + expired.get(row.pk, {}).get(m, 0) for m in Measure
             },
             held=held.get(row.pk, {}),
         )
-        for place, row in rows.items()
+        for key, row in rows.items()
     }
 
 
 def _held(pks: Sequence[int], at: datetime) -> tuple[dict[int, Amounts], dict[int, Amounts]]:
     """Return what calls in progress hold, and what those whose processes are gone had used."""
     held: dict[int, Amounts] = {}
-    gone: dict[int, Amounts] = {}
+    expired: dict[int, Amounts] = {}
     holds = BudgetHold.objects.filter(counter__in=pks, is_counted=False)
     for counter, expires_at, *amounts in holds.values_list(*HOLD_COLUMNS):
-        is_gone = expires_at <= at
-        part = amounts[len(HELD) :] if is_gone else amounts[: len(HELD)]
-        total = (gone if is_gone else held).setdefault(counter, dict.fromkeys(HELD, 0))
-        for name, amount in zip(HELD, part, strict=True):
+        is_expired = expires_at <= at
+        columns = amounts[len(HELD) :] if is_expired else amounts[: len(HELD)]
+        total = (expired if is_expired else held).setdefault(counter, dict.fromkeys(HELD, 0))
+        for name, amount in zip(HELD, columns, strict=True):
             total[name] += amount
-    return held, gone
+    return held, expired
 
 
 def _count_expired(expired: Mapping[int, Amounts], at: datetime) -> None:
     """Count what calls had used whose processes are gone; a late one settles the rest."""
     for pk, amounts in expired.items():
         add([pk], amounts)
-    gone = BudgetHold.objects.filter(counter__in=expired, is_counted=False, expires_at__lte=at)
-    gone.update(is_counted=True)
+    expired_holds = BudgetHold.objects.filter(
+        counter__in=expired, is_counted=False, expires_at__lte=at
+    )
+    expired_holds.update(is_counted=True)

@@ -54,12 +54,12 @@ class Meter:
         return round((time.monotonic() - self.began) * limits.MILLISECONDS)
 
 
-Sizing = Callable[[], Estimate]
+Estimator = Callable[[], Estimate]
 
 
 @asynccontextmanager
 async def call(
-    size: Sizing, *, model: str = "", tool: str = "", payer: Payer | None = None
+    estimator: Estimator, *, model: str = "", tool: str = "", payer: Payer | None = None
 ) -> AsyncIterator[Meter]:
     """Reserve a call, or raise QuotaExceeded; count what its meter says when it ends.
 
@@ -71,12 +71,13 @@ async def call(
     if not _may_apply(payer, model, tool):
         yield meter
         return
-    hold = await _reserve(payer, size, model, tool)
+    hold = await _reserve(payer, estimator, model, tool)
     meter.began = time.monotonic()
     if hold is None:
         yield meter
         return
-    meter.tokens, meter.cost = hold.estimate.least_tokens, hold.estimate.least_cost
+    meter.tokens = hold.estimate.least_tokens
+    meter.cost = hold.estimate.least_cost
     meter.counters = hold.counters
     renewing = asyncio.create_task(_renew(hold, meter))
     try:
@@ -93,16 +94,18 @@ async def call(
 _settling: set[asyncio.Task[None]] = set()
 
 
-async def _reserve(payer: Payer, size: Sizing, model: str, tool: str) -> Hold | None:
+async def _reserve(payer: Payer, estimator: Estimator, model: str, tool: str) -> Hold | None:
     """Reserve a call; wait a little if calls in progress have reserved the rest."""
     # Counting the tokens of a long history takes a while.
-    estimate, timed = await asyncio.to_thread(_own_connection(size)), timed_counters()
-    until, pause = time.monotonic() + WAIT_SECONDS, FIRST_PAUSE
+    estimate = await asyncio.to_thread(_own_connection(estimator))
+    timed = timed_counters()
+    deadline = time.monotonic() + WAIT_SECONDS
+    pause = FIRST_PAUSE
     while True:
         try:
             return await database.run(_reserve_now, payer, estimate, model, tool, timed)
         except QuotaExceeded as error:
-            if not _is_worth_waiting(error) or time.monotonic() + pause > until:
+            if not _is_worth_waiting(error) or time.monotonic() + pause > deadline:
                 raise
         await asyncio.sleep(pause)
         pause = min(LAST_PAUSE, pause * 1.5)
@@ -113,8 +116,10 @@ def _is_worth_waiting(error: QuotaExceeded) -> bool:
 
     Not for time: the call that waits may be part of the one that has reserved it.
     """
-    found = error.refusal
-    return found is not None and found.reason == "busy" and found.measure != Measure.SECONDS
+    refusal = error.refusal
+    return (
+        refusal is not None and refusal.reason == "busy" and refusal.measure != Measure.SECONDS
+    )
 
 
 def _reserve_now(
@@ -141,7 +146,7 @@ async def _settle(hold: Hold, meter: Meter) -> None:
 
 @contextmanager
 def call_now(
-    size: Sizing, *, model: str = "", tool: str = "", payer: Payer | None = None
+    estimator: Estimator, *, model: str = "", tool: str = "", payer: Payer | None = None
 ) -> Iterator[Meter]:
     """Like `call`, for threads that may wait; the call must end within the hold's time."""
     payer = payer or current_payer()
@@ -150,12 +155,13 @@ def call_now(
         yield meter
         return
     timed = timed_counters()
-    hold = _own_connection(lambda: _reserve_now(payer, size(), model, tool, timed))()
+    hold = _own_connection(lambda: _reserve_now(payer, estimator(), model, tool, timed))()
     if hold is None:
         yield meter
         return
     meter.began = time.monotonic()
-    meter.tokens, meter.cost = hold.estimate.least_tokens, hold.estimate.least_cost
+    meter.tokens = hold.estimate.least_tokens
+    meter.cost = hold.estimate.least_cost
     try:
         yield meter
     finally:
@@ -166,15 +172,15 @@ def call_now(
             logger.exception("Can't settle the call %s.", hold.call)
 
 
-def _own_connection(do: Callable[[], Result]) -> Callable[[], Result]:
+def _own_connection(function: Callable[[], Result]) -> Callable[[], Result]:
     """Close the thread's connection afterwards if it had none: nothing else would."""
 
     def wrapped() -> Result:
-        had_one = connection.connection is not None
+        had_connection = connection.connection is not None
         try:
-            return do()
+            return function()
         finally:
-            if not had_one:
+            if not had_connection:
                 connection.close()
 
     return wrapped

@@ -114,13 +114,14 @@ def reserve(
     found = find_limits(payer, model=model, tool=tool)
     if not found:
         return None
-    call, now = uuid.uuid4(), timezone.now()
+    call = uuid.uuid4()
+    now = timezone.now()
     with transaction.atomic():
         counts = counters.lock(found, now)
         refused = [
             refusal
             for limit in found
-            for count in [counts[counters.place_of(limit, now)]]
+            for count in [counts[counters.counter_key(limit, now)]]
             if not (limit.measure == Measure.SECONDS and count.pk in timed)
             and (refusal := _refusal(limit, count, estimate, now, model))
         ]
@@ -141,12 +142,15 @@ def _refusal(
     least fits: so a limit is exceeded by one call at most, and none waits for what it would
     hardly ever use.
     """
-    most, measure = limit.amount or 0, limit.measure
-    spent, held = count.spent.get(measure, 0), count.held.get(measure, 0)
-    needed, least = estimate.held()[measure], estimate.least()[measure]
+    most = limit.amount or 0
+    measure = limit.measure
+    spent = count.spent.get(measure, 0)
+    held = count.held.get(measure, 0)
+    needed = estimate.held()[measure]
+    least = estimate.least()[measure]
 
     def refuse(reason: RefusalReason) -> Refusal:
-        return refusals.refusal(
+        return refusals.build_refusal(
             limit,
             reason,
             spent=spent,

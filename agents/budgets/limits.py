@@ -104,7 +104,7 @@ def _load() -> SavedLimits:
     users: dict[int, dict[Key, SavedLimit]] = defaultdict(dict)
     owners: dict[str, dict[int, Owner]] = defaultdict(dict)
     models: dict[str, Owner] = {}
-    free: dict[bool, dict[Key, SavedLimit]] = {True: {}, False: {}}
+    unowned: dict[bool, dict[Key, SavedLimit]] = {True: {}, False: {}}
     rows = Quota.objects.select_related("group", "agent", "language_model", "tool")
     for row in rows:
         key = (row.measure, row.window)
@@ -114,19 +114,20 @@ def _load() -> SavedLimits:
         if row.user_id is not None:
             users[row.user_id][key] = limit
         elif row.group is not None:
-            part = "shared" if row.is_shared else "group"
-            _owner(owners[part], row.group.pk, row.group.name).limits[key] = limit
+            kind = "shared" if row.is_shared else "group"
+            _owner(owners[kind], row.group.pk, row.group.name).limits[key] = limit
         elif row.agent is not None:
             _owner(owners["agent"], row.agent.pk, row.agent.name).limits[key] = limit
         elif row.language_model is not None:
-            label, name = row.language_model.label, row.language_model.model
+            label = row.language_model.label
+            name = row.language_model.model
             owner = _owner(owners["model"], row.language_model.pk, label)
             owner.limits[key] = limit
             models |= {label: owner} | ({} if name in models else {name: owner})
         elif row.tool is not None:
             _owner(owners["tool"], row.tool.pk, row.tool.name).limits[key] = limit
         else:
-            free[row.is_shared][key] = limit
+            unowned[row.is_shared][key] = limit
     return SavedLimits(
         users=dict(users),
         groups=owners["group"],
@@ -134,8 +135,8 @@ def _load() -> SavedLimits:
         agents=owners["agent"],
         models=models,
         tools={owner.name: owner for owner in owners["tool"].values()},
-        everyone=free[True],
-        defaults=free[False],
+        everyone=unowned[True],
+        defaults=unowned[False],
     )
 
 
@@ -153,13 +154,13 @@ ROWS = RowCache(Quota, _load, SavedLimits)
 
 def is_any_set() -> bool:
     """Whether there is any limit, by what is in memory."""
-    return not ROWS.get().is_empty or any(each.value for each in DEFAULTS.values())
+    return not ROWS.get().is_empty or any(setting.value for setting in DEFAULTS.values())
 
 
 def has_limits(measures: Collection[str]) -> bool:
     """Whether there is any limit of one of these measures."""
     saved = ROWS.get()
-    if any(each.value for (measure, _), each in DEFAULTS.items() if measure in measures):
+    if any(setting.value for (measure, _), setting in DEFAULTS.items() if measure in measures):
         return True
     if saved.is_empty:
         return False
@@ -190,19 +191,20 @@ def resolve(user: int, groups: Collection[int]) -> list[Limit]:
 def resolve_one(key: Key, user: int, groups: Collection[int]) -> Limit:
     """Return a user's own limit of one measure and window."""
     saved = ROWS.get()
-    if found := saved.users.get(user, {}).get(key):
-        return _limit(key, found, "user", user, source="user")
-    theirs = {
+    if saved_limit := saved.users.get(user, {}).get(key):
+        return _limit(key, saved_limit, "user", user, source="user")
+    group_limits = {
         pk: saved.groups[pk]
         for pk in groups
         if pk in saved.groups and key in saved.groups[pk].limits
     }
-    if theirs:
-        best = max(theirs.values(), key=lambda owner: _generosity(owner, key))
-        name, found = best.name, best.limits[key]
-        return _limit(key, found, "user", user, name, source="group", group=best.pk)
-    found = saved.defaults.get(key) or SavedLimit(amount=_default(key))
-    return _limit(key, found, "user", user)
+    if group_limits:
+        best = max(group_limits.values(), key=lambda owner: _generosity(owner, key))
+        name = best.name
+        saved_limit = best.limits[key]
+        return _limit(key, saved_limit, "user", user, name, source="group", group=best.pk)
+    saved_limit = saved.defaults.get(key) or SavedLimit(amount=_default(key))
+    return _limit(key, saved_limit, "user", user)
 
 
 def _generosity(owner: Owner, key: Key) -> tuple[bool, int, int]:
@@ -221,9 +223,12 @@ def limits_for(
     saved = ROWS.get()
     found: list[Limit] = []
     if payer.user is not None:
-        found += [one for one in resolve(payer.user, groups) if one.amount is not None]
+        found += [limit for limit in resolve(payer.user, groups) if limit.amount is not None]
         found += [
-            one for pk in groups if pk in saved.shared for one in _of(saved.shared[pk], "group")
+            limit
+            for pk in groups
+            if pk in saved.shared
+            for limit in _of(saved.shared[pk], "group")
         ]
     if payer.agent is not None and payer.agent in saved.agents:
         found += _of(saved.agents[payer.agent], "agent")
@@ -232,9 +237,9 @@ def limits_for(
     for name in {tool, payer.tool} & saved.tools.keys():
         found += _of(saved.tools[name], "tool")
     found += [
-        _limit(key, one, ALL, 0, source=ALL)
-        for key, one in saved.everyone.items()
-        if one.amount is not None
+        _limit(key, limit, ALL, 0, source=ALL)
+        for key, limit in saved.everyone.items()
+        if limit.amount is not None
     ]
     return found
 
@@ -249,21 +254,21 @@ def saved_limits() -> list[Limit]:
         (models.values(), "model"),
         (saved.tools.values(), "tool"),
     ]
-    found = [one for owners, kind in parts for owner in owners for one in _of(owner, kind)]
-    return found + [_limit(k, one, ALL, 0, source=ALL) for k, one in saved.everyone.items()]
+    found = [limit for owners, kind in parts for owner in owners for limit in _of(owner, kind)]
+    return found + [_limit(k, limit, ALL, 0, source=ALL) for k, limit in saved.everyone.items()]
 
 
 def _of(owner: Owner, kind: ScopeKind) -> list[Limit]:
     return [
-        _limit(key, found, kind, owner.pk, owner.name, source=kind)
-        for key, found in owner.limits.items()
-        if found.amount is not None
+        _limit(key, limit, kind, owner.pk, owner.name, source=kind)
+        for key, limit in owner.limits.items()
+        if limit.amount is not None
     ]
 
 
 def _limit(
     key: Key,
-    found: SavedLimit,
+    saved: SavedLimit,
     kind: ScopeKind,
     pk: int,
     name: str = "",
@@ -273,11 +278,11 @@ def _limit(
 ) -> Limit:
     return Limit(
         key=key,
-        amount=found.amount,
+        amount=saved.amount,
         kind=kind,
         pk=pk,
         name=name,
         source=source,
         group=group,
-        changed_at=found.changed_at,
+        changed_at=saved.changed_at,
     )

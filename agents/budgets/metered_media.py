@@ -25,13 +25,13 @@ async def transcribe(
 ) -> dict[str, Any]:
     """Return the reply to a recording of this length."""
 
-    def size() -> Estimate:
+    def estimate() -> Estimate:
         usage = {"input_tokens": round(seconds * INPUT_A_SECOND)}
         usage["output_tokens"] = round(seconds * OUTPUT_A_SECOND)
         expected = media_prices.transcription_usage(service.model, {"usage": usage}, seconds)
         return _estimate(service, expected)
 
-    async with _call(service, size) as meter:
+    async with _call(service, estimate) as meter:
         reply = await media_api.transcribe(service, sound, language=language)
         used = media_prices.transcription_usage(service.model, reply, seconds)
         _set(meter, media_api.with_reported_cost(used, reply))
@@ -55,14 +55,14 @@ async def speak(
 async def generate_image(service: MediaModel, prompt: str, *, size: str) -> GeneratedImage:
     """Return an image of the prompt."""
 
-    def expected() -> Estimate:
+    def estimate() -> Estimate:
         usage = {"input_tokens": tokens.count(prompt), "output_tokens": IMAGE_OUTPUT_TOKENS}
         return _estimate(service, media_prices.image_usage(service.model, usage, prompt))
 
-    async with _call(service, expected) as meter:
-        made = await media_api.generate_image(service, prompt, size=size)
-        _set(meter, made.usage)
-        return made
+    async with _call(service, estimate) as meter:
+        generated = await media_api.generate_image(service, prompt, size=size)
+        _set(meter, generated.usage)
+        return generated
 
 
 async def describe_image(
@@ -70,22 +70,22 @@ async def describe_image(
 ) -> Description:
     """Return what a model that sees says about an image."""
 
-    def size() -> Estimate:
+    def estimate() -> Estimate:
         sent = tokens.count(question) + pricing.IMAGE_TOKENS
         return pricing.estimate_tokens(service.model, sent, max_tokens, _own_price(service))
 
-    async with _call(service, size) as meter:
-        seen = await media_api.describe_image(
+    async with _call(service, estimate) as meter:
+        description = await media_api.describe_image(
             service, image, mime_type, question=question, max_tokens=max_tokens
         )
-        _set(meter, seen.usage)
-        return seen
+        _set(meter, description.usage)
+        return description
 
 
 def _call(
-    service: MediaModel, size: gate.Sizing, payer: Payer | None = None
+    service: MediaModel, estimator: gate.Estimator, payer: Payer | None = None
 ) -> AbstractAsyncContextManager[Meter]:
-    return gate.call(size, model=service.model, payer=payer)
+    return gate.call(estimator, model=service.model, payer=payer)
 
 
 def _estimate(service: MediaModel, expected: MediaUsage) -> Estimate:

@@ -38,9 +38,9 @@ class MeteredModel:
         self.model: str = getattr(llm, "model", "")
 
     def for_short_reply(self) -> Self:
-        other = copy(self)
-        other.llm = for_short_reply(self.llm)
-        return other
+        shortened = copy(self)
+        shortened.llm = for_short_reply(self.llm)
+        return shortened
 
     def stream(
         self,
@@ -57,15 +57,18 @@ class MeteredModel:
         return self._stream_metered(request)
 
     async def _stream_metered(self, request: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
-        name, price = self.provider_model, self.price
-        others = {k: v for k, v in request.items() if k not in {"model", "messages", "tools"}}
+        name = self.provider_model
+        price = self.price
+        parameters = {
+            k: v for k, v in request.items() if k not in {"model", "messages", "tools"}
+        }
 
-        def size() -> Estimate:
+        def estimate() -> Estimate:
             return pricing.estimate_chat(
-                name, request["messages"], request["tools"], others, price
+                name, request["messages"], request["tools"], parameters, price
             )
 
-        async with gate.call(size, model=self.name, payer=self.payer) as meter:
+        async with gate.call(estimate, model=self.name, payer=self.payer) as meter:
             reading = _Reading(meter, name, price)
             chunks = self.llm.stream(**request)
             try:
@@ -93,8 +96,8 @@ class _Reading:
 
     def add(self, chunk: Chunk) -> None:
         self.has_begun = True
-        given = chunk.get("usage")
-        usage = reported_usage(given) if isinstance(given, Mapping) else {}
+        reported = chunk.get("usage")
+        usage = reported_usage(reported) if isinstance(reported, Mapping) else {}
         if has_counts(usage):
             self._set(usage)
         elif not self.meter.is_reported:

@@ -27,8 +27,8 @@ def payer_of(run: Run | None, agent: Agent | None = None) -> Payer:
     """Return who pays for a run's calls; `agent` is the one that makes them."""
     if run is None:
         return Payer(agent=agent.pk if agent else None)
-    by = agent.pk if agent is not None else run.agent_id
-    return Payer(user=run.user_id, agent=by, run=run.pk)
+    agent_id = agent.pk if agent is not None else run.agent_id
+    return Payer(user=run.user_id, agent=agent_id, run=run.pk)
 
 
 def current_payer() -> Payer:

@@ -133,11 +133,12 @@ def to_micros(dollars: float) -> int:
 
 
 def _message_tokens(message: Mapping[str, Any]) -> int:
-    content, calls = message.get("content"), message.get("tool_calls")
-    found = tokens.count(json.dumps(calls, ensure_ascii=False)) if calls else 0
+    content = message.get("content")
+    calls = message.get("tool_calls")
+    count = tokens.count(json.dumps(calls, ensure_ascii=False)) if calls else 0
     if isinstance(content, str):
-        return found + tokens.count(content)
+        return count + tokens.count(content)
     for part in content if isinstance(content, list) else ():
         text = part.get("text") if isinstance(part, Mapping) else None
-        found += tokens.count(text) if isinstance(text, str) else IMAGE_TOKENS
-    return found
+        count += tokens.count(text) if isinstance(text, str) else IMAGE_TOKENS
+    return count

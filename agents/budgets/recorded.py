@@ -42,10 +42,10 @@ def read(scope: str, since: datetime) -> Amounts:
         return _tool_amounts(pk, since)
     amounts = NOTHING | _run_amounts(_runs(kind, pk).filter(started_at__gte=since))
     if kind in {"user", "group", ALL}:
-        people = _people(kind, pk)
+        user_filter = _user_filter(kind, pk)
         for source in sources:
-            amounts[source.measure] += _source_amount(source, people, since)
-        for measure, amount in _deleted_amounts(people, since).items():
+            amounts[source.measure] += _source_amount(source, user_filter, since)
+        for measure, amount in _deleted_amounts(user_filter, since).items():
             amounts[measure] += amount
     return amounts
 
@@ -79,39 +79,39 @@ def _run_amounts(runs: QuerySet[Run]) -> Amounts:
 
 def _tool_amounts(pk: int, since: datetime) -> Amounts:
     name = ToolRegistration.objects.filter(pk=pk).values("name")
-    took = ExpressionWrapper(F("ended_at") - F("started_at"), DurationField())
+    duration = ExpressionWrapper(F("ended_at") - F("started_at"), DurationField())
     steps = AgentStep.objects.filter(
         kind=AgentStep.Kind.TOOL, action__in=name, started_at__gte=since
     )
-    found = steps.order_by().aggregate(calls=Count("pk"), took=Sum(took))
+    found = steps.order_by().aggregate(calls=Count("pk"), took=Sum(duration))
     seconds = (found["took"] or timedelta()).total_seconds()
     return NOTHING | {"calls": found["calls"], "seconds": round(seconds * MILLISECONDS)}
 
 
-def _people(kind: str, pk: int) -> Q | None:
+def _user_filter(kind: str, pk: int) -> Q | None:
     """Return a filter for the scope's users; None for all."""
     if kind == ALL:
         return None
     return Q(pk=pk) if kind == "user" else Q(groups=pk)
 
 
-def _source_amount(source: UsageSource, people: Q | None, since: datetime) -> int:
+def _source_amount(source: UsageSource, user_filter: Q | None, since: datetime) -> int:
     rows = source.rows().filter(**{f"{source.at}__gte": since}).order_by()
-    rows = _of_people(rows, source.user, people)
+    rows = _filter_users(rows, source.user, user_filter)
     if not source.amount:
         return rows.count()
     return rows.aggregate(total=Sum(source.amount))["total"] or 0
 
 
-def _deleted_amounts(people: Q | None, since: datetime) -> Amounts:
+def _deleted_amounts(user_filter: Q | None, since: datetime) -> Amounts:
     """Return what an earlier version saved about deleted runs of this window."""
     day = since.astimezone(timezone.get_default_timezone()).date()
-    rows = _of_people(DeletedUsage.objects.filter(day__gte=day), "user", people)
+    rows = _filter_users(DeletedUsage.objects.filter(day__gte=day), "user", user_filter)
     totals = {name: Sum(name) for name in ("runs", "messages", "tokens", "cost")}
     return {name: value or 0 for name, value in rows.aggregate(**totals).items()}
 
 
-def _of_people(rows: QuerySet[Any], column: str, people: Q | None) -> QuerySet[Any]:
-    if people is None:
+def _filter_users(rows: QuerySet[Any], column: str, user_filter: Q | None) -> QuerySet[Any]:
+    if user_filter is None:
         return rows
-    return rows.filter(**{f"{column}__in": User.objects.filter(people).values("pk")})
+    return rows.filter(**{f"{column}__in": User.objects.filter(user_filter).values("pk")})

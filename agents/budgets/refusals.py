@@ -18,7 +18,7 @@ from .limits import MILLISECONDS, Limit
 Measure, Window = Quota.Measure, Quota.Window
 
 
-def refusal(limit: Limit, reason: RefusalReason, **about: Any) -> Refusal:
+def build_refusal(limit: Limit, reason: RefusalReason, **details: Any) -> Refusal:
     """Return a limit's refusal."""
     return Refusal(
         reason=reason,
@@ -27,33 +27,36 @@ def refusal(limit: Limit, reason: RefusalReason, **about: Any) -> Refusal:
         measure=limit.measure,
         window=limit.window,
         limit=limit.amount or 0,
-        **about,
+        **details,
     )
 
 
-def most_lasting(found: Sequence[Refusal]) -> Refusal:
+def most_lasting(refused: Sequence[Refusal]) -> Refusal:
     """Return the refusal that waiting helps last, so that a retry isn't refused by another."""
     order = ("busy", "spent", "too_large", "no_price")
-    ends = {id(one): one.resets_at.timestamp() if one.resets_at else 0.0 for one in found}
-    return max(found, key=lambda one: (order.index(one.reason), ends[id(one)]))
-
-
-def error(found: Refusal) -> QuotaExceeded:
-    """Return the error with a sentence and advice in the active language."""
-    return QuotaExceeded(sentence(found), advice=advice(found), refusal=found)
-
-
-def sentence(found: Refusal) -> str:
-    """Return which limit refused, with what was used."""
-    places = {
-        "most": format_limit(found.measure, found.limit, found.window),
-        "used": short_amount(found.measure, found.spent),
-        "held": short_amount(found.measure, found.held),
-        "needed": format_amount(found.measure, found.needed),
-        "model": found.model or _("This model"),
-        "scope": scope_phrase(found.scope, found.name),
+    ends = {
+        id(refusal): refusal.resets_at.timestamp() if refusal.resets_at else 0.0
+        for refusal in refused
     }
-    return SENTENCES[found.reason](found.scope) % places
+    return max(refused, key=lambda refusal: (order.index(refusal.reason), ends[id(refusal)]))
+
+
+def error(refusal: Refusal) -> QuotaExceeded:
+    """Return the error with a sentence and advice in the active language."""
+    return QuotaExceeded(sentence(refusal), advice=advice(refusal), refusal=refusal)
+
+
+def sentence(refusal: Refusal) -> str:
+    """Return which limit refused, with what was used."""
+    values = {
+        "most": format_limit(refusal.measure, refusal.limit, refusal.window),
+        "used": short_amount(refusal.measure, refusal.spent),
+        "held": short_amount(refusal.measure, refusal.held),
+        "needed": format_amount(refusal.measure, refusal.needed),
+        "model": refusal.model or _("This model"),
+        "scope": scope_phrase(refusal.scope, refusal.name),
+    }
+    return SENTENCES[refusal.reason](refusal.scope) % values
 
 
 def _spent_sentence(scope: str) -> str:
@@ -79,9 +82,9 @@ SENTENCES: dict[str, Callable[[str], str]] = {
 }
 
 
-def advice(found: Refusal) -> str:
+def advice(refusal: Refusal) -> str:
     """Return what helps: waiting, a smaller request, or an administrator."""
-    match found.reason:
+    match refusal.reason:
         case "busy":
             return _("Try again when they have finished.")
         case "too_large":
@@ -94,7 +97,7 @@ def advice(found: Refusal) -> str:
                 "Ask an administrator to enter its price under Models (0 if it's free), or "
                 "choose another model."
             )
-    return reset_sentence(found.resets_at) if found.resets_at else ""
+    return reset_sentence(refusal.resets_at) if refusal.resets_at else ""
 
 
 def reset_sentence(at: datetime) -> str:
@@ -137,25 +140,25 @@ def format_money(amount: int) -> str:
 
 def format_amount(measure: str, amount: int) -> str:
     """Return an amount with its unit."""
-    return _words(measure, amount, "")
+    return _format(measure, amount, "")
 
 
 def format_limit(measure: str, amount: int, window: str) -> str:
     """Return a limit with its unit and window, e.g. “1,000 tokens per day”."""
-    return _words(measure, amount, window)
+    return _format(measure, amount, window)
 
 
-def _words(measure: str, amount: int, window: str) -> str:
-    form = _amount_form(measure, amount) if not window else _limit_form(measure, amount)
+def _format(measure: str, amount: int, window: str) -> str:
+    pattern = _amount_form(measure, amount) if not window else _limit_form(measure, amount)
     names = {
         Window.MINUTE: _("minute"),
         Window.DAY: pgettext("budget", "day"),
         Window.MONTH: _("month"),
     }
-    places = {"amount": format_money(amount)[1:], "count": short_amount(measure, amount)}
+    values = {"amount": format_money(amount)[1:], "count": short_amount(measure, amount)}
     if measure == Measure.SECONDS:
-        places["count"] = f"{amount / MILLISECONDS:,.0f}"
-    return form % {**places, "window": names.get(Window(window)) if window else ""}
+        values["count"] = f"{amount / MILLISECONDS:,.0f}"
+    return pattern % {**values, "window": names.get(Window(window)) if window else ""}
 
 
 def _amount_form(measure: str, amount: int) -> str:

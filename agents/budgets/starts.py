@@ -29,8 +29,8 @@ def lock_user(user: User) -> None:
     """Lock the user's row, so that concurrent runs and messages are counted one by one."""
     if not connection.features.has_select_for_update:
         return  # SQLite has one writer at a time
-    people = get_user_model()._default_manager.select_for_update()
-    list(people.filter(pk=user.pk).values_list("pk"))
+    users = get_user_model()._default_manager.select_for_update()
+    list(users.filter(pk=user.pk).values_list("pk"))
 
 
 def start_run(user: User | None, agent: Agent | None = None) -> None:
@@ -74,28 +74,28 @@ def _payer(user: User | None, agent: Agent | None) -> Payer:
 
 
 def _check_concurrent_runs(user: User) -> None:
-    most = configured.CONCURRENT_RUNS.value
-    if most and Run.objects.running().filter(user=user.pk).count() >= most:
+    max_runs = configured.CONCURRENT_RUNS.value
+    if max_runs and Run.objects.running().filter(user=user.pk).count() >= max_runs:
         sentence = ngettext(
             "You already have %(most)d run in progress.",
             "You already have %(most)d runs in progress.",
-            most,
+            max_runs,
         )
         raise QuotaExceeded(
-            sentence % {"most": most}, advice=_("Wait for one to finish, or stop one.")
+            sentence % {"most": max_runs}, advice=_("Wait for one to finish, or stop one.")
         )
 
 
-def _found(payer: Payer, measures: Collection[str]) -> list[Limit]:
+def _applicable_limits(payer: Payer, measures: Collection[str]) -> list[Limit]:
     if not limits.has_limits(measures):
         return []
-    found = limits.limits_for(payer, groups_of(payer.user))
-    return [limit for limit in found if limit.measure in measures]
+    applicable = limits.limits_for(payer, groups_of(payer.user))
+    return [limit for limit in applicable if limit.measure in measures]
 
 
 def _check(payer: Payer, measures: Collection[str]) -> None:
-    if found := _found(payer, measures):
-        _refuse_spent(found, counters.read(found, timezone.now()))
+    if applicable := _applicable_limits(payer, measures):
+        _refuse_spent(applicable, counters.read(applicable, timezone.now()))
 
 
 def _count(
@@ -105,23 +105,27 @@ def _count(
     also_locked: Collection[str] = (),
 ) -> None:
     """Check these measures and add the amounts to the counters that limit them."""
-    if not (found := _found(payer, measures)):
+    if not (applicable := _applicable_limits(payer, measures)):
         return
     with transaction.atomic(savepoint=False):
-        others = _found(payer, also_locked)
-        counts = counters.lock([*found, *others], now := timezone.now())
-        _refuse_spent(found, counts)
-        counted = [limit for limit in found if limit.measure in amounts]
-        places = counters.places_of(counted, now)
-        counters.add([counts[place].pk for place in places], amounts)
+        locked_limits = _applicable_limits(payer, also_locked)
+        counts = counters.lock([*applicable, *locked_limits], now := timezone.now())
+        _refuse_spent(applicable, counts)
+        counted = [limit for limit in applicable if limit.measure in amounts]
+        keys = counters.counter_keys(counted, now)
+        counters.add([counts[key].pk for key in keys], amounts)
 
 
-def _refuse_spent(found: list[Limit], counts: dict[counters.Place, counters.Count]) -> None:
+def _refuse_spent(
+    applicable: list[Limit], counts: dict[counters.CounterKey, counters.Count]
+) -> None:
     now = timezone.now()
     by_key = {(scope, window): count for (scope, window, _start), count in counts.items()}
     refused = [
-        refusals.refusal(limit, "spent", spent=spent, resets_at=window_end(limit.window, now))
-        for limit in found
+        refusals.build_refusal(
+            limit, "spent", spent=spent, resets_at=window_end(limit.window, now)
+        )
+        for limit in applicable
         for spent in [by_key[limit.scope, limit.window].spent[limit.measure]]
         if spent >= (limit.amount or 0)
     ]
@@ -145,10 +149,10 @@ def keep_usage(payer: Payer, origin: Any, *, model: str = "") -> None:
     root = origin.model if isinstance(origin, QuerySet) else type(origin)
     if issubclass(root, get_user_model()):
         return
-    found = limits.limits_for(payer, groups_of(payer.user), model=model)
-    found += [one for one in limits.saved_limits() if one.kind == "tool"]
+    applicable = limits.limits_for(payer, groups_of(payer.user), model=model)
+    applicable += [limit for limit in limits.saved_limits() if limit.kind == "tool"]
     with transaction.atomic():
-        counters.lock(found, timezone.now())
+        counters.lock(applicable, timezone.now())
 
 
 def forget_user(instance: User, **_signal: Any) -> None:

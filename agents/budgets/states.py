@@ -56,7 +56,7 @@ def read_limits(found: Sequence[Limit]) -> list[BudgetState]:
         return []
     now = timezone.now()
     counts = counters.read(found, now)
-    return [_state(limit, counts[counters.place_of(limit, now)], now) for limit in found]
+    return [_state(limit, counts[counters.counter_key(limit, now)], now) for limit in found]
 
 
 def _state(limit: Limit, count: counters.Count, now: datetime) -> BudgetState:
