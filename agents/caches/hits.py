@@ -62,7 +62,8 @@ def flush() -> None:
     """
     global _pending
     with _lock:
-        counted, _pending = _pending, _Pending()
+        counted = _pending
+        _pending = _Pending()
     if not counted.usage:
         return
     by_count: dict[int, list[int]] = defaultdict(list)
@@ -70,8 +71,8 @@ def flush() -> None:
         by_count[count].append(pk)
     for count, pks in by_count.items():
         for start in range(0, len(pks), BATCH):
-            mine = CacheEntry.objects.filter(pk__in=pks[start : start + BATCH])
-            mine.update(hits=F("hits") + count, used_at=counted.last or timezone.now())
+            entries = CacheEntry.objects.filter(pk__in=pks[start : start + BATCH])
+            entries.update(hits=F("hits") + count, used_at=counted.last or timezone.now())
     for source, used in sorted(counted.usage.items()):
         _add(source, used)
 

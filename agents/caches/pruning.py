@@ -43,31 +43,32 @@ def prune() -> int:
     _state.update(pruned_at=time.monotonic(), saved=0)
     removed = delete_batches(expires_at__lte=timezone.now())
     totals = CacheEntry.objects.aggregate(rows=Count("pk"), bytes=Sum("size"))
-    rows = totals["rows"] - configured.CACHE_ENTRIES.value
-    size = (totals["bytes"] or 0) - configured.CACHE_MB.value * MEGABYTE
-    while rows > 0 or size > 0:
+    excess_rows = totals["rows"] - configured.CACHE_ENTRIES.value
+    excess_bytes = (totals["bytes"] or 0) - configured.CACHE_MB.value * MEGABYTE
+    while excess_rows > 0 or excess_bytes > 0:
         oldest = list(
             CacheEntry.objects.order_by("used_at", "pk").values_list("pk", "size")[:BATCH]
         )
         if not oldest:
             break
-        going = list[int]()
-        for pk, bytes in oldest:
-            if rows <= 0 and size <= 0:
+        evicted = list[int]()
+        for pk, size in oldest:
+            if excess_rows <= 0 and excess_bytes <= 0:
                 break
-            going.append(pk)
-            rows, size = rows - 1, size - bytes
-        removed += CacheEntry.objects.filter(pk__in=going).delete()[0]
+            evicted.append(pk)
+            excess_rows -= 1
+            excess_bytes -= size
+        removed += CacheEntry.objects.filter(pk__in=evicted).delete()[0]
     since = timezone.localdate() - timedelta(days=KEEP_USAGE_DAYS)
     CacheUsage.objects.filter(day__lt=since).delete()
     return removed
 
 
-def delete_batches(**which: object) -> int:
+def delete_batches(**filters: object) -> int:
     """Delete in batches, so that writers never wait long."""
     removed = 0
     while True:
-        rows = CacheEntry.objects.filter(**which).order_by()
+        rows = CacheEntry.objects.filter(**filters).order_by()
         pks = list(rows.values_list("pk", flat=True)[:BATCH])
         if pks:
             removed += CacheEntry.objects.filter(pk__in=pks).delete()[0]

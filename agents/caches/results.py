@@ -64,8 +64,8 @@ class ToolResultStore:
 
     def _key(self, input: ToolInput, instance: str) -> str:
         """Return the key with the rights that the person has now."""
-        closed, scope = self._scope()
-        if self.tool in closed or not scope:
+        closed_tools, scope = self._scope()
+        if self.tool in closed_tools or not scope:
             return ""
         group = groups.open_group(self.group)
         if not groups.is_known_everywhere(group):
@@ -82,8 +82,8 @@ class ToolResultStore:
         """Return which tools are closed to the person now, and who shares results."""
         if self.is_public:
             return permissions.restrictions_for(self.user_id).tools, "public"
-        now = rights.read(self.user_id)
-        return now.closed_tools, now.fingerprint
+        user_rights = rights.read(self.user_id)
+        return user_rights.closed_tools, user_rights.fingerprint
 
     async def find(self, key: str) -> CachedResult | None:
         found = await database.run(storage.find, key, self.source, CacheKind.TOOL)

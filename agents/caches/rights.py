@@ -27,21 +27,21 @@ def read(user_id: int | None) -> Rights:
     """Return the rights that a user has now."""
     if user_id is None:
         return Rights()
-    closed = permissions.restrictions_for(user_id)
+    restrictions = permissions.restrictions_for(user_id)
     for is_superuser, is_staff in _active_user(user_id):
-        given = _permissions(user_id)
-        is_manager = is_superuser or any(name == MANAGE_CODENAME for _pk, name in given)
+        granted = _permissions(user_id)
+        is_manager = is_superuser or any(name == MANAGE_CODENAME for _pk, name in granted)
         readable = (_managed_collections if is_manager else _collections)(user_id)
         facts = {
             "user": user_id,
             "all": [is_superuser, is_staff],
             "groups": sorted(_groups(user_id)),
-            "permissions": sorted(pk for pk, _name in given),
-            "closed": [sorted(closed.agents), sorted(closed.tools)],
+            "permissions": sorted(pk for pk, _name in granted),
+            "closed": [sorted(restrictions.agents), sorted(restrictions.tools)],
             "collections": sorted(readable),
         }
-        return Rights(fingerprint=digest(facts), closed_tools=closed.tools)
-    return Rights(closed_tools=closed.tools)
+        return Rights(fingerprint=digest(facts), closed_tools=restrictions.tools)
+    return Rights(closed_tools=restrictions.tools)
 
 
 def fingerprint(user_id: int | None) -> str:
@@ -51,8 +51,8 @@ def fingerprint(user_id: int | None) -> str:
 
 @compiled_query
 def _active_user(user: int) -> QuerySet[Any, tuple[bool, bool]]:
-    people = User.objects.filter(pk=user, is_active=True)
-    return people.values_list("is_superuser", "is_staff")
+    users = User.objects.filter(pk=user, is_active=True)
+    return users.values_list("is_superuser", "is_staff")
 
 
 @compiled_query
