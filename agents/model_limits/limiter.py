@@ -20,7 +20,7 @@ from agents.engine.errors import ModelBusy
 from agents.engine.resilience import LimitKind, Limits, QueuePlace
 
 from . import slots
-from .slots import Line
+from .slots import QueueState
 
 logger = logging.getLogger(__name__)
 
@@ -38,21 +38,21 @@ class SharedRateLimiter:
     @asynccontextmanager
     async def request(self, model: str) -> AsyncIterator["SharedRequest"]:
         held = _held_here()
-        asked = SharedRequest(held, self.label, model, self.limits)
-        held.add(asked)
+        request = SharedRequest(held, self.label, model, self.limits)
+        held.add(request)
         try:
-            asked.apply(await self._join(asked))
-            yield asked
+            request.apply(await self._join(request))
+            yield request
         finally:
             # Shielded, because a cancelled run frees its slot, too. The database thread makes
             # this call after the one above.
-            await asyncio.shield(held.leave(asked))
+            await asyncio.shield(held.leave(request))
 
-    async def _join(self, asked: "SharedRequest") -> Line:
+    async def _join(self, request: "SharedRequest") -> QueueState:
         try:
-            return await database.run(slots.join, asked.key, self.label, self.limits)
+            return await database.run(slots.join, request.key, self.label, self.limits)
         except DatabaseProblem as error:
-            raise ModelBusy(f"The queue of {asked.model} can't be read right now.") from error
+            raise ModelBusy(f"The queue of {request.model} can't be read right now.") from error
 
 
 class SharedRequest:
@@ -88,10 +88,11 @@ class SharedRequest:
     def spend(self, tokens: int) -> None:
         self.tokens += tokens
 
-    def apply(self, line: Line) -> None:
+    def apply(self, queue: QueueState) -> None:
         """Take over what the line says about this call."""
-        self.is_running = self.is_running or self.key in line.admitted
-        self.place, self.limit = line.places.get(self.key, self.place), line.limit
+        self.is_running = self.is_running or self.key in queue.admitted
+        self.place = queue.places.get(self.key, self.place)
+        self.limit = queue.limit
         self.changed.set()
 
 
@@ -100,33 +101,35 @@ class HeldSlots:
 
     def __init__(self) -> None:
         self.requests: dict[str, SharedRequest] = {}
-        self.lines: dict[str, WatchedLine] = {}
+        self.queues: dict[str, WatchedQueue] = {}
         self.renewal: asyncio.Task[None] | None = None
 
-    def add(self, asked: SharedRequest) -> None:
-        self.requests[asked.key] = asked
+    def add(self, request: SharedRequest) -> None:
+        self.requests[request.key] = request
         if self.renewal is None or self.renewal.done():
             self.renewal = asyncio.create_task(self._renew())
 
-    async def leave(self, asked: SharedRequest) -> None:
+    async def leave(self, request: SharedRequest) -> None:
         """Free what the call holds; if that fails, it expires."""
-        self.requests.pop(asked.key, None)
+        self.requests.pop(request.key, None)
         try:
-            await database.run(slots.leave, asked.key, asked.label, asked.limits, asked.tokens)
+            await database.run(
+                slots.leave, request.key, request.label, request.limits, request.tokens
+            )
         except DatabaseProblem as error:
-            logger.warning("Can't free the slot of %s: %s", asked.label, error)
-        if line := self.lines.get(asked.label):
-            line.woken.set()
+            logger.warning("Can't free the slot of %s: %s", request.label, error)
+        if queue := self.queues.get(request.label):
+            queue.woken.set()
         if not self.requests and self.renewal is not None:
             self.renewal.cancel()
 
-    def watch(self, asked: SharedRequest) -> None:
-        line = self.lines.setdefault(asked.label, WatchedLine(asked.label))
-        line.add(asked)
+    def watch(self, request: SharedRequest) -> None:
+        queue = self.queues.setdefault(request.label, WatchedQueue(request.label))
+        queue.add(request)
 
-    def unwatch(self, asked: SharedRequest) -> None:
-        if line := self.lines.get(asked.label):
-            line.waiting.pop(asked.key, None)
+    def unwatch(self, request: SharedRequest) -> None:
+        if queue := self.queues.get(request.label):
+            queue.waiting.pop(request.key, None)
 
     async def _renew(self) -> None:
         while self.requests:
@@ -137,7 +140,7 @@ class HeldSlots:
                 logger.warning("Can't extend the slots of models: %s", error)
 
 
-class WatchedLine:
+class WatchedQueue:
     """A model's line, watched as long as calls of this loop wait there."""
 
     def __init__(self, label: str) -> None:
@@ -146,8 +149,8 @@ class WatchedLine:
         self.woken = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
-    def add(self, asked: SharedRequest) -> None:
-        self.waiting[asked.key] = asked
+    def add(self, request: SharedRequest) -> None:
+        self.waiting[request.key] = request
         if self.task is None or self.task.done():
             self.task = asyncio.create_task(self._watch())
 
@@ -164,29 +167,31 @@ class WatchedLine:
 
     async def _look(self) -> float:
         """Admit who is next, tell all where they stand, and return when to look again."""
-        asked = dict(self.waiting)
-        limits = next(reversed(asked.values())).limits  # the newest call has the newest limits
-        line = await database.run(slots.admit, self.label, limits, frozenset(asked))
-        for request in asked.values():
-            is_known = request.key in line.places or request.key in line.admitted
+        waiting = dict(self.waiting)
+        limits = next(
+            reversed(waiting.values())
+        ).limits  # the newest call has the newest limits
+        queue = await database.run(slots.admit, self.label, limits, frozenset(waiting))
+        for request in waiting.values():
+            is_known = request.key in queue.places or request.key in queue.admitted
             if is_known:
-                request.apply(line)
+                request.apply(queue)
             elif request.key in self.waiting:
                 # It expired, because this process stood still for too long.
                 again = await database.run(slots.rejoin, request.key, self.label, limits)
                 request.apply(again)
             if request.is_running:
                 self.waiting.pop(request.key, None)
-        return _pause(line, limits)
+        return _pause(queue, limits)
 
 
-def _pause(line: Line, limits: Limits) -> float:
-    place = min(line.places.values(), default=0)
+def _pause(queue: QueueState, limits: Limits) -> float:
+    place = min(queue.places.values(), default=0)
     # As many as there are slots can be next at once, if other processes look meanwhile.
     usual = FIRST_SECONDS if place <= (limits.concurrency or 1) else OTHERS_SECONDS
-    if place != 1 or line.seconds is None or line.limit == "concurrency":
+    if place != 1 or queue.seconds is None or queue.limit == "concurrency":
         return usual
-    return min(OTHERS_SECONDS, max(MIN_SECONDS, line.seconds))
+    return min(OTHERS_SECONDS, max(MIN_SECONDS, queue.seconds))
 
 
 _held: WeakKeyDictionary[AbstractEventLoop, HeldSlots] = WeakKeyDictionary()

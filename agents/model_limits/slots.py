@@ -22,7 +22,7 @@ ROUNDING = 1e-6  # of a request; drained floats are rarely whole
 
 
 @dataclass(slots=True, kw_only=True)
-class Line:
+class QueueState:
     """A model's line as a process sees it: which of its calls run, and where others stand."""
 
     admitted: set[str] = field(default_factory=set)
@@ -40,41 +40,41 @@ class QueueLength:
     waiting: int = 0
 
 
-def join(key: str, model: str, limits: Limits) -> Line:
+def join(key: str, model: str, limits: Limits) -> QueueState:
     """Join the line; run at once if it is empty and a slot is free."""
     with transaction.atomic():
         gate, now = _lock(model)
         _drain(gate, now, limits)
         slots = [*_live_slots(model, now, purge=True), (key, False)]
-        line, admitted = _measure(gate, slots, limits, {key})
+        queue, admitted = _measure(gate, slots, limits, {key})
         ModelSlot.objects.create(
             key=key, model=model, is_running=bool(admitted), expires_at=_lease_end(now)
         )
-        return _count(gate, limits, line, admitted)
+        return _count(gate, limits, queue, admitted)
 
 
-def rejoin(key: str, model: str, limits: Limits) -> Line:
+def rejoin(key: str, model: str, limits: Limits) -> QueueState:
     """Join the line again at its end, after the place expired."""
     ModelSlot.objects.filter(key=key).delete()
     return join(key, model, limits)
 
 
-def admit(model: str, limits: Limits, ours: Collection[str]) -> Line:
+def admit(model: str, limits: Limits, own_keys: Collection[str]) -> QueueState:
     """Admit our calls that are next; without a lock if none can be."""
-    if not (line := look(model, limits, ours)).is_open:
-        return line
+    if not (queue := read_queue(model, limits, own_keys)).is_open:
+        return queue
     with transaction.atomic():
         gate, now = _lock(model)
-        return _admit(gate, now, limits, ours)
+        return _admit(gate, now, limits, own_keys)
 
 
-def look(model: str, limits: Limits, ours: Collection[str]) -> Line:
+def read_queue(model: str, limits: Limits, own_keys: Collection[str]) -> QueueState:
     """Return the line as it is, without changing it."""
     gate = _with_time(ModelGate.objects.filter(model=model)).first()
     if gate is None:
-        return Line(is_open=True)
+        return QueueState(is_open=True)
     _drain(gate, gate.now, limits)
-    return _measure(gate, _live_slots(model, gate.now), limits, ours)[0]
+    return _measure(gate, _live_slots(model, gate.now), limits, own_keys)[0]
 
 
 def leave(key: str, model: str, limits: Limits, tokens: int = 0) -> None:
@@ -109,13 +109,13 @@ def queue_lengths() -> dict[str, QueueLength]:
 
 def _lock(model: str) -> tuple[ModelGate, datetime]:
     """Lock the model's gate until the transaction ends; return it with the time."""
-    same = _with_time(ModelGate.objects.select_for_update().filter(model=model))
-    gate = same.first()
+    gates = _with_time(ModelGate.objects.select_for_update().filter(model=model))
+    gate = gates.first()
     if gate is None:
         now = ExpressionWrapper(Now(), output_field=models.DateTimeField())
         new = ModelGate(model=model, counted_at=now)
         ModelGate.objects.bulk_create([new], ignore_conflicts=True)
-        gate = same.get()
+        gate = gates.get()
     return gate, gate.now
 
 
@@ -130,69 +130,75 @@ def _lease_end(now: datetime) -> datetime:
 def _live_slots(model: str, now: datetime, *, purge: bool = False) -> list[tuple[str, bool]]:
     """Return the model's slots in order of arrival, without those that expired."""
     slots = ModelSlot.objects.filter(model=model).order_by("pk")
-    found = list(slots.values_list("key", "is_running", "expires_at"))
-    live = [(key, is_running) for key, is_running, expires in found if expires > now]
-    if purge and len(live) < len(found):
+    rows = list(slots.values_list("key", "is_running", "expires_at"))
+    live = [(key, is_running) for key, is_running, expires in rows if expires > now]
+    if purge and len(live) < len(rows):
         slots.filter(expires_at__lte=now).delete()
     return live
 
 
-def _admit(gate: ModelGate, now: datetime, limits: Limits, ours: Collection[str]) -> Line:
+def _admit(
+    gate: ModelGate, now: datetime, limits: Limits, own_keys: Collection[str]
+) -> QueueState:
     """Admit our calls at the head of the line, as long as slots are free."""
     _drain(gate, now, limits)
     slots = _live_slots(gate.model, now, purge=True)
-    line, admitted = _measure(gate, slots, limits, ours)
+    queue, admitted = _measure(gate, slots, limits, own_keys)
     if admitted:
         taken = ModelSlot.objects.filter(key__in=admitted)
         taken.update(is_running=True, expires_at=_lease_end(now))
-    return _count(gate, limits, line, admitted)
+    return _count(gate, limits, queue, admitted)
 
 
-def _count(gate: ModelGate, limits: Limits, line: Line, admitted: set[str]) -> Line:
+def _count(
+    gate: ModelGate, limits: Limits, queue: QueueState, admitted: set[str]
+) -> QueueState:
     """Count the admitted calls as requests, and return the line behind them."""
     if admitted and limits.requests is not None:
         gate.requests_used += len(admitted)
         gate.save()
-    line.admitted = admitted
-    line.places = {key: place - len(admitted) for key, place in line.places.items()}
-    line.places = {key: place for key, place in line.places.items() if key not in admitted}
-    line.is_open = False
-    return line
+    queue.admitted = admitted
+    queue.places = {key: place - len(admitted) for key, place in queue.places.items()}
+    queue.places = {key: place for key, place in queue.places.items() if key not in admitted}
+    queue.is_open = False
+    return queue
 
 
 def _measure(
-    gate: ModelGate, slots: list[tuple[str, bool]], limits: Limits, ours: Collection[str]
-) -> tuple[Line, set[str]]:
+    gate: ModelGate, slots: list[tuple[str, bool]], limits: Limits, own_keys: Collection[str]
+) -> tuple[QueueState, set[str]]:
     """Return the line, and which of our calls can run now."""
     running = sum(is_running for _, is_running in slots)
     waiting = [key for key, is_running in slots if not is_running]
-    line = Line(places={key: at for at, key in enumerate(waiting, 1) if key in ours})
-    line.admitted = {key for key, is_running in slots if is_running and key in ours}
+    queue = QueueState(
+        places={key: place for place, key in enumerate(waiting, 1) if key in own_keys}
+    )
+    queue.admitted = {key for key, is_running in slots if is_running and key in own_keys}
     admitted: set[str] = set()
     for key in waiting:
-        seconds = _blocked(gate, limits, running + len(admitted), len(admitted), line)
-        if seconds is not None or key not in ours:
-            line.seconds = seconds
+        seconds = _blocked(gate, limits, running + len(admitted), len(admitted), queue)
+        if seconds is not None or key not in own_keys:
+            queue.seconds = seconds
             break
         admitted.add(key)
-    line.is_open = bool(admitted)
-    return line, admitted
+    queue.is_open = bool(admitted)
+    return queue, admitted
 
 
 def _blocked(
-    gate: ModelGate, limits: Limits, running: int, admitted: int, line: Line
+    gate: ModelGate, limits: Limits, running: int, admitted: int, queue: QueueState
 ) -> float | None:
     """Return for how long a limit is reached, None if it isn't; infinite is unknown."""
     if limits.concurrency is not None and running >= limits.concurrency:
-        line.limit = "concurrency"
+        queue.limit = "concurrency"
         return float("inf")
     if limits.requests is not None:
         over = gate.requests_used + admitted + 1 - limits.requests
         if over > ROUNDING:
-            line.limit = "requests"
+            queue.limit = "requests"
             return over * WINDOW_SECONDS / limits.requests
     if limits.tokens is not None and (over := gate.tokens_used + 1 - limits.tokens) > ROUNDING:
-        line.limit = "tokens"
+        queue.limit = "tokens"
         return over * WINDOW_SECONDS / limits.tokens
     return None
 
