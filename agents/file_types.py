@@ -101,9 +101,9 @@ def sniff(file: BinaryIO) -> str:
     """Return the type of an open file by its bytes, and rewind it."""
     file.seek(0)
     head = file.read(HEAD_BYTES)
-    found = _zip_type(file) if head.startswith(b"PK\x03\x04") else _type_of(head)
+    mime_type = _zip_type(file) if head.startswith(b"PK\x03\x04") else _type_of(head)
     file.seek(0)
-    return found or (TEXT if _is_text(head) else OTHER)
+    return mime_type or (TEXT if _is_text(head) else OTHER)
 
 
 def refine(mime_type: str, name: str) -> str:
@@ -139,11 +139,13 @@ def detect_type(data: bytes) -> str:
 
 def _type_of(head: bytes) -> str:
     """Return the type by what the file begins with; the looser the rule, the later."""
-    found = _by_signature(head) or _marked_text(head) or detect_type(head) or _media_type(head)
-    if not found and head[257:262] == b"ustar":
+    mime_type = (
+        _by_signature(head) or _marked_text(head) or detect_type(head) or _media_type(head)
+    )
+    if not mime_type and head[257:262] == b"ustar":
         return TAR
     # Scanners and mail gateways put bytes before the header.
-    return found or (PDF if b"%PDF-" in head[:1_024] else "")
+    return mime_type or (PDF if b"%PDF-" in head[:1_024] else "")
 
 
 def _by_signature(head: bytes) -> str:
@@ -193,16 +195,16 @@ def _directory_bytes(file: BinaryIO) -> int:
     file.seek(first)
     tail = file.read()
     is_last = tail[-ZIP_END_BYTES:].startswith(b"PK\x05\x06")
-    at = len(tail) - ZIP_END_BYTES if is_last else tail.rfind(b"PK\x05\x06")
-    if at < 0 or len(tail) < at + ZIP_END_BYTES:
+    end_offset = len(tail) - ZIP_END_BYTES if is_last else tail.rfind(b"PK\x05\x06")
+    if end_offset < 0 or len(tail) < end_offset + ZIP_END_BYTES:
         return 0
-    length: int = struct.unpack_from("<L", tail, at + 12)[0]
-    locator = tail[max(0, at - 20) : at]
+    length: int = struct.unpack_from("<L", tail, end_offset + 12)[0]
+    locator = tail[max(0, end_offset - 20) : end_offset]
     if not locator.startswith(b"PK\x06\x07"):
         return length
     # The form for large files: its record is at the place that the locator names, or before it.
-    for place in (struct.unpack_from("<Q", locator, 8)[0], first + at - 20 - 56):
-        file.seek(max(0, min(place, size)))
+    for offset in (struct.unpack_from("<Q", locator, 8)[0], first + end_offset - 20 - 56):
+        file.seek(max(0, min(offset, size)))
         record = file.read(56).ljust(56, b"\0")
         length = max(length, struct.unpack_from("<Q", record, 40)[0])
     return length

@@ -12,13 +12,13 @@ DAYS, SECONDS, MEGABYTES = _("days"), _("seconds"), _("MB")
 
 def _limit(key: str, label: Promise, **more: Any) -> Setting[int | None]:
     """Return a quota, which is off unless set."""
-    about: dict[str, Any] = {
+    options: dict[str, Any] = {
         "default": None,
         "is_optional": True,
         "minimum": 1,
         "maximum": 10**12,
     } | more
-    return Setting(key=key, section=Section.QUOTAS, label=label, **about)
+    return Setting(key=key, section=Section.QUOTAS, label=label, **options)
 
 
 def _switch(key: str, section: Section, label: Promise, **more: Any) -> Setting[bool]:
@@ -26,19 +26,19 @@ def _switch(key: str, section: Section, label: Promise, **more: Any) -> Setting[
 
 
 def _seconds(key: str, section: Section, label: Promise, **more: Any) -> Setting[float]:
-    about: dict[str, Any] = {
+    options: dict[str, Any] = {
         "kind": Kind.NUMBER,
         "unit": SECONDS,
         "minimum": 0.1,
         "maximum": 86_400,
     } | more
-    return Setting(key=key, section=section, label=label, **about)
+    return Setting(key=key, section=section, label=label, **options)
 
 
 def _program_limit(key: str, label: Promise, **more: Any) -> Setting[int | None]:
     """Return what an MCP server on this machine may use."""
-    about: dict[str, Any] = {"is_optional": True, "maximum": 10**6} | more
-    return Setting(key=key, section=Section.TOOLS, label=label, **about)
+    options: dict[str, Any] = {"is_optional": True, "maximum": 10**6} | more
+    return Setting(key=key, section=Section.TOOLS, label=label, **options)
 
 
 CONCURRENT_RUNS = _limit(
@@ -465,5 +465,5 @@ KEEP_AUDIT_DAYS: Setting[int | None] = Setting(
 )
 
 SETTINGS: dict[str, Setting[Any]] = {
-    found.key: found for found in list(globals().values()) if isinstance(found, Setting)
+    setting.key: setting for setting in list(globals().values()) if isinstance(setting, Setting)
 }

@@ -44,10 +44,10 @@ TAGS: tuple[Callable[..., object], ...] = (
     template_cache.rating,
 )
 
-for code in FILTERS:
-    register.filter(code.__name__, code)
-for code in TAGS:
-    register.simple_tag(code, name=code.__name__)
+for function in FILTERS:
+    register.filter(function.__name__, function)
+for function in TAGS:
+    register.simple_tag(function, name=function.__name__)
 
 
 @register.simple_tag(takes_context=True)

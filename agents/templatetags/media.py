@@ -27,12 +27,14 @@ def transcription_host() -> str:
 @register.simple_tag
 def play_passage(recordings: tuple[Recording, ...], source: Source) -> SafeString:
     """Return a link that plays a recording where a passage of it begins."""
-    wanted = source.passage.document if source.passage is not None else None
-    recording = next((each for each in recordings if each.document == wanted), None)
-    first = MARK.search(source.text)
-    if recording is None or first is None:
+    document = source.passage.document if source.passage is not None else None
+    recording = next(
+        (candidate for candidate in recordings if candidate.document == document), None
+    )
+    mark = MARK.search(source.text)
+    if recording is None or mark is None:
         return SafeString()
-    seconds = to_seconds(first)
+    seconds = to_seconds(mark)
     return recording.link(seconds, time_code(seconds))
 
 
