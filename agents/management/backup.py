@@ -184,9 +184,9 @@ def _add_files(archive: tarfile.TarFile, digests: list[str], saved: set[str]) ->
 
 
 def _add_folder(archive: tarfile.TarFile, folder: Path, name: str) -> None:
-    for place, folders, files in os.walk(folder, followlinks=False):
+    for parent, folders, files in os.walk(folder, followlinks=False):
         for entry in sorted(folders + files):
-            path = Path(place, entry)
+            path = Path(parent, entry)
             info = tarfile.TarInfo(f"{name}/{path.relative_to(folder).as_posix()}")
             try:
                 status = path.lstat()
@@ -305,9 +305,9 @@ def _restore_entries(archive: tarfile.TarFile, manifest: dict[str, Any]) -> None
         # Last, so that nothing is written through one, not even another link.
         if any(parent in links for target in links for parent in target.parents):
             raise BackupError("The backup has an entry behind a link, so it isn't restored.")
-        for target, address in links.items():
+        for target, destination in links.items():
             target.unlink(missing_ok=True)
-            target.symlink_to(address)
+            target.symlink_to(destination)
         _restore_database(database, manifest["database_sha256"])
 
 

@@ -15,7 +15,7 @@ def escape_controls(text: str) -> str:
     """Write out each character that a terminal would interpret or hide."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_escape_char(sign) for sign in text)
+    return "".join(_escape_char(char) for char in text)
 
 
 def escape_line(text: str) -> str:
@@ -23,16 +23,16 @@ def escape_line(text: str) -> str:
     return "".join(c if c.isprintable() else _escape_sequence(c) for c in text)
 
 
-def _escape_char(sign: str) -> str:
-    return _escape_sequence(sign) if _is_control(sign) else sign
+def _escape_char(char: str) -> str:
+    return _escape_sequence(char) if _is_control(char) else char
 
 
-def _is_control(sign: str) -> bool:
-    return category(sign) in CONTROL_CATEGORIES and sign not in ALLOWED_CHARS
+def _is_control(char: str) -> bool:
+    return category(char) in CONTROL_CATEGORIES and char not in ALLOWED_CHARS
 
 
-def _escape_sequence(sign: str) -> str:
-    return f"\\u{ord(sign):04x}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08x}"
+def _escape_sequence(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 class TerminalOutput(OutputWrapper):

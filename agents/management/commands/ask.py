@@ -71,16 +71,16 @@ class Command(TerminalCommand):
 
     def _resume(self, run: Run) -> Event:
         """Ask for decisions outside of the event loop, which a prompt would block."""
-        words = [(call.pk, self._prompt_decision(call)) for call in run.approvals.waiting()]
+        decisions = [(call.pk, self._prompt_decision(call)) for call in run.approvals.waiting()]
         try:
-            return asyncio.run(self._decide(run, words, event_store.last_seq(run)))
+            return asyncio.run(self._decide(run, decisions, event_store.last_seq(run)))
         except DecisionRejected as error:
             raise CommandError(error) from error
 
-    async def _decide(self, run: Run, words: Decisions, after: int) -> Event:
+    async def _decide(self, run: Run, decisions: Decisions, after: int) -> Event:
         try:
-            for pk, word in words:
-                await approvals.decide(TerminalApprover(), pk, word)
+            for pk, decision in decisions:
+                await approvals.decide(TerminalApprover(), pk, decision)
             return await self._follow(run, after)
         finally:
             await runs.shut_down(hand_over=False)
@@ -100,31 +100,30 @@ class Command(TerminalCommand):
     def _prompt_decision(self, call: Approval) -> Decision:
         if not (sys.stdin and sys.stdin.isatty()):
             raise _waiting_error(call.run_id)
-        asks = f"{call.agent_name} wants to call {call.tool} {call.arguments}"
+        request = f"{call.agent_name} wants to call {call.tool} {call.arguments}"
         question = REPEAT_PROMPT if call.is_unknown else ALLOW_PROMPT
         self._print_notice(
-            f"{escape_line(asks)}\n{call.get_why_display()} {question} ", ending=""
+            f"{escape_line(request)}\n{call.get_why_display()} {question} ", ending=""
         )
         self.stderr.flush()
         try:
             line = sys.stdin.readline()
         except KeyboardInterrupt:
             line = ""
-        word = line.strip().lower()
+        reply = line.strip().lower()
         # For a call that may have been made, no answer isn't a decision.
-        if not line or (call.is_unknown and word not in {"again", "done"}):
+        if not line or (call.is_unknown and reply not in {"again", "done"}):
             raise _waiting_error(call.run_id)
-        return Decision(digest=call.digest, is_approved=word in {"y", "yes", "again"})
+        return Decision(digest=call.digest, is_approved=reply in {"y", "yes", "again"})
 
     def _print(self, event: Event) -> None:
         if self.as_json:
             self.stdout.write_json(event.to_dict())
         elif event.type is EventType.TOOL_CALL:
-            who = f"{event.agent}: " if "parent" in event.data else ""
+            prefix = f"{event.agent}: " if "parent" in event.data else ""
             function = event.data["function"]
-            self._print_notice(
-                f"[{who}{escape_line(function['name'])} {escape_line(function['arguments'])}]"
-            )
+            call = f"{escape_line(function['name'])} {escape_line(function['arguments'])}"
+            self._print_notice(f"[{prefix}{call}]")
         elif event.type is EventType.RUN_FINISHED:
             self.stdout.write(event.data["answer"])
 

@@ -46,15 +46,17 @@ class Command(BaseCommand):
                 self.print_outcomes(name, list(evaluation.ask(questions, where, mode)))
 
     def print_outcomes(self, name: str, outcomes: list[Outcome]) -> None:
-        answerable = [one for one in outcomes if one.question.documents]
-        others = [one for one in outcomes if not one.question.documents]
+        answerable = [outcome for outcome in outcomes if outcome.question.documents]
+        unanswerable = [outcome for outcome in outcomes if not outcome.question.documents]
         self.stdout.write(f"\n{name:14}{HEADER}")
-        for kind in dict.fromkeys(one.question.kind for one in answerable):
-            self.print_row(kind, [one for one in answerable if one.question.kind == kind])
+        for kind in dict.fromkeys(outcome.question.kind for outcome in answerable):
+            self.print_row(
+                kind, [outcome for outcome in answerable if outcome.question.kind == kind]
+            )
         self.print_row("all", answerable)
-        if answerable and others:
-            area = evaluation.separation(answerable, others)
-            self.stdout.write(f"{'unanswerable':14}{len(others):<3}AUC {area:.3f}")
+        if answerable and unanswerable:
+            area = evaluation.separation(answerable, unanswerable)
+            self.stdout.write(f"{'unanswerable':14}{len(unanswerable):<3}AUC {area:.3f}")
 
     def print_row(self, name: str, outcomes: Sequence[Outcome]) -> None:
         if not outcomes:

@@ -61,11 +61,11 @@ class Command(BaseCommand):
     ) -> None:
         self.stdout.write(f"\n{name}\n{HEADER}")
         for language in evaluation.LANGUAGES:
-            own = [one for one in questions if one.language == language]
-            held_out = [one for one in own if one.is_held_out]
-            for label, some in ((language, own), (f"{language}, held out", held_out)):
-                if some:
-                    self.stdout.write(asyncio.run(_row(label, selector, tools, some)))
+            in_language = [question for question in questions if question.language == language]
+            held_out = [question for question in in_language if question.is_held_out]
+            for label, subset in ((language, in_language), (f"{language}, held out", held_out)):
+                if subset:
+                    self.stdout.write(asyncio.run(_row(label, selector, tools, subset)))
 
 
 async def _row(

@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
 def parse_kinds(only: str) -> list[str]:
     wanted = [kind.strip() for kind in only.split(",") if kind.strip()]
-    if strange := [kind for kind in wanted if kind not in KINDS]:
-        known = ", ".join(KINDS)
-        raise CommandError(f"Unknown type: {', '.join(strange)}. Available types: {known}.")
+    if unknown := [kind for kind in wanted if kind not in KINDS]:
+        available = ", ".join(KINDS)
+        raise CommandError(f"Unknown type: {', '.join(unknown)}. Available types: {available}.")
     return wanted or list(KINDS)

@@ -38,25 +38,25 @@ class Command(BaseCommand):
     @no_translations
     def handle(self, file: str, dry_run: bool, remove: bool, yes: bool, **options: Any) -> None:
         text = read_file(file)
-        found = preview_file(text, TerminalUser(), remove=remove)
-        self._print_report(found)
-        if found.is_empty:
+        preview = preview_file(text, TerminalUser(), remove=remove)
+        self._print_report(preview)
+        if preview.is_empty:
             return
         if dry_run:
             sys.exit(EXIT_WOULD_CHANGE)
         if not yes:
             self._ask(file)
-        done = apply_file(text, TerminalUser(), remove=remove, seal=found.seal)
-        if not done.is_done:
+        result = apply_file(text, TerminalUser(), remove=remove, seal=preview.seal)
+        if not result.is_done:
             raise CommandError(
                 "Nothing was imported: the settings changed meanwhile. Try again."
             )
         self.stdout.write("Imported.")
 
-    def _print_report(self, found: ImportResult) -> None:
-        for line in report.lines(found):
+    def _print_report(self, preview: ImportResult) -> None:
+        for line in report.lines(preview):
             self.stdout.write(line)
-        if found.is_refused:
+        if preview.is_refused:
             raise CommandError("Nothing was imported. Fix the errors first.")
 
     def _ask(self, file: str) -> None:

@@ -18,23 +18,25 @@ class Command(BaseCommand):
 
     def handle(self, *, paths: list[Path], collection: str | None, **options: Any) -> None:
         files = local_files.expand(paths)
-        shelf = find_collection(collection) if collection else None
-        results = [self.report(one) for one in local_files.ingest_files(files, shelf)]
+        target = find_collection(collection) if collection else None
+        results = [self.report(result) for result in local_files.ingest_files(files, target)]
         if not all(results):
             sys.exit(1)
 
-    def report(self, one: Any) -> bool:
+    def report(self, result: Any) -> bool:
         """Report what happened to a file, and return whether it succeeded."""
-        if isinstance(one, Unreadable):
-            self.stderr.write(one.reason)
+        if isinstance(result, Unreadable):
+            self.stderr.write(result.reason)
             return False
-        self.stdout.write(f"{one.outcome:9}  {one.document.source}  {one.document.title}")
+        self.stdout.write(
+            f"{result.outcome:9}  {result.document.source}  {result.document.title}"
+        )
         return True
 
 
 def find_collection(name: str) -> Collection:
     """Return the installation's collection of this name; a new one has no readers yet."""
-    found, _ = Collection.objects.get_or_create(
+    collection, _ = Collection.objects.get_or_create(
         name=name, owner=None, topic="", deleted_at=None
     )
-    return found
+    return collection

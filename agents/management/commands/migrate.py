@@ -43,9 +43,9 @@ class AtomicExecutor(MigrationExecutor):
         fake: bool = False,
         fake_initial: bool = False,
     ) -> ProjectState:
-        whole: Any = copy(migration)
-        whole.apply = partial(_apply_with_deferred, migration)
-        return super().apply_migration(state, whole, fake, fake_initial)
+        wrapped: Any = copy(migration)
+        wrapped.apply = partial(_apply_with_deferred, migration)
+        return super().apply_migration(state, wrapped, fake, fake_initial)
 
 
 def _apply_with_deferred(
@@ -80,10 +80,11 @@ def check_baseline(connection: BaseDatabaseWrapper) -> None:
 
 
 def _too_old(connection: BaseDatabaseWrapper) -> str:
-    about = connection.settings_dict
+    database = connection.settings_dict
     if connection.vendor == "sqlite":
-        place = about["NAME"]
-        advice = NEW_FOLDER.format(folder=Path(place).parent)
+        location = database["NAME"]
+        advice = NEW_FOLDER.format(folder=Path(location).parent)
     else:
-        place, advice = f"{about['HOST'] or 'localhost'}/{about['NAME']}", NEW_DATABASE
-    return TOO_OLD.format(place=place, advice=advice)
+        location = f"{database['HOST'] or 'localhost'}/{database['NAME']}"
+        advice = NEW_DATABASE
+    return TOO_OLD.format(place=location, advice=advice)

@@ -41,8 +41,8 @@ class Command(BaseCommand):
         if result.confidence == "none":
             self.stdout.write(f"Nothing relevant found ({seconds}). Nearest:")
         for number, hit in enumerate(result.candidates, start=1):
-            place = " › ".join(part for part in (hit.document, hit.heading) if part)
-            self.stdout.write(f"{number:2}. {hit.score:.2f}  {place}  ({hit.source})")
+            location = " › ".join(part for part in (hit.document, hit.heading) if part)
+            self.stdout.write(f"{number:2}. {hit.score:.2f}  {location}  ({hit.source})")
             self.stdout.write(f"    {' '.join(hit.text.split())[:200]}")
         if result.confidence != "none":
             self.stdout.write(f"Confidence: {result.confidence} ({seconds})")
@@ -54,9 +54,9 @@ def search_scope(name: str | None) -> Scope:
     if name is None:
         return where
     ids = Collection.objects.filter(name=name).values_list("pk", flat=True)
-    if not (found := where.limited_to(ids)):
+    if not (limited := where.limited_to(ids)):
         raise CommandError(f"There is no collection named {name!r}.")
-    return found
+    return limited
 
 
 def read_queries(path: Path) -> Iterator[dict[str, Any]]:

@@ -67,12 +67,12 @@ class Command(BaseCommand):
 
 def make_account() -> str | None:
     """Create the first account; return its password, or None if there are accounts."""
-    people = get_user_model().objects
-    if people.exists():
+    users = get_user_model().objects
+    if users.exists():
         return None
     configured = settings.ENVIRONMENT.admin_password
     password = configured.get_secret_value() if configured else secrets.token_urlsafe(9)
-    people.create_superuser(settings.ENVIRONMENT.admin_name, password=password)
+    users.create_superuser(settings.ENVIRONMENT.admin_name, password=password)
     return password if configured is None else "from ASHIATO_ADMIN_PASSWORD"
 
 

@@ -25,14 +25,14 @@ class Command(BaseCommand):
         )
 
     def handle(self, anchor: Path | None, **options: Any) -> None:
-        known = read_anchor(anchor) if anchor and anchor.exists() else None
-        found = verify(anchor=known)
-        save_verification(found)
-        sentence = messages.verification_sentence(found)
-        if not found.holds:
+        saved_anchor = read_anchor(anchor) if anchor and anchor.exists() else None
+        verification = verify(anchor=saved_anchor)
+        save_verification(verification)
+        sentence = messages.verification_sentence(verification)
+        if not verification.holds:
             raise CommandError(sentence)
         if anchor:
-            write_anchor(anchor, found.end)
+            write_anchor(anchor, verification.end)
         self.stdout.write(sentence)
 
 

@@ -37,7 +37,7 @@ class Command(BaseCommand):
             help="max concurrent runs",
         )
 
-    def handle(self, runs: int, **options: Any) -> None:
+    def handle(self, **options: Any) -> None:
         if not settings.WORKERS:
             raise CommandError(
                 "Workers are disabled. Set ASHIATO_WORKERS=true for all processes."
@@ -50,10 +50,12 @@ class Command(BaseCommand):
         warmup.start_tokenizer()
         warmup.start()
         serve_metrics()
-        asyncio.run(_run_worker(runs, self._announce))
+        asyncio.run(_run_worker(options["runs"], self._announce))
 
-    def _announce(self, runs: int) -> None:
-        self.stdout.write(f"Worker {leases.owner()} started (up to {runs} concurrent runs).")
+    def _announce(self, max_runs: int) -> None:
+        self.stdout.write(
+            f"Worker {leases.owner()} started (up to {max_runs} concurrent runs)."
+        )
         self.stdout.flush()
 
 
@@ -71,20 +73,20 @@ def serve_metrics() -> None:
             ) from error
 
 
-async def _run_worker(at_once: int, announce: Callable[[int], None]) -> None:
+async def _run_worker(max_runs: int, announce: Callable[[int], None]) -> None:
     """Work until a signal arrives; then start nothing new, and end or hand over runs."""
-    is_over = asyncio.Event()
-    for sign in SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(sign, is_over.set)
+    stopping = asyncio.Event()
+    for signal_number in SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(signal_number, stopping.set)
     # Only now: an earlier signal would end the process without handing over.
-    announce(at_once)
+    announce(max_runs)
     process_status.start(ServerProcess.Kind.WORKER)
     ingestion.leases.is_worker = True
-    working = asyncio.create_task(_work_loop(at_once, is_over))
-    tending = asyncio.create_task(runs.recover_periodically())
+    working = asyncio.create_task(_work_loop(max_runs, stopping))
+    recovering = asyncio.create_task(runs.recover_periodically())
     indexing = asyncio.create_task(knowledge.keep_up_periodically())
-    await is_over.wait()
-    tending.cancel()
+    await stopping.wait()
+    recovering.cancel()
     indexing.cancel()
     working.cancel()
     await ingestion.shut_down()
@@ -94,14 +96,14 @@ async def _run_worker(at_once: int, announce: Callable[[int], None]) -> None:
     await process_status.stop()
 
 
-async def _work_loop(at_once: int, is_over: asyncio.Event) -> None:
+async def _work_loop(max_runs: int, stopping: asyncio.Event) -> None:
     """Process jobs; runs continue if the queue fails, and it is retried after a while.
 
     If the database is unavailable, its error can't even be reported, so this is logged instead.
     """
-    while not is_over.is_set():
+    while not stopping.is_set():
         try:
-            await job_queue.run_worker(runs.drive, at_once)
+            await job_queue.run_worker(runs.drive, max_runs)
         except Exception as error:
             logger.warning("Can't reach the run queue: %s", error)
         await asyncio.sleep(RETRY_SECONDS)

@@ -41,14 +41,15 @@ class Command(ask.Command):
             self.run_to_end(_prepare_run(options["name"], options["param"]))
 
     def _check(self, file: str) -> None:
-        definition, here = read_definition(_read_text(file)), resources.available()
-        missing = here.find_missing(definition.plan)
+        definition = read_definition(_read_text(file))
+        available = resources.available()
+        missing = available.find_missing(definition.plan)
         for problem in [*definition.problems, *map(definition.locate, missing)]:
             self.stdout.write(f"{file}:{problem.line}:{problem.column}: {problem.message}")
         if definition.problems:
             raise CommandError("The definition has errors.")
         if missing:
-            raise CommandError(_missing_message(here.missing_names(definition.plan)))
+            raise CommandError(_missing_message(available.missing_names(definition.plan)))
         self.stdout.write(_summary(definition))
 
 
@@ -79,7 +80,7 @@ def _read_text(file: str) -> str:
 
 def _prepare_run(name: str, assignments: Iterable[str]) -> Run:
     pairs = [text.partition("=") for text in assignments]
-    if unclear := [key for key, sign, _value in pairs if not sign]:
+    if unclear := [key for key, separator, _value in pairs if not separator]:
         raise CommandError(f"--param must be KEY=VALUE, not {unclear[0]!r}.")
     try:
         workflow = start.find_workflow(name, Workflow.objects.filter(enabled=True))
