@@ -70,14 +70,14 @@ class TerminalApprover:
 Approver: TypeAlias = AnyUser | TerminalApprover
 
 
-async def decide(user: Approver, pk: int, word: Decision) -> Run:
+async def decide(user: Approver, pk: int, decision: Decision) -> Run:
     """Save the decision, publish it, and resume the run if nothing else is pending.
 
     Raises Approval.DoesNotExist if this user can't decide it.
     """
     for _attempt in range(MAX_ATTEMPTS):
         try:
-            run, event, goes_on = await database.run(_apply, user, pk, word)
+            run, event, goes_on = await database.run(_apply, user, pk, decision)
             break
         except _RunNotPaused:
             await asyncio.sleep(0.1)
@@ -89,7 +89,7 @@ async def decide(user: Approver, pk: int, word: Decision) -> Run:
     if goes_on:
         runs.resume(run)
     await event_writer.publish(run, [event])
-    if word.always:
+    if decision.always:
         await _approve_covered(user, pk)
     return run
 
@@ -106,7 +106,7 @@ async def _approve_covered(user: Approver, pk: int) -> None:
 def _covered_calls(user: Approver, pk: int) -> list[tuple[int, str]]:
     """Return waiting calls of the same run to the same tool, as it was displayed."""
     row = _decidable_approvals(user).select_related("run").get(pk=pk)
-    shown = _request(row, row.run).data["tool"]
+    tool_fingerprint = _request(row, row.run).data["tool"]
     others = _decidable_approvals(user).filter(
         run=row.run,
         agent_name=row.agent_name,
@@ -116,40 +116,48 @@ def _covered_calls(user: Approver, pk: int) -> list[tuple[int, str]]:
     return [
         (other.pk, other.digest)
         for other in others
-        if other.is_waiting and _request(other, row.run).data["tool"] == shown
+        if other.is_waiting and _request(other, row.run).data["tool"] == tool_fingerprint
     ]
 
 
-def _apply(user: Approver, pk: int, word: Decision) -> tuple[Run, Event, bool]:
-    mine = _decidable_approvals(user)
+def _apply(user: Approver, pk: int, decision: Decision) -> tuple[Run, Event, bool]:
+    decidable = _decidable_approvals(user)
     with errors.reraise_as(DecisionRejected):
-        row = mine.select_related("run").get(pk=pk)
-        _validate(row, row.run, word)
-        _validate_raise(row, user, word)
+        row = decidable.select_related("run").get(pk=pk)
+        _validate(row, row.run, decision)
+        _validate_raise(row, user, decision)
         # Before the transaction, because a long plan takes a while to parse.
-        changed = _edited_arguments(row, row.run, word)
+        new_arguments = _edited_arguments(row, row.run, decision)
     with errors.reraise_as(DecisionRejected), transaction.atomic():
         run = Run.objects.select_for_update().get(pk=row.run_id)
-        approval = mine.get(pk=pk)  # again, now that the row is locked
-        _validate(approval, run, word)
-        event = _resolved_event(approval, run, user, *_mask_for_storage(run, word, changed))
+        approval = decidable.get(pk=pk)  # again, now that the row is locked
+        _validate(approval, run, decision)
+        event = _resolved_event(
+            approval, run, user, *_mask_for_storage(run, decision, new_arguments)
+        )
         event_store.save([(run.pk, event)])
-        if word.always:
-            _allow_tool(user, approval, run, word)
+        if decision.always:
+            _allow_tool(user, approval, run, decision)
         woken = None if run.approvals.waiting().exists() else runs.wake(run)
-        details = {"step": approval.step, "tool": approval.tool, "approved": word.is_approved}
-        audit.record(user, audit.DECIDED, run, changed=changed is not None, **details)
+        details = {
+            "step": approval.step,
+            "tool": approval.tool,
+            "approved": decision.is_approved,
+        }
+        audit.record(user, audit.DECIDED, run, changed=new_arguments is not None, **details)
         return woken or run, event, woken is not None
 
 
-def _allow_tool(user: Approver, approval: Approval, run: Run, word: Decision) -> None:
+def _allow_tool(user: Approver, approval: Approval, run: Run, decision: Decision) -> None:
     """Allow the tool from now on, as it was when this request was displayed."""
-    if not word.is_approved or isinstance(user, TerminalApprover) or user.pk is None:
+    if not decision.is_approved or isinstance(user, TerminalApprover) or user.pk is None:
         raise DecisionRejected(_("Only an approved call can allow its tool permanently."))
     approval.run = run
     try:
         person = get_user_model().objects.get(pk=user.pk)
-        tool_grants.create(person, approval, _request(approval, run).data["tool"], word.always)
+        tool_grants.create(
+            person, approval, _request(approval, run).data["tool"], decision.always
+        )
     except tool_grants.GrantRefused as reason:
         raise DecisionRejected(str(reason)) from reason
 
@@ -160,32 +168,32 @@ def _decidable_approvals(user: Approver) -> QuerySet[Approval]:
     return Approval.objects.for_user(user)
 
 
-def _validate(approval: Approval, run: Run, word: Decision) -> None:
+def _validate(approval: Approval, run: Run, decision: Decision) -> None:
     if not approval.is_waiting:
         verdict = approval.get_verdict_display()
         raise DecisionRejected(_("Already decided: %(verdict)s.") % {"verdict": verdict})
-    if word.digest != approval.digest:
+    if decision.digest != approval.digest:
         raise DecisionRejected(
             _("This request has changed since you opened the page. Reload the page.")
         )
     if not run.is_waiting:
         raise _RunNotPaused
     if approval.is_question:
-        _validate_answer(word)
+        _validate_answer(decision)
 
 
-def _validate_raise(approval: Approval, user: Approver, word: Decision) -> None:
+def _validate_raise(approval: Approval, user: Approver, decision: Decision) -> None:
     """Reject a raise of a limit beyond what this user may decide."""
-    if not approval.is_budget or not word.is_approved or isinstance(user, TerminalApprover):
+    if not approval.is_budget or not decision.is_approved or isinstance(user, TerminalApprover):
         return
     if not approval.can_be_raised_by(user):
         raise DecisionRejected(_("Only an administrator can raise this limit further."))
 
 
-def _validate_answer(word: Decision) -> None:
+def _validate_answer(decision: Decision) -> None:
     """Reject an empty or overlong answer rather than cutting it."""
-    text = word.reason.strip()
-    if word.is_approved and not text:
+    text = decision.reason.strip()
+    if decision.is_approved and not text:
         raise DecisionRejected(_("Enter an answer."))
     if len(text) > MAX_ANSWER_CHARS:
         raise DecisionRejected(
@@ -195,16 +203,16 @@ def _validate_answer(word: Decision) -> None:
 
 
 def _mask_for_storage(
-    run: Run, word: Decision, changed: str | None
+    run: Run, decision: Decision, new_arguments: str | None
 ) -> tuple[Decision, str | None]:
     """Mask the user's text if the agent stores no personal data; the run uses that."""
     if agent_factory.personal_data_policy(run) != Agent.PersonalData.UNKEPT:
-        return word, changed
-    word = replace(word, reason=masking.mask_text(word.reason))
-    if changed is None:
-        return word, None
-    value = masking.mask_value(json.loads(changed))
-    return word, json.dumps(value, ensure_ascii=False)
+        return decision, new_arguments
+    decision = replace(decision, reason=masking.mask_text(decision.reason))
+    if new_arguments is None:
+        return decision, None
+    value = masking.mask_value(json.loads(new_arguments))
+    return decision, json.dumps(value, ensure_ascii=False)
 
 
 def _request(approval: Approval, run: Run) -> Event:
@@ -214,7 +222,7 @@ def _request(approval: Approval, run: Run) -> Event:
 
 
 def _resolved_event(
-    approval: Approval, run: Run, user: Approver, word: Decision, changed: str | None
+    approval: Approval, run: Run, user: Approver, decision: Decision, new_arguments: str | None
 ) -> Event:
     request = _request(approval, run)
     factory = event_store.event_factory(run, request.agent)
@@ -223,40 +231,40 @@ def _resolved_event(
         EventType.APPROVAL_RESOLVED,
         id=approval.call_id,
         step=approval.step,
-        is_approved=word.is_approved,
-        arguments=changed,
-        reason=word.reason.strip()[
+        is_approved=decision.is_approved,
+        arguments=new_arguments,
+        reason=decision.reason.strip()[
             : MAX_ANSWER_CHARS if approval.is_question else MAX_REASON_CHARS
         ],
         by=user.pk,
         by_name=user.get_username(),
-        **_limit_fields(approval, word),
+        **_limit_fields(approval, decision),
     )
 
 
-def _limit_fields(approval: Approval, word: Decision) -> dict[str, str]:
+def _limit_fields(approval: Approval, decision: Decision) -> dict[str, str]:
     """Return what a decision about a limit means for the run."""
     if not approval.is_budget:
         return {}
-    ending = "stop" if word.action == "stop" else "finish"
-    return {"why": approval.why, "action": "raise" if word.is_approved else ending}
+    ending = "stop" if decision.action == "stop" else "finish"
+    return {"why": approval.why, "action": "raise" if decision.is_approved else ending}
 
 
-def _edited_arguments(approval: Approval, run: Run, word: Decision) -> str | None:
+def _edited_arguments(approval: Approval, run: Run, decision: Decision) -> str | None:
     """Return the arguments the user wrote, if they differ from the model's."""
-    if not word.is_approved or word.arguments is None:
+    if not decision.is_approved or decision.arguments is None:
         return None
     if approval.asks_person or approval.is_budget:
         return None
     value = _parse_object(
-        word.arguments, MAX_PLAN_CHARS if approval.is_plan else MAX_ARGUMENTS_CHARS
+        decision.arguments, MAX_PLAN_CHARS if approval.is_plan else MAX_ARGUMENTS_CHARS
     )
     if value == json.loads(approval.arguments):
         return None
     if approval.is_plan:
         return _edited_plan(approval, value)
-    if fault_injection := _schema_violations(_tool_schema(run, approval), value):
-        why = "; ".join(fault_injection)
+    if schema_violations := _schema_violations(_tool_schema(run, approval), value):
+        why = "; ".join(schema_violations)
         raise DecisionRejected(
             _("The tool doesn't accept these arguments: %(why)s") % {"why": why}
         )
@@ -280,8 +288,8 @@ def _schema_violations(schema: dict[str, Any], value: dict[str, Any]) -> list[st
         return []
 
 
-def _parse_object(text: str, most: int) -> dict[str, Any]:
-    if len(text) > most:
+def _parse_object(text: str, max_chars: int) -> dict[str, Any]:
+    if len(text) > max_chars:
         raise DecisionRejected(_("The arguments are too long."))
     try:
         value = json.loads(text, parse_constant=_reject_constant)

@@ -20,5 +20,5 @@ def get_clock(run: int) -> Clock:
 
 def now(run: int) -> datetime:
     """Return the current time of a run."""
-    known = _clocks.get(run)
-    return (known or Clock()).now()
+    clock = _clocks.get(run)
+    return (clock or Clock()).now()

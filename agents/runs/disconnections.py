@@ -20,36 +20,36 @@ MAX_PER_RUN = 100
 MAX_AWAY = timedelta(days=7)
 
 
-def record_disconnect(runs: Iterable[int], page: str, code: int) -> None:
+def record_disconnect(run_ids: Iterable[int], page: str, code: int) -> None:
     """Record that a page left while these runs were live."""
-    why = Absence.Reason.LOST if code in LOST_CODES else Absence.Reason.CLOSED
+    reason = Absence.Reason.LOST if code in LOST_CODES else Absence.Reason.CLOSED
     now = timezone.now()
     _save(
-        Absence(run=run, page=page, reason=why, left_at=now)
-        for run in _below_limit(Run.objects.live().filter(pk__in=runs))
+        Absence(run=run, page=page, reason=reason, left_at=now)
+        for run in _below_limit(Run.objects.live().filter(pk__in=run_ids))
     )
 
 
-def record_reconnect(runs: Iterable[int], page: str, away: timedelta) -> None:
+def record_reconnect(run_ids: Iterable[int], page: str, away: timedelta) -> None:
     """Record that a page is back and how long its connection was lost."""
     now = timezone.now()
     left_at = now - min(away, MAX_AWAY)
-    known = Absence.objects.filter(run__in=runs, page=page, came_back_at=None)
+    known = Absence.objects.filter(run__in=run_ids, page=page, came_back_at=None)
     noticed = list(known.values_list("run", flat=True))
     # The page knows best why it was away: a closed one doesn't come back.
     known.update(reason=Absence.Reason.LOST, left_at=left_at, came_back_at=now)
     meanwhile = Q(ended_at=None) | Q(ended_at__gt=left_at)
-    missed = Run.objects.filter(meanwhile, pk__in=runs).exclude(pk__in=noticed)
+    missed = Run.objects.filter(meanwhile, pk__in=run_ids).exclude(pk__in=noticed)
     _save(
         Absence(run=run, page=page, left_at=left_at, came_back_at=now)
         for run in _below_limit(missed)
     )
 
 
-def record_reopen(runs: Iterable[int]) -> None:
+def record_reopen(run_ids: Iterable[int]) -> None:
     """Record that a user who closed a page has opened one again."""
     closed = Absence.objects.filter(
-        run__in=runs, reason=Absence.Reason.CLOSED, came_back_at=None
+        run__in=run_ids, reason=Absence.Reason.CLOSED, came_back_at=None
     )
     if closed.exists():  # checked first, because even an empty update takes the write lock
         closed.update(came_back_at=timezone.now())

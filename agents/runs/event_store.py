@@ -75,27 +75,27 @@ class Ending:
 
 def save(entries: Sequence[tuple[int, Event]]) -> None:
     """Insert events of any runs and apply them to runs and steps."""
-    ours = connections[DEFAULT_DB_ALIAS]  # looked up once; each thread has its own
-    execute_many(ours, _insert_sql(), [_column_values(ours, *entry) for entry in entries])
-    rows = Projection()
+    wrapper = connections[DEFAULT_DB_ALIAS]  # looked up once; each thread has its own
+    execute_many(wrapper, _insert_sql(), [_column_values(wrapper, *entry) for entry in entries])
+    projection = Projection()
     for run, event in entries:
-        rows.take(run, event)
-    rows.write()
+        projection.take(run, event)
+    projection.write()
 
 
 @cache
 def _insert_sql() -> str:
     """Return the INSERT statement, built once because there are many events."""
-    quoted = connection.ops.quote_name
+    quote = connection.ops.quote_name
     names = ("run", "seq", "type", "agent", "time", "data")
-    fields = [concrete_field(RunEvent, name) for name in names]
-    columns = ", ".join(quoted(str(field.column)) for field in fields)
-    blanks = ", ".join(["%s"] * len(names))
-    return f"INSERT INTO {quoted(RunEvent._meta.db_table)} ({columns}) VALUES ({blanks})"
+    columns = ", ".join(quote(str(concrete_field(RunEvent, name).column)) for name in names)
+    placeholders = ", ".join(["%s"] * len(names))
+    return f"INSERT INTO {quote(RunEvent._meta.db_table)} ({columns}) VALUES ({placeholders})"
 
 
-def _column_values(ours: BaseDatabaseWrapper, run: int, event: Event) -> tuple[Any, ...]:
-    time, data = adapt_datetime(ours, event.time), adapt_json(ours, event.data)
+def _column_values(wrapper: BaseDatabaseWrapper, run: int, event: Event) -> tuple[Any, ...]:
+    time = adapt_datetime(wrapper, event.time)
+    data = adapt_json(wrapper, event.data)
     return run, event.seq, event.type.value, event.agent, time, data
 
 
@@ -192,11 +192,11 @@ def brief_steps(
 
     A run can have 20 MB of results; opening a step loads the rest.
     """
-    found = run.steps.defer("observation", *without).annotate(
+    annotated = run.steps.defer("observation", *without).annotate(
         found=Left("observation", most), found_size=Length("observation")
     )
     steps: list[AgentStep] = []
-    for step in found:
+    for step in annotated:
         step.observation = step.found
         steps.append(step)
     return steps
@@ -204,8 +204,8 @@ def brief_steps(
 
 def first_delta_times(run: Run) -> dict[int, datetime]:
     """Return the time of each step's first token."""
-    words = run.events.filter(type__in=[EventType.DELTA, EventType.THOUGHT_DELTA])
-    firsts = words.order_by().values_list("data__step").annotate(first=Min("time"))
+    deltas = run.events.filter(type__in=[EventType.DELTA, EventType.THOUGHT_DELTA])
+    firsts = deltas.order_by().values_list("data__step").annotate(first=Min("time"))
     return {step: first for step, first in firsts if step is not None}
 
 
@@ -300,8 +300,11 @@ def _provenance(step: AgentStep) -> dict[str, Any]:
     if not step.is_untrusted:
         return {}
     kinds = {note.get("kind") for note in step.notes}
-    about = {"sources": step.sources, "is_suspect": StatusKind.EMBEDDED_INSTRUCTIONS in kinds}
-    return {"untrusted": step.action, **{k: v for k, v in about.items() if v}}
+    provenance = {
+        "sources": step.sources,
+        "is_suspect": StatusKind.EMBEDDED_INSTRUCTIONS in kinds,
+    }
+    return {"untrusted": step.action, **{k: v for k, v in provenance.items() if v}}
 
 
 def _arguments(step: AgentStep) -> dict[str, Any]:
@@ -336,16 +339,16 @@ def _unstarted_events(emit: Callable[..., Event], run: Run) -> Iterator[Event]:
         return
     turns = dict(run.steps.values_list("number", "turn"))
     for number, (step, parent, call) in enumerate(calls, max(turns) + 1):
-        part = {} if parent is None else {"parent": parent}
-        about = {"kind": "tool", "status": "unstarted", "turn": turns[step], "call": call}
-        yield emit(EventType.STEP, step=number, **about, **part)
+        parent_field = {} if parent is None else {"parent": parent}
+        fields = {"kind": "tool", "status": "unstarted", "turn": turns[step], "call": call}
+        yield emit(EventType.STEP, step=number, **fields, **parent_field)
 
 
 def _pending_calls(run: Run) -> list[tuple[int, int | None, dict[str, Any]]]:
     """Return pending calls of all agents: the step that decided, its parent, and the call."""
     decided: dict[int | None, dict[str, Any]] = {}
-    found = run.events.filter(type__in=DECISION_TYPES).order_by("seq")
-    for type, data in found.values_list("type", "data"):
+    events = run.events.filter(type__in=DECISION_TYPES).order_by("seq")
+    for type, data in events.values_list("type", "data"):
         parent = data.get("parent")
         if type == EventType.HANDOFF_RETURN:
             decided.pop(parent, None)
@@ -354,8 +357,8 @@ def _pending_calls(run: Run) -> list[tuple[int, int | None, dict[str, Any]]]:
         elif "call" in data:  # already reported as not made
             decided.get(parent, {}).pop(data["call"]["id"], None)
         elif "calls" in data:
-            place = data["step"], parent
-            decided[parent] = {call["id"]: (*place, call) for call in data["calls"]}
+            origin = data["step"], parent
+            decided[parent] = {call["id"]: (*origin, call) for call in data["calls"]}
     return [call for calls in decided.values() for call in calls.values()]
 
 
@@ -364,9 +367,9 @@ def _closing_events(
 ) -> Iterator[Event]:
     """Yield the events that close a live step."""
     outcome = ending.outcome(step, why)
-    part = {} if step.parent is None else {"parent": step.parent}
+    parent_field = {} if step.parent is None else {"parent": step.parent}
     if outcome.finished_anyway and step.number in ending.outcomes:
-        yield _late_result(emit, step, outcome, part)
+        yield _late_result(emit, step, outcome, parent_field)
         yield emit(EventType.STATUS, kind=StatusKind.FINISHED_ANYWAY, step=step.number)
     yield emit(
         EventType.STEP,
@@ -374,12 +377,15 @@ def _closing_events(
         kind=step.kind,
         status=outcome.status,
         thought=step.thought or streamed_thought(run, step),
-        **part,
+        **parent_field,
     )
 
 
 def _late_result(
-    emit: Callable[..., Event], step: AgentStep, outcome: CallOutcome, part: dict[str, int]
+    emit: Callable[..., Event],
+    step: AgentStep,
+    outcome: CallOutcome,
+    parent_field: dict[str, int],
 ) -> Event:
     return emit(
         EventType.TOOL_RESPONSE,
@@ -391,5 +397,5 @@ def _late_result(
         attempts=step.attempts,
         started=step.started_at.isoformat(),
         step=step.number,
-        **part,
+        **parent_field,
     )

@@ -113,10 +113,10 @@ class EventWriter:
         longest, self._longest = max(self._longest, waiting), 0.0
         return longest
 
-    async def ask(self, question: Callable[[Subject], Result], about: Subject) -> Result:
+    async def ask(self, query: Callable[[Subject], Result], subject: Subject) -> Result:
         """Run a query between two batches, e.g. about the runs of this process."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, _run_query, question, about)
+        return await loop.run_in_executor(self._thread, _run_query, query, subject)
 
     async def stop(self) -> None:
         """Write everything added so far, and reject what comes later."""
@@ -260,9 +260,9 @@ def _commit_with_retry(batch: list[_Entry]) -> None:
             sleep(pause)
 
 
-def _run_query(question: Callable[[Subject], Result], about: Subject) -> Result:
+def _run_query(query: Callable[[Subject], Result], subject: Subject) -> Result:
     try:
-        return question(about)
+        return query(subject)
     except DATABASE_ERRORS:
         connection.close()  # the next query opens a new connection
         raise
@@ -272,18 +272,18 @@ def _commit_batch(batch: list[_Entry], is_again: bool) -> None:
     events = [entry for entry in batch if entry.event is not None]
     with transaction.atomic():
         # The last attempt may have succeeded with only its confirmation lost.
-        known = [entry for entry in events if is_again and _is_saved(entry)]
-        events = [entry for entry in events if entry not in known]
-        held = leases.lock_epochs({entry.pk for entry in events}) if events else {}
+        already_saved = [entry for entry in events if is_again and _is_saved(entry)]
+        events = [entry for entry in events if entry not in already_saved]
+        epochs = leases.lock_epochs({entry.pk for entry in events}) if events else {}
         for entry in events:
-            if held.get(entry.pk) != entry.run.epoch:
+            if epochs.get(entry.pk) != entry.run.epoch:
                 entry.error = RunIsOver()
         events = [entry for entry in events if entry.error is None]
         event_store.save([(entry.pk, entry.event) for entry in events if entry.event])
         for entry in batch:
             if entry.ending is not None:
                 entry.saved_events = event_store.close(entry.pk, entry.ending, entry.epoch)
-    for entry in [*known, *events]:
+    for entry in [*already_saved, *events]:
         entry.saved_events = [entry.event] if entry.event else []
 
 
@@ -291,8 +291,8 @@ def _is_saved(entry: _Entry) -> bool:
     event = entry.event
     if event is None:
         return False
-    same: dict[str, Any] = {"seq": event.seq, "type": event.type.value, "time": event.time}
-    return RunEvent.objects.filter(run=entry.run, **same).exists()
+    columns: dict[str, Any] = {"seq": event.seq, "type": event.type.value, "time": event.time}
+    return RunEvent.objects.filter(run=entry.run, **columns).exists()
 
 
 def _group_by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:

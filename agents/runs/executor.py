@@ -14,7 +14,7 @@ from agents.models import Run
 
 from . import clocks, event_store, leases
 from .event_writer import DATABASE_ERRORS, EventWriter, RunEventBuffer, RunIsOver
-from .question_desk import Open, QuestionDesk, RunQuestions, find_answers
+from .question_desk import OpenQuestions, QuestionDesk, RunQuestions, find_answers
 
 logger = logging.getLogger(__name__)
 
@@ -112,19 +112,19 @@ class RunExecutor:
         questions = RunQuestions(self.questions, run.pk)
         return RunContext(user_id=str(run.user_id), chat_id=run.topic, questions=questions)
 
-    async def _read_answers(self, questions: Open) -> dict[str, SavedAnswer]:
+    async def _read_answers(self, questions: OpenQuestions) -> dict[str, SavedAnswer]:
         return await self.event_writer.ask(find_answers, questions)
 
     async def _run_to_end(
         self, run: Run, source: EventSource, outcomes: dict[int, CallOutcome]
     ) -> None:
         """Drive a run to its end; the one place that catches everything, so every run ends."""
-        pages = RunEventBuffer(self.event_writer, run)
+        buffer = RunEventBuffer(self.event_writer, run)
         try:
             fault_injection.point("before_run_start")
             async with aclosing(await source(run)) as events:
                 async for event in events:
-                    await pages.write(event)
+                    await buffer.write(event)
         except asyncio.CancelledError as cancelled:
             if cancelled.args not in DETACH_REASONS:
                 ending = event_store.Ending(StopReason.CANCELLED, outcomes=outcomes)
@@ -148,7 +148,7 @@ class RunExecutor:
             ending = event_store.Ending(StopReason.ERROR, sentence, ADVICE, outcomes)
             await self.close(run, ending, run.epoch)
         finally:
-            pages.leave()
+            buffer.leave()
 
     async def _heartbeat_loop(self) -> None:
         """Renew the leases, apply stop requests and deliver answers."""
@@ -167,14 +167,14 @@ class RunExecutor:
 
     async def _apply_stop_requests(self) -> None:
         """Cancel the runs that should stop, once each."""
-        if not (current := dict(self.runs)):
+        if not (live_runs := dict(self.runs)):
             return
         to_stop, lost = await self.event_writer.ask(
-            leases.stop_requests, list(current.values())
+            leases.stop_requests, list(live_runs.values())
         )
         for pk in to_stop | lost:
             # The run may have ended meanwhile, and even been resumed in another task.
-            if self.runs.get(pk) is current[pk] and not self.tasks[pk].cancelling():
+            if self.runs.get(pk) is live_runs[pk] and not self.tasks[pk].cancelling():
                 self.tasks[pk].cancel(*([LOST] if pk in lost else []))
 
 

@@ -38,20 +38,20 @@ def queued_runs() -> set[int]:
     return {args["run"] for args in jobs.values_list("args", flat=True)}
 
 
-async def run_worker(drive: Callable[[int], Awaitable[None]], at_once: int) -> None:
-    """Drive queued runs, up to `at_once` concurrently, until cancelled."""
+async def run_worker(drive: Callable[[int], Awaitable[None]], max_runs: int) -> None:
+    """Drive queued runs, up to `max_runs` concurrently, until cancelled."""
     from procrastinate import App
     from procrastinate.contrib.django import app
     from procrastinate.contrib.django.django_connector import DjangoConnector
 
     # A separate app: enqueuing continues to use Django's connection.
-    line = App(connector=cast(DjangoConnector, app.connector).get_worker_connector())
-    line.task(name=TASK_NAME, queue=QUEUE_NAME)(drive)
-    async with line.open_async():
-        await _drop_stalled_jobs(line)
-        await line.run_worker_async(
+    worker_app = App(connector=cast(DjangoConnector, app.connector).get_worker_connector())
+    worker_app.task(name=TASK_NAME, queue=QUEUE_NAME)(drive)
+    async with worker_app.open_async():
+        await _drop_stalled_jobs(worker_app)
+        await worker_app.run_worker_async(
             queues=[QUEUE_NAME],
-            concurrency=at_once,
+            concurrency=max_runs,
             delete_jobs="always",
             install_signal_handlers=False,
             # An abandoned job doesn't end its run, which continues by itself.
@@ -59,9 +59,9 @@ async def run_worker(drive: Callable[[int], Awaitable[None]], at_once: int) -> N
         )
 
 
-async def _drop_stalled_jobs(line: "App") -> None:
+async def _drop_stalled_jobs(worker_app: "App") -> None:
     """Delete jobs of dead workers: their runs are found by their leases and enqueued again."""
     from procrastinate.jobs import Status
 
-    for job in await line.job_manager.get_stalled_jobs(queue=QUEUE_NAME):
-        await line.job_manager.finish_job(job, status=Status.ABORTED, delete_job=True)
+    for job in await worker_app.job_manager.get_stalled_jobs(queue=QUEUE_NAME):
+        await worker_app.job_manager.finish_job(job, status=Status.ABORTED, delete_job=True)

@@ -71,23 +71,24 @@ def lock_epochs(pks: Collection[int]) -> dict[int, int]:
 
     Call it in the writing transaction: it locks the rows until then.
     """
-    ours = connections[DEFAULT_DB_ALIAS]
-    rows: list[Any] = fetch(ours, _epochs_sql(len(pks)), [Run.Status.RUNNING, *pks])
+    wrapper = connections[DEFAULT_DB_ALIAS]
+    rows: list[Any] = fetch(wrapper, _epochs_sql(len(pks)), [Run.Status.RUNNING, *pks])
     return dict(rows)
 
 
 @lru_cache(maxsize=256)
 def _epochs_sql(count: int) -> str:
     """Return the SQL, written by hand because every batch runs it."""
-    table, blanks = connection.ops.quote_name(Run._meta.db_table), ", ".join(["%s"] * count)
+    table = connection.ops.quote_name(Run._meta.db_table)
+    placeholders = ", ".join(["%s"] * count)
     can_lock = connection.features.has_select_for_update
     lock = connection.ops.for_update_sql() if can_lock else ""
-    return f"SELECT id, epoch FROM {table} WHERE status = %s AND id IN ({blanks}) {lock}"
+    return f"SELECT id, epoch FROM {table} WHERE status = %s AND id IN ({placeholders}) {lock}"
 
 
 def renew(runs: Iterable[Run]) -> None:
-    ours = Run.objects.running().filter(pk__in=[run.pk for run in runs], owner=owner())
-    ours.update(heartbeat_at=Now())
+    held_runs = Run.objects.running().filter(pk__in=[run.pk for run in runs], owner=owner())
+    held_runs.update(heartbeat_at=Now())
 
 
 def release(run: Run) -> None:
@@ -105,8 +106,8 @@ def stop_requests(runs: Iterable[Run]) -> tuple[set[int], set[int]]:
     """Return which of these runs should stop, and which belong to another process now."""
     epochs = {run.pk: run.epoch for run in runs}
     rows = _live_states(*epochs)
-    ours = {pk: is_to_stop for pk, epoch, is_to_stop in rows if epochs[pk] == epoch}
-    return {pk for pk, is_to_stop in ours.items() if is_to_stop}, epochs.keys() - ours.keys()
+    held = {pk: is_to_stop for pk, epoch, is_to_stop in rows if epochs[pk] == epoch}
+    return {pk for pk, is_to_stop in held.items() if is_to_stop}, epochs.keys() - held.keys()
 
 
 @compiled_query
@@ -116,34 +117,38 @@ def _live_states(*pks: int) -> QuerySet[Run, tuple[int, int, bool]]:
 
 def find_abandoned() -> list[Run]:
     """Return runs without an owner: released, expired, or of a dead process."""
-    left = [pk for pk, owner, is_over in _running_leases() if is_over or _is_dead(owner)]
-    if not left:  # as nearly always
+    abandoned = [
+        pk
+        for pk, lease_owner, is_expired in _running_leases()
+        if is_expired or _is_dead(lease_owner)
+    ]
+    if not abandoned:  # as nearly always
         return []
-    return list(Run.objects.running().select_related("agent").filter(pk__in=left))
+    return list(Run.objects.running().select_related("agent").filter(pk__in=abandoned))
 
 
 @compiled_query
 def _running_leases() -> QuerySet[Run, tuple[int, str, bool]]:
-    is_over = Case(When(_expired_filter(), then=True), default=False)
-    return Run.objects.running().values_list("pk", "owner", is_over)
+    is_expired = Case(When(_expired_filter(), then=True), default=False)
+    return Run.objects.running().values_list("pk", "owner", is_expired)
 
 
 def acquire(run: Run) -> Run | None:
     """Take over the run; return None if another process was faster or its owner is alive."""
-    same = Run.objects.running().filter(pk=run.pk, epoch=run.epoch, owner=run.owner)
+    claimable = Run.objects.running().filter(pk=run.pk, epoch=run.epoch, owner=run.owner)
     if not _is_dead(run.owner):
-        same = same.filter(_expired_filter())
+        claimable = claimable.filter(_expired_filter())
     # A queued run had no owner yet.
-    before = 1 if run.owner else 0
-    ours = _claim(
-        same, run, owner=owner(), heartbeat_at=Now(), takeovers=F("takeovers") + before
+    takeover = 1 if run.owner else 0
+    acquired = _claim(
+        claimable, run, owner=owner(), heartbeat_at=Now(), takeovers=F("takeovers") + takeover
     )
-    if ours is not None and run.owner:
+    if acquired is not None and run.owner:
         has_died = run.heartbeat_at is not None  # it wasn't released
-        ours.needs_isolation = jobs.take_over(
+        acquired.needs_isolation = jobs.take_over(
             KIND, run.pk, finished_steps(run), has_died=has_died
         )
-    return ours
+    return acquired
 
 
 def adopt(pk: int, parent: str) -> Run | None:
@@ -151,8 +156,8 @@ def adopt(pk: int, parent: str) -> Run | None:
     run = Run.objects.running().filter(pk=pk, owner=parent).first()
     if run is None:
         return None
-    same = Run.objects.running().filter(pk=pk, owner=parent, epoch=run.epoch)
-    return _claim(same, run, owner=owner(), heartbeat_at=Now())
+    claimable = Run.objects.running().filter(pk=pk, owner=parent, epoch=run.epoch)
+    return _claim(claimable, run, owner=owner(), heartbeat_at=Now())
 
 
 def finished_steps(run: Run) -> int:
@@ -163,27 +168,27 @@ def finished_steps(run: Run) -> int:
 
 def wake(run: Run) -> Run | None:
     """Mark a waiting run as running; return None if another process was faster."""
-    same = Run.objects.waiting().filter(pk=run.pk)
-    return _claim(same, run, **owner_fields(), status=Run.Status.RUNNING)
+    claimable = Run.objects.waiting().filter(pk=run.pk)
+    return _claim(claimable, run, **owner_fields(), status=Run.Status.RUNNING)
 
 
-def _claim(same: QuerySet[Run], run: Run, **changes: Any) -> Run | None:
-    if not same.update(**changes, epoch=F("epoch") + 1):
+def _claim(claimable: QuerySet[Run], run: Run, **changes: Any) -> Run | None:
+    if not claimable.update(**changes, epoch=F("epoch") + 1):
         return None
     return Run.objects.select_related("agent").filter(pk=run.pk).first()
 
 
 def _expired_filter() -> Q:
-    late = ExpressionWrapper(
+    threshold = ExpressionWrapper(
         Now() - Value(timedelta(seconds=LEASE_SECONDS), output_field=DurationField()),
         output_field=Run._meta.get_field("heartbeat_at"),
     )
-    return Q(heartbeat_at=None) | Q(heartbeat_at__lt=late)
+    return Q(heartbeat_at=None) | Q(heartbeat_at__lt=threshold)
 
 
-def _is_dead(owner: str) -> bool:
+def _is_dead(lease_owner: str) -> bool:
     """Whether the owner is a dead process of this machine; others can't be checked."""
-    name, _, host = owner.partition("@")
+    name, _, host = lease_owner.partition("@")
     pid, _, process = name.partition(".")
     if host != HOST or not pid.isdigit():
         return False

@@ -59,10 +59,12 @@ class PlanCapabilities:
         functions = {tool["function"]["name"]: tool["function"] for tool in tools}
         # The question tool lists the roles that can be asked; agents have the roles of its
         # steps.
-        person = functions.get(AskPersonTool.name, {}).get("parameters", {})
-        experts = person.get("properties", {}).get("role", {}).get("enum", ())
-        named = {step.role.lower() for step in original_plan(approval).walk()}
-        return cls(functions, frozenset(named | {name.lower() for name in experts}))
+        ask_parameters = functions.get(AskPersonTool.name, {}).get("parameters", {})
+        expert_roles = ask_parameters.get("properties", {}).get("role", {}).get("enum", ())
+        mentioned_roles = {step.role.lower() for step in original_plan(approval).walk()}
+        return cls(
+            functions, frozenset(mentioned_roles | {name.lower() for name in expert_roles})
+        )
 
     @cached_property
     def tools(self) -> dict[str, Mapping[str, Any]]:
@@ -84,14 +86,14 @@ class PlanCapabilities:
         names = list(step.get("arguments") or {})
         if step.get("agent"):
             return list(dict.fromkeys(["task", *names]))
-        known = self.tools.get(step.get("tool", ""), {}).get("properties") or {}
-        return list(dict.fromkeys([*names, *known]))
+        properties = self.tools.get(step.get("tool", ""), {}).get("properties") or {}
+        return list(dict.fromkeys([*names, *properties]))
 
     def is_text(self, tool: str, name: str) -> bool:
         """Whether the argument is plain text."""
-        known = self.tools.get(tool, {}).get("properties") or {}
-        about = known.get(name, {}) if isinstance(known, dict) else {}
-        return not isinstance(about, dict) or about.get("type", "string") == "string"
+        properties = self.tools.get(tool, {}).get("properties") or {}
+        schema = properties.get(name, {}) if isinstance(properties, dict) else {}
+        return not isinstance(schema, dict) or schema.get("type", "string") == "string"
 
 
 def original_plan(approval: Approval) -> ExecutionPlan:
@@ -157,24 +159,28 @@ def _drop_dependencies(facts: Facts, out: set[str]) -> Facts:
 class PlanForm:
     """The submitted fields of one plan. Without JavaScript all plans share one form."""
 
-    def __init__(self, form: QueryDict, approval: Approval, means: PlanCapabilities) -> None:
+    def __init__(
+        self, form: QueryDict, approval: Approval, capabilities: PlanCapabilities
+    ) -> None:
         self.form = form
         self.written = approval.arguments
         self.typed = _normalize_newlines(form.get(f"arguments-{approval.pk}", ""))
         self.name = f"plan-{approval.pk}"
-        self.means = means
+        self.capabilities = capabilities
         self.original = PlanDraft.of(original_plan(approval))
 
     @cached_property
     def draft(self) -> PlanDraft:
         if self.name not in self.form:
             return self.original
-        known = {step.key: step for step in self.original.steps}
+        original_steps = {step.key: step for step in self.original.steps}
         keys = [
             int(key) for key in self._field_text("").split() if key.isascii() and key.isdigit()
         ]
         keys = list(dict.fromkeys(keys))[: MAX_EDITABLE_STEPS + MAX_ADDED_STEPS]
-        steps = [self._read_step(known.get(key) or self._new_step(key)) for key in keys]
+        steps = [
+            self._read_step(original_steps.get(key) or self._new_step(key)) for key in keys
+        ]
         return replace(self.original, steps=steps)
 
     @property
@@ -189,16 +195,18 @@ class PlanForm:
     def arguments(self) -> str:
         return self.typed if self.is_json else json.dumps(self.draft.plan())
 
-    def problems(self, found: Problems) -> Problems:
+    def problems(self, problems: Problems) -> Problems:
         """Return the problems of each step in the form, by key."""
         if self.is_json:
             return {
-                WHOLE_PLAN: [sentence for sentences in found.values() for sentence in sentences]
+                WHOLE_PLAN: [
+                    sentence for sentences in problems.values() for sentence in sentences
+                ]
             }
         steps = self.draft.kept_steps
         by_key = {
-            steps[at].key if at >= 0 else WHOLE_PLAN: sentences
-            for at, sentences in found.items()
+            steps[index].key if index >= 0 else WHOLE_PLAN: sentences
+            for index, sentences in problems.items()
         }
         unasked = [step.key for step in steps if step.facts.get("ask") == ""]
         return by_key | {key: [_("Enter a question.")] for key in unasked}
@@ -221,23 +229,23 @@ class PlanForm:
     def _new_step(self, key: int) -> DraftStep:
         kind, _colon, name = self._field_text(f"-{key}-what").partition(":")
         kind = kind if kind in PICKABLE_KINDS else "tool"
-        called = self._field_text(f"-{key}-name").strip()
-        return DraftStep(key=key, facts={"name": called, kind: name}, is_new=True)
+        step_name = self._field_text(f"-{key}-name").strip()
+        return DraftStep(key=key, facts={"name": step_name, kind: name}, is_new=True)
 
     def _arguments(self, step: DraftStep) -> Iterator[tuple[str, Any]]:
         arguments = step.facts.get("arguments", {})
-        for name in self.means.arguments(step.facts):
-            was = arguments.get(name)
-            before = _normalize_newlines(value_text(was))
-            text = self._field_text(f"-{step.key}-argument-{name}", before)
-            if name in arguments and text == before:
-                yield name, was
+        for name in self.capabilities.arguments(step.facts):
+            old_value = arguments.get(name)
+            old_text = _normalize_newlines(value_text(old_value))
+            text = self._field_text(f"-{step.key}-argument-{name}", old_text)
+            if name in arguments and text == old_text:
+                yield name, old_value
             elif text.strip():
-                is_text = isinstance(was, str) or self._is_text(step, name, was)
+                is_text = isinstance(old_value, str) or self._is_text(step, name, old_value)
                 yield name, text if is_text else _parse_value(text)
 
-    def _is_text(self, step: DraftStep, name: str, was: Any) -> bool:
-        return was is None and self.means.is_text(step.facts.get("tool", ""), name)
+    def _is_text(self, step: DraftStep, name: str, old_value: Any) -> bool:
+        return old_value is None and self.capabilities.is_text(step.facts.get("tool", ""), name)
 
     def _field_text(self, field: str, default: str = "") -> str:
         return _normalize_newlines(self.form.get(f"{self.name}{field}", default))
@@ -270,42 +278,52 @@ def _parse_value(text: str) -> Any:
 
 
 def validate_plan(
-    value: Mapping[str, Any], means: PlanCapabilities
+    value: Mapping[str, Any], capabilities: PlanCapabilities
 ) -> tuple[ExecutionPlan, Problems]:
     """Return the plan and its problems, by step index."""
-    words = {name: fact for name, fact in value.items() if name != "description"}
+    fields = {name: fact for name, fact in value.items() if name != "description"}
     definition = read_definition(
-        json.dumps({"name": "plan", **words}, ensure_ascii=False, indent=1)
+        json.dumps({"name": "plan", **fields}, ensure_ascii=False, indent=1)
     )
-    absent = missing_resources(definition.plan, means.tools, means.agents, means.roles)
+    absent = missing_resources(
+        definition.plan, capabilities.tools, capabilities.agents, capabilities.roles
+    )
     noticed = chain(definition.problems, map(definition.locate, absent))
-    begins = _step_lines(definition)
-    found: Problems = {}
+    step_lines = _step_lines(definition)
+    problems: Problems = {}
     for problem in islice(noticed, MAX_PROBLEMS):
         # The problem belongs to the last step that starts before its line.
-        place = bisect_right(begins, problem.line) - 1
-        found.setdefault(place, []).append(translate(problem.message))
-    found |= _argument_problems(definition.plan, means, found)
+        index = bisect_right(step_lines, problem.line) - 1
+        problems.setdefault(index, []).append(translate(problem.message))
+    problems |= _argument_problems(definition.plan, capabilities, problems)
     description = value.get("description", "")
-    about = description if isinstance(description, str) else ""
-    return replace(definition.plan, description=about), found
+    text = description if isinstance(description, str) else ""
+    return replace(definition.plan, description=text), problems
 
 
 def _step_lines(definition: PlanDefinition) -> list[int]:
     """Return the lines in which the steps start."""
-    root, count = definition.root, len(definition.plan.steps)
-    return [root.place(("steps", at))[0] for at in range(count)] if root else []
+    root = definition.root
+    count = len(definition.plan.steps)
+    return [root.place(("steps", index))[0] for index in range(count)] if root else []
 
 
 def _argument_problems(
-    plan: ExecutionPlan, means: PlanCapabilities, found: Problems
+    plan: ExecutionPlan, capabilities: PlanCapabilities, known: Problems
 ) -> Problems:
     """Return arguments that violate a tool's schema, for steps without other problems."""
-    called = {step.tool for step in plan.steps} & means.tools.keys()
-    schemas = {name: _usable_schema(means.tools[name]) for name in called}
-    steps = [(at, step) for at, step in enumerate(plan.steps) if at not in found]
-    violations = ((at, _step_violations(step, schemas.get(step.tool))) for at, step in steps)
-    return dict(islice(((at, faults) for at, faults in violations if faults), MAX_PROBLEMS))
+    tool_names = {step.tool for step in plan.steps} & capabilities.tools.keys()
+    schemas = {name: _usable_schema(capabilities.tools[name]) for name in tool_names}
+    steps = [(index, step) for index, step in enumerate(plan.steps) if index not in known]
+    step_violations = (
+        (index, _step_violations(step, schemas.get(step.tool))) for index, step in steps
+    )
+    return dict(
+        islice(
+            ((index, sentences) for index, sentences in step_violations if sentences),
+            MAX_PROBLEMS,
+        )
+    )
 
 
 def _usable_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:

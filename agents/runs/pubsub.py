@@ -37,12 +37,12 @@ def person_topic(pk: int) -> str:
 
 async def publish(topic: str, kind: str, **facts: Any) -> None:
     """Publish to a topic; subscribers share these facts and must not change them."""
-    if (here := _topics.get(topic)) is not None:
-        here.tell(kind, facts)
+    if (local_topic := _topics.get(topic)) is not None:
+        local_topic.tell(kind, facts)
     if _has_shared_layer():
         text = json.dumps(facts, ensure_ascii=False)
         message = {"type": "told", "by": PROCESS_TOKEN, "kind": kind, "facts": text}
-        await _others.tell(topic, message)
+        await _remote.tell(topic, message)
 
 
 class _RemoteProcesses:
@@ -66,23 +66,23 @@ class _RemoteProcesses:
             logger.warning("Can't publish to other processes: %r", error)
 
 
-_others = _RemoteProcesses()
+_remote = _RemoteProcesses()
 
 
 @asynccontextmanager
-async def subscribe(topic: str, hear: Subscriber) -> AsyncIterator[None]:
-    """Call `hear` with everything published to the topic, here or elsewhere."""
-    here = _topics.setdefault(topic, _Topic(topic))
-    here.listeners.append(hear)
+async def subscribe(topic: str, subscriber: Subscriber) -> AsyncIterator[None]:
+    """Call `subscriber` with everything published to the topic, here or elsewhere."""
+    local_topic = _topics.setdefault(topic, _Topic(topic))
+    local_topic.listeners.append(subscriber)
     try:
         if _has_shared_layer():
-            await here.connect()
+            await local_topic.connect()
         yield
     finally:
-        here.listeners.remove(hear)
-        if not here.listeners:
+        local_topic.listeners.remove(subscriber)
+        if not local_topic.listeners:
             _topics.pop(topic, None)
-            await here.disconnect()
+            await local_topic.disconnect()
 
 
 class _Topic:
@@ -91,26 +91,26 @@ class _Topic:
     def __init__(self, name: str) -> None:
         self.name = name
         self.listeners: list[Subscriber] = []
-        self.wire: asyncio.Task[None] | None = None
-        self.is_joined = asyncio.Event()
+        self.listen_task: asyncio.Task[None] | None = None
+        self.joined = asyncio.Event()
 
     def tell(self, kind: str, facts: dict[str, Any]) -> None:
-        for hear in tuple(self.listeners):
-            hear(kind, facts)
+        for subscriber in tuple(self.listeners):
+            subscriber(kind, facts)
 
     async def connect(self) -> None:
         """Wait until messages from other processes arrive here, or will soon."""
-        self.wire = self.wire or asyncio.create_task(self._listen())
+        self.listen_task = self.listen_task or asyncio.create_task(self._listen())
         try:
             async with asyncio.timeout(JOIN_TIMEOUT_SECONDS):
-                await self.is_joined.wait()
+                await self.joined.wait()
         except TimeoutError:
-            self.is_joined.set()  # late; subscribers then read the rows again
+            self.joined.set()  # late; subscribers then read the rows again
 
     async def disconnect(self) -> None:
-        if self.wire is not None:
-            self.wire.cancel()
-            await asyncio.wait([self.wire], timeout=JOIN_TIMEOUT_SECONDS)
+        if self.listen_task is not None:
+            self.listen_task.cancel()
+            await asyncio.wait([self.listen_task], timeout=JOIN_TIMEOUT_SECONDS)
 
     async def _listen(self) -> None:
         while True:
@@ -120,7 +120,7 @@ class _Topic:
                 logger.exception(
                     "Can't receive messages from other processes on %s.", self.name
                 )
-                self.is_joined.set()
+                self.joined.set()
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _receive_remote(self) -> None:
@@ -128,9 +128,9 @@ class _Topic:
         channel = await layer.new_channel()
         try:
             await layer.group_add(self.name, channel)
-            if self.is_joined.is_set():
+            if self.joined.is_set():
                 self.tell(REFRESH_KIND, {})  # messages may have been missed meanwhile
-            self.is_joined.set()
+            self.joined.set()
             while True:
                 message = await layer.receive(channel)
                 if message["by"] != PROCESS_TOKEN:  # own messages were delivered directly

@@ -50,13 +50,13 @@ class Answer:
     typed: Typed = field(default_factory=dict)
 
 
-async def answer(user: AnyUser, pk: int, given: Answer) -> Run:
+async def submit_answer(user: AnyUser, pk: int, answer: Answer) -> Run:
     """Save the answer and wake the call that waits for it.
 
     Raises Approval.DoesNotExist if this user can't answer.
     """
     try:
-        run = await database.run(_save, user, pk, given)
+        run = await database.run(_save, user, pk, answer)
     except audit.NotRecorded as reason:
         raise DecisionRejected(str(reason)) from reason
     await executor.current().questions.deliver()
@@ -70,46 +70,49 @@ def form_fields(approval: Approval) -> tuple[FormField, ...]:
 
 def read_answer(fields: Sequence[FormField], typed: Typed) -> dict[str, Any]:
     """Return the content of a form; raise InvalidAnswer."""
-    content, problems = dict[str, Any](), dict[int, str]()
-    for number, one in enumerate(fields):
+    content = dict[str, Any]()
+    problems = dict[int, str]()
+    for number, form_field in enumerate(fields):
         try:
-            value = _read_field(one, typed.get(number, ()))
+            value = _read_field(form_field, typed.get(number, ()))
         except ValueError as error:
             problems[number] = str(error)
         else:
-            content |= {} if value is None else {one.name: value}
+            content |= {} if value is None else {form_field.name: value}
     if problems:
         raise InvalidAnswer(problems)
     return content
 
 
-def _save(user: AnyUser, pk: int, given: Answer) -> Run:
-    mine = Approval.objects.for_user(user).filter(why=Approval.Why.ELICITATION)
+def _save(user: AnyUser, pk: int, answer: Answer) -> Run:
+    answerable = Approval.objects.for_user(user).filter(why=Approval.Why.ELICITATION)
     with errors.reraise_as(DecisionRejected):
-        row = mine.select_related("run__agent").get(pk=pk)
-        content = read_answer(form_fields(row), given.typed) if given.action == "accept" else {}
+        row = answerable.select_related("run__agent").get(pk=pk)
+        content = (
+            read_answer(form_fields(row), answer.typed) if answer.action == "accept" else {}
+        )
     if agent_factory.personal_data_policy(row.run) == Agent.PersonalData.UNKEPT:
         content = masking.mask_value(content)
     saved = {
-        "verdict": VERDICT_BY_ACTION[given.action],
+        "verdict": VERDICT_BY_ACTION[answer.action],
         "new_arguments": json.dumps(content, ensure_ascii=False) if content else "",
         "decided_by": user,
         "decided_at": timezone.now(),
     }
     with errors.reraise_as(DecisionRejected), transaction.atomic():
         run = Run.objects.select_for_update().get(pk=row.run_id)
-        _check_open(mine.get(pk=pk), run, given)
+        _check_open(answerable.get(pk=pk), run, answer)
         Approval.objects.filter(pk=pk).update(**saved)
-        is_approved = given.action == "accept"
+        is_approved = answer.action == "accept"
         details = {"step": row.step, "tool": row.tool, "approved": is_approved}
         audit.record(user, audit.DECIDED, run, changed=False, **details)
     return run
 
 
-def _check_open(approval: Approval, run: Run, given: Answer) -> None:
+def _check_open(approval: Approval, run: Run, answer: Answer) -> None:
     if not approval.is_waiting:
         raise DecisionRejected(_("This question is already closed."))
-    if given.digest != approval.digest:
+    if answer.digest != approval.digest:
         raise DecisionRejected(
             _("This request has changed since you opened the page. Reload the page.")
         )
@@ -117,43 +120,43 @@ def _check_open(approval: Approval, run: Run, given: Answer) -> None:
         raise DecisionRejected(_("The run has ended, so nobody waits for this answer."))
 
 
-def _read_field(one: FormField, given: Sequence[str]) -> Any:
+def _read_field(form_field: FormField, values: Sequence[str]) -> Any:
     """Return the value, or None if the field is empty; raise ValueError with the problem."""
-    if one.kind == "choices":
-        return _read_choices(one, given)
-    text = given[-1].strip() if given else ""
-    if one.kind == "boolean":
-        return _read_boolean(one, text)
+    if form_field.kind == "choices":
+        return _read_choices(form_field, values)
+    text = values[-1].strip() if values else ""
+    if form_field.kind == "boolean":
+        return _read_boolean(form_field, text)
     if not text:
-        if one.is_required:
+        if form_field.is_required:
             raise ValueError(
-                _("Choose an option.") if one.options else _("Fill in this field.")
+                _("Choose an option.") if form_field.options else _("Fill in this field.")
             )
         return None
-    match one.kind:
+    match form_field.kind:
         case "choice":
-            return _check_option(one, text)
+            return _check_option(form_field, text)
         case "integer":
-            return _check_range(one, _read_integer(text))
+            return _check_range(form_field, _read_integer(text))
         case "number":
-            return _check_range(one, _read_number(text))
-    return _read_text(one, text)
+            return _check_range(form_field, _read_number(text))
+    return _read_text(form_field, text)
 
 
-def _read_boolean(one: FormField, text: str) -> bool | None:
+def _read_boolean(form_field: FormField, text: str) -> bool | None:
     """Return yes or no; without an answer, a field with a default isn't a no."""
-    if not text and not one.is_required:
+    if not text and not form_field.is_required:
         return None
     if text not in {"true", "false"}:
         raise ValueError(_("Choose an option."))
     return text == "true"
 
 
-def _read_choices(one: FormField, given: Sequence[str]) -> list[str] | None:
-    chosen = [_check_option(one, value) for value in dict.fromkeys(filter(None, given))]
-    if not chosen and not one.is_required:
+def _read_choices(form_field: FormField, values: Sequence[str]) -> list[str] | None:
+    chosen = [_check_option(form_field, value) for value in dict.fromkeys(filter(None, values))]
+    if not chosen and not form_field.is_required:
         return None
-    least = int(one.least or 0) or (1 if one.is_required else 0)
+    least = int(form_field.least or 0) or (1 if form_field.is_required else 0)
     if len(chosen) < least:
         raise ValueError(
             ngettext(
@@ -161,8 +164,8 @@ def _read_choices(one: FormField, given: Sequence[str]) -> list[str] | None:
             )
             % {"count": least}
         )
-    if one.most is not None and len(chosen) > one.most:
-        most = int(one.most)
+    if form_field.most is not None and len(chosen) > form_field.most:
+        most = int(form_field.most)
         raise ValueError(
             ngettext("Choose up to %(count)d option.", "Choose up to %(count)d options.", most)
             % {"count": most}
@@ -170,8 +173,8 @@ def _read_choices(one: FormField, given: Sequence[str]) -> list[str] | None:
     return chosen
 
 
-def _check_option(one: FormField, value: str) -> str:
-    if value not in {option for option, _label in one.options}:
+def _check_option(form_field: FormField, value: str) -> str:
+    if value not in {option for option, _label in form_field.options}:
         raise ValueError(_("Choose one of the options."))
     return value
 
@@ -192,27 +195,29 @@ def _read_number(text: str) -> float:
     return int(number) if number.is_integer() and abs(number) < 1e15 else number
 
 
-def _check_range(one: FormField, number: float) -> float:
-    if one.least is not None and number < one.least:
-        raise ValueError(_("Enter %(least)s or more.") % {"least": f"{one.least:g}"})
-    if one.most is not None and number > one.most:
-        raise ValueError(_("Enter %(most)s or less.") % {"most": f"{one.most:g}"})
+def _check_range(form_field: FormField, number: float) -> float:
+    if form_field.least is not None and number < form_field.least:
+        raise ValueError(_("Enter %(least)s or more.") % {"least": f"{form_field.least:g}"})
+    if form_field.most is not None and number > form_field.most:
+        raise ValueError(_("Enter %(most)s or less.") % {"most": f"{form_field.most:g}"})
     return number
 
 
-def _read_text(one: FormField, text: str) -> str:
-    most = min(one.most if one.most is not None else MAX_TEXT_CHARS, MAX_TEXT_CHARS)
+def _read_text(form_field: FormField, text: str) -> str:
+    most = min(
+        form_field.most if form_field.most is not None else MAX_TEXT_CHARS, MAX_TEXT_CHARS
+    )
     if len(text) > most:
         raise ValueError(
             _("Too long: %(count)d characters (max %(most)d).")
             % {"count": len(text), "most": int(most)}
         )
-    if one.least is not None and len(text) < one.least:
+    if form_field.least is not None and len(text) < form_field.least:
         raise ValueError(
             _("Too short: %(count)d characters (min %(least)d).")
-            % {"count": len(text), "least": int(one.least)}
+            % {"count": len(text), "least": int(form_field.least)}
         )
-    return FORMAT_READERS[one.format](text) if one.format else text
+    return FORMAT_READERS[form_field.format](text) if form_field.format else text
 
 
 def _read_email(text: str) -> str:

@@ -18,26 +18,26 @@ from .projection import VERDICT_BY_ACTION
 Action = Literal["accept", "decline", "cancel"]
 ACTION_BY_VERDICT = {verdict: cast(Action, name) for name, verdict in VERDICT_BY_ACTION.items()}
 
-Open = Mapping[str, int]  # the run of each open question
-AnswerReader = Callable[[Open], Awaitable[dict[str, SavedAnswer]]]
+OpenQuestions = Mapping[str, int]  # the run of each open question
+AnswerReader = Callable[[OpenQuestions], Awaitable[dict[str, SavedAnswer]]]
 
 
 class QuestionDesk:
     """The open questions of the runs that this process drives."""
 
-    def __init__(self, read: AnswerReader) -> None:
-        self._read = read
+    def __init__(self, reader: AnswerReader) -> None:
+        self._read = reader
         self._open: dict[str, int] = {}
         self._answers: dict[str, asyncio.Future[SavedAnswer]] = {}
 
     async def wait(self, run: int, id: str, seconds: float) -> SavedAnswer | None:
-        answer = self._answers[id] = asyncio.get_running_loop().create_future()
+        future = self._answers[id] = asyncio.get_running_loop().create_future()
         self._open[id] = run
         try:
-            await asyncio.wait([answer], timeout=seconds)
-            if not answer.done():
+            await asyncio.wait([future], timeout=seconds)
+            if not future.done():
                 await self.deliver()  # it may just have been saved
-            return answer.result() if answer.done() else None
+            return future.result() if future.done() else None
         finally:
             del self._open[id], self._answers[id]
 
@@ -46,8 +46,8 @@ class QuestionDesk:
         if not self._open:
             return
         for id, answer in (await self._read(dict(self._open))).items():
-            if (waiting := self._answers.get(id)) is not None and not waiting.done():
-                waiting.set_result(answer)
+            if (future := self._answers.get(id)) is not None and not future.done():
+                future.set_result(answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class RunQuestions:
         return await self.desk.wait(self.run, id, seconds)
 
 
-def find_answers(questions: Open) -> dict[str, SavedAnswer]:
+def find_answers(questions: OpenQuestions) -> dict[str, SavedAnswer]:
     """Return the saved answers to these questions, by id."""
     asked = Approval.objects.filter(run__in=set(questions.values()), call_id__in=questions)
     decided = asked.exclude(verdict=Approval.Verdict.WAITING).exclude(decided_by=None)

@@ -64,8 +64,8 @@ def use_source(prefix: str, source: EventSource) -> None:
 
 
 def _source_for(run: Run, default: EventSource) -> EventSource:
-    found = (source for prefix, source in _sources.items() if run.topic.startswith(prefix))
-    return next(found, default)
+    sources = (source for prefix, source in _sources.items() if run.topic.startswith(prefix))
+    return next(sources, default)
 
 
 def prepare(
@@ -175,7 +175,7 @@ def prepare_continuation(origin: Run, *, topic: str, user: User) -> Run:
 
 def prepare_draft_run(
     draft: Agent,
-    description: AgentSpec,
+    spec: AgentSpec,
     *,
     query: str,
     topic: str,
@@ -185,7 +185,7 @@ def prepare_draft_run(
     """Create a run of an unsaved draft of an agent; `history` are earlier questions to it."""
     columns: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
     columns |= {
-        "overrides": {agent_factory.DRAFT_KEY: description},
+        "overrides": {agent_factory.DRAFT_KEY: spec},
         "history": history or [],
         "parameters": {},
     }
@@ -198,8 +198,8 @@ def prepare_draft_run(
 
 
 def prepare_experiment_run(
-    tested: Agent,
-    description: AgentSpec,
+    agent: Agent,
+    spec: AgentSpec,
     *,
     query: str,
     history: list[Message],
@@ -211,12 +211,12 @@ def prepare_experiment_run(
 
     With `origin`, the question is that run's, and so are the rights to read it.
     """
-    model = model_setups.model_name(tested)
-    model_setups.ensure_usable(tested, model, user)
+    model = model_setups.model_name(agent)
+    model_setups.ensure_usable(agent, model, user)
     with transaction.atomic():
-        budgets.start_run(user, tested)
+        budgets.start_run(user, agent)
         run = _create_run(
-            tested,
+            agent,
             query=query,
             history=history,
             parameters={},
@@ -226,7 +226,7 @@ def prepare_experiment_run(
             origin=origin,
             origin_step=None if origin is None else 1,
             agent_version=None,
-            overrides={agent_factory.DRAFT_KEY: description},
+            overrides={agent_factory.DRAFT_KEY: spec},
         )
         if origin is not None:
             HiddenTopic.objects.hide_like(origin.topic, topic)
@@ -277,14 +277,14 @@ def resume(run: Run) -> None:
 
 async def drive(run: int) -> None:
     """Drive a run to its end, as a worker does, unless another process owns it."""
-    ours = await database.run(_acquire, run)
-    if ours is None:
+    acquired = await database.run(_acquire, run)
+    if acquired is None:
         return
-    if ours.needs_isolation:
-        await isolation.start(ours)
+    if acquired.needs_isolation:
+        await isolation.start(acquired)
     else:
-        resume(ours)
-        await wait(ours)
+        resume(acquired)
+        await wait(acquired)
 
 
 def drive_claimed(run: int, owner: str) -> None:
@@ -296,26 +296,28 @@ async def _drive_claimed(pk: int, owner: str) -> None:
     run = await database.run(leases.adopt, pk, owner)
     if run is None:
         return
-    local = executor.current()
-    local.is_closing = True  # the parent starts what follows
+    local_executor = executor.current()
+    local_executor.is_closing = True  # the parent starts what follows
     resume(run)
-    while not jobs.stopping.is_set() and (task := local.tasks.get(run.pk)) is not None:
+    while not jobs.stopping.is_set() and (task := local_executor.tasks.get(run.pk)) is not None:
         await asyncio.wait([task], timeout=POLL_SECONDS)
     await shut_down()
 
 
 async def stop(run: Run) -> None:
     """Stop a run now, in the model's stream or inside a tool, and wait until it has ended."""
-    local = executor.current()
-    is_here = run.pk in local.tasks
+    local_executor = executor.current()
+    is_here = run.pk in local_executor.tasks
     is_driven = is_here or await database.run(leases.request_stop, run)
-    has_ended = is_driven and await (local.cancel(run) if is_here else _wait_stopped(run))
+    has_ended = is_driven and await (
+        local_executor.cancel(run) if is_here else _wait_stopped(run)
+    )
     if is_driven and not has_ended:
         logger.warning("Run %s didn't stop in time. It is closed anyway.", run.pk)
     # In any case: a task cancelled before its first step has closed nothing, and how far the
     # calls of a dead process got is unknown.
-    await local.close(run, event_store.Ending(StopReason.CANCELLED, is_sure=has_ended))
-    local.notify_in_background(run)
+    await local_executor.close(run, event_store.Ending(StopReason.CANCELLED, is_sure=has_ended))
+    local_executor.notify_in_background(run)
 
 
 async def wait(run: Run) -> None:
@@ -337,14 +339,14 @@ async def recover_periodically() -> None:
 
 async def recover_abandoned() -> int:
     """Resume abandoned runs; return how many."""
-    mine = executor.current().tasks.keys() | isolation.tasks.keys()
-    left = await database.run(_claim_abandoned, mine)
-    for run in left:
+    local_pks = executor.current().tasks.keys() | isolation.tasks.keys()
+    recovered = await database.run(_claim_abandoned, local_pks)
+    for run in recovered:
         if run.needs_isolation:
             isolation.start(run)
         else:
             resume(run)
-    return len(left)
+    return len(recovered)
 
 
 async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
@@ -361,17 +363,17 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
     await http.close()
 
 
-def _claim_abandoned(mine: set[int]) -> list[Run]:
+def _claim_abandoned(local_pks: set[int]) -> list[Run]:
     """Return the runs this process took over. With workers, runs are enqueued instead."""
     acquired = []
-    known = mine | (job_queue.queued_runs() if settings.WORKERS else set())
+    driven_pks = local_pks | (job_queue.queued_runs() if settings.WORKERS else set())
     for run in leases.find_abandoned():
-        if run.pk in known:
+        if run.pk in driven_pks:
             continue
         if settings.WORKERS:
             job_queue.enqueue(run.pk)
-        elif (ours := leases.acquire(run)) is not None:
-            acquired.append(ours)
+        elif (claimed := leases.acquire(run)) is not None:
+            acquired.append(claimed)
     return acquired
 
 

@@ -94,12 +94,12 @@ async def _answer(request: UserRequest, user: AnyUser, pk: int) -> HttpResponse:
     action = ACTIONS.get(verdict, "cancel")
     typed = _typed_fields(request.POST, pk)
     digest = request.POST.get(f"digest-{pk}", "")
-    given = question_answers.Answer(digest=digest, action=action, typed=typed)
+    answer = question_answers.Answer(digest=digest, action=action, typed=typed)
     try:
-        run = await question_answers.answer(user, pk, given)
+        run = await question_answers.submit_answer(user, pk, answer)
     except question_answers.InvalidAnswer as reason:
-        about = {"problem": str(reason), "problems": reason.problems, "form": typed}
-        return await database.run(_form_response, request, pk, status=422, **about)
+        changes = {"problem": str(reason), "problems": reason.problems, "form": typed}
+        return await database.run(_form_response, request, pk, status=422, **changes)
     except approval_service.DecisionRejected as reason:
         return await database.run(_rejection_response, request, pk, reason, None, form=typed)
     if request.htmx:
@@ -159,8 +159,8 @@ def _rejection_response(
     if request.htmx:
         context = {"pk": pk, "problem": problem}
         return render(request, "run/_approval_problem.html", context)
-    about = {"problem": problem, "draft": plan and plan.draft, **typed}
-    return _form_response(request, pk, status=422, **about)
+    changes = {"problem": problem, "draft": plan and plan.draft, **typed}
+    return _form_response(request, pk, status=422, **changes)
 
 
 def _add_step_response(
@@ -171,29 +171,31 @@ def _add_step_response(
 
 
 def _form_response(
-    request: UserRequest, pk: int, *, status: int = 200, **about: Any
+    request: UserRequest, pk: int, *, status: int = 200, **changes: Any
 ) -> HttpResponse:
     """Render the pending approvals with what the user typed for one of them."""
-    named = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
-    typed = {name: text.replace("\r\n", "\n") for name, text in named.items()}
+    raw_texts = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
+    typed = {name: text.replace("\r\n", "\n") for name, text in raw_texts.items()}
     waiting = [
-        replace(view, typed=typed, **about) if view.pk == pk and view.may_decide else view
+        replace(view, typed=typed, **changes) if view.pk == pk and view.may_decide else view
         for view in _waiting_views(request)
     ]
-    mine = next((view for view in waiting if view.typed), None)
-    if request.htmx and mine is not None:
-        template = "run/_elicitation.html" if mine.is_elicitation else "run/_approval.html"
-        return render(request, template, {"approval": mine, "is_oob": True})
-    problem = "" if mine is not None else about.get("problem", "")
+    edited_view = next((view for view in waiting if view.typed), None)
+    if request.htmx and edited_view is not None:
+        template = (
+            "run/_elicitation.html" if edited_view.is_elicitation else "run/_approval.html"
+        )
+        return render(request, template, {"approval": edited_view, "is_oob": True})
+    problem = "" if edited_view is not None else changes.get("problem", "")
     context = _approvals_context(waiting, problem=problem)
     return render(request, "approvals/inbox.html", context, status=status)
 
 
 def _return_url(request: UserRequest, run: Run) -> str:
     """Return the page on which it was decided, if it is ours."""
-    before = previous_page(request).partition("?")[0]
-    if before and before != request.path:
-        return before
+    page = previous_page(request).partition("?")[0]
+    if page and page != request.path:
+        return page
     is_inside = run.has_participant(request.user)
     home = presentation.RunView(run).chat_url if is_inside else ""
     return home or reverse("runs:approvals")

@@ -89,7 +89,7 @@ async def test_the_answer_is_passed_to_the_running_call(asked, tool, person):
     assert asked.run.status == Run.Status.RUNNING
     assert (await AgentStep.objects.aget(run=asked.run, kind="tool")).status == "waiting"
 
-    await question_answers.answer(person, asked.pk, accepted(asked))
+    await question_answers.submit_answer(person, asked.pk, accepted(asked))
     run = await finished(asked)
 
     assert run.status == Run.Status.COMPLETED
@@ -116,7 +116,7 @@ async def test_the_answer_is_passed_to_the_running_call(asked, tool, person):
 )
 async def test_the_user_can_decline_or_cancel(asked, tool, person, action, verdict):
     answer = Answer(digest=asked.digest, action=action)
-    await question_answers.answer(person, asked.pk, answer)
+    await question_answers.submit_answer(person, asked.pk, answer)
     await finished(asked)
 
     assert (tool.heard[0].action, asked.verdict) == (action, verdict)
@@ -130,16 +130,18 @@ async def test_an_answer_saved_by_another_process_arrives_too(asked, tool, perso
 
 
 async def test_an_answer_counts_once(asked, person):
-    await question_answers.answer(person, asked.pk, accepted(asked))
+    await question_answers.submit_answer(person, asked.pk, accepted(asked))
 
     with pytest.raises(DecisionRejected, match="already closed"):
-        await question_answers.answer(person, asked.pk, accepted(asked))
+        await question_answers.submit_answer(person, asked.pk, accepted(asked))
     await finished(asked)
 
 
 async def test_an_answer_to_another_question_is_rejected(asked, person):
     with pytest.raises(DecisionRejected, match="has changed"):
-        await question_answers.answer(person, asked.pk, Answer(digest="x", action="decline"))
+        await question_answers.submit_answer(
+            person, asked.pk, Answer(digest="x", action="decline")
+        )
     assert (await Approval.objects.aget(pk=asked.pk)).is_waiting
 
 
@@ -148,7 +150,7 @@ async def test_only_the_user_of_the_run_can_answer(asked, stranger, person):
     await Membership.objects.acreate(topic="chat.1", user=person, may_write=True)
 
     with pytest.raises(Approval.DoesNotExist):
-        await question_answers.answer(stranger, asked.pk, accepted(asked))
+        await question_answers.submit_answer(stranger, asked.pk, accepted(asked))
     view = LiveRunView(asked.run_id, viewer=stranger.pk)
     html = await database.run(view.snapshot)
     assert f"Waiting for {person.username}. Only they can answer." in html
@@ -199,7 +201,7 @@ async def test_the_step_has_the_form_and_later_the_answer(asked, person):
     inbox = await (await client_of(person)).get("/approvals/")
     assert "registry asks you" in inbox.text
 
-    await question_answers.answer(person, asked.pk, accepted(asked))
+    await question_answers.submit_answer(person, asked.pk, accepted(asked))
     await finished(asked)
     html = await database.run(LiveRunView(asked.run_id).snapshot)
 
@@ -220,7 +222,7 @@ async def test_a_page_is_linked_only_with_its_host_spelled_out(tool, scripted, p
     assert 'target="_blank" rel="noopener noreferrer"' in html
     assert "Open xn--pple-43d.com" in html
     asked = await Approval.objects.select_related("run").aget(run=run)
-    await question_answers.answer(person, asked.pk, accepted(asked, {}))
+    await question_answers.submit_answer(person, asked.pk, accepted(asked, {}))
     await finished(asked)
     assert (tool.heard[0].action, tool.heard[0].content) == ("accept", {})
 
@@ -247,7 +249,7 @@ async def test_stop_ends_the_question(asked, tool, person):
     assert (run.stopped_reason, asked.verdict, tool.heard) == ("cancelled", "withdrawn", [])
     assert (await AgentStep.objects.aget(run=run, kind="tool")).status == "cancelled"
     with pytest.raises(DecisionRejected):
-        await question_answers.answer(person, asked.pk, accepted(asked))
+        await question_answers.submit_answer(person, asked.pk, accepted(asked))
 
 
 async def test_after_a_crash_the_question_is_closed_and_asked_again(
@@ -266,7 +268,7 @@ async def test_after_a_crash_the_question_is_closed_and_asked_again(
         if again.digest != before:
             break
         await asyncio.sleep(0.02)
-    await question_answers.answer(person, again.pk, accepted(again))
+    await question_answers.submit_answer(person, again.pk, accepted(again))
     run = await finished(asked)
 
     assert run.status == Run.Status.COMPLETED
@@ -289,7 +291,7 @@ async def test_an_agent_that_stores_no_personal_data_gets_a_masked_answer(
     asked = await Approval.objects.select_related("run").aget(run=run)
     html = await database.run(LiveRunView(run.pk).snapshot)
 
-    await question_answers.answer(person, asked.pk, accepted(asked))
+    await question_answers.submit_answer(person, asked.pk, accepted(asked))
     await finished(asked)
 
     assert "it is masked before the answer is sent" in html
@@ -299,7 +301,7 @@ async def test_an_agent_that_stores_no_personal_data_gets_a_masked_answer(
 
 async def test_the_time_the_user_takes_is_waiting_time(asked, person):
     await asyncio.sleep(0.3)
-    await question_answers.answer(person, asked.pk, accepted(asked))
+    await question_answers.submit_answer(person, asked.pk, accepted(asked))
     run = await finished(asked)
 
     assert run.waited > 0.2

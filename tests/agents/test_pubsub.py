@@ -109,7 +109,7 @@ async def test_local_messages_work_without_the_channel_layer(shared, monkeypatch
             raise ConnectionError("gone")
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(pubsub, "_others", pubsub._RemoteProcesses())
+    monkeypatch.setattr(pubsub, "_remote", pubsub._RemoteProcesses())
     monkeypatch.setattr(pubsub, "SEND_TIMEOUT_SECONDS", 0.05)
     shared.group_send = group_send
     heard = []

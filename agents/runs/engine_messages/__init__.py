@@ -26,13 +26,15 @@ def translate(sentence: str) -> str:
     is_exact = any(
         sentence in known for known in (EXACT_SENTENCES, OLD_SENTENCES, DOCUMENT_SENTENCES)
     )
-    for form in () if is_exact or len(sentence) > MAX_TRANSLATED_CHARS else MESSAGE_TEMPLATES:
-        if found := form.match(sentence):
-            places = {
-                name: words if name in FOREIGN_PLACES else translate(words)
-                for name, words in found.groupdict().items()
+    for message in (
+        () if is_exact or len(sentence) > MAX_TRANSLATED_CHARS else MESSAGE_TEMPLATES
+    ):
+        if match := message.match(sentence):
+            values = {
+                name: text if name in FOREIGN_PLACES else translate(text)
+                for name, text in match.groupdict().items()
             }
-            return gettext(form.template) % places
+            return gettext(message.template) % values
     return gettext(sentence)
 
 
@@ -42,16 +44,18 @@ class MessageTemplate:
     def __init__(self, template: str) -> None:
         parts = re.split(r"%\((\w+)\)s", template)
         self.template = template
-        self.first, *self.between, self.last = [word.replace("%%", "%") for word in parts[::2]]
-        places = [f"(?P<{name}>.+?)" for name in parts[1::2]]
-        words = [re.escape(word) for word in (self.first, *self.between, self.last)]
-        pairs = zip(words, [*places, ""], strict=True)
-        self.pattern = re.compile("".join(word + place for word, place in pairs), re.S)
+        self.first, *self.between, self.last = [
+            literal.replace("%%", "%") for literal in parts[::2]
+        ]
+        groups = [f"(?P<{name}>.+?)" for name in parts[1::2]]
+        literals = [re.escape(literal) for literal in (self.first, *self.between, self.last)]
+        pairs = zip(literals, [*groups, ""], strict=True)
+        self.pattern = re.compile("".join(literal + group for literal, group in pairs), re.S)
 
     def match(self, sentence: str) -> re.Match[str] | None:
         """Compare the fixed text first: the pattern alone backtracks over every space."""
-        may_be = sentence.startswith(self.first) and sentence.endswith(self.last)
-        if not may_be or any(word not in sentence for word in self.between):
+        is_candidate = sentence.startswith(self.first) and sentence.endswith(self.last)
+        if not is_candidate or any(literal not in sentence for literal in self.between):
             return None
         return self.pattern.fullmatch(sentence)
 

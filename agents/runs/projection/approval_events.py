@@ -27,7 +27,7 @@ def on_approval_requested(rows: ProjectedRows, run: int, event: Event) -> None:
         rows.update_step(run, event, status=AgentStep.Status.WAITING)
     else:
         _mark_waiting(rows, run, event)
-    question = {
+    columns = {
         "agent_name": event.agent,
         "call_id": event.data["id"],
         "tool": function["name"],
@@ -44,7 +44,7 @@ def on_approval_requested(rows: ProjectedRows, run: int, event: Event) -> None:
         "decided_at": None,
         "granted_scope": "",
     }
-    rows.ask(run, event.data["step"], question)
+    rows.ask(run, event.data["step"], columns)
 
 
 def _mark_waiting(rows: ProjectedRows, run: int, event: Event) -> None:

@@ -40,5 +40,5 @@ class Projection(ProjectedRows):
     """Applies events to rows, one function per event type."""
 
     def take(self, run: int, event: Event) -> None:
-        if (meaning := HANDLERS.get(event.type)) is not None:
-            meaning(self, run, event)
+        if (handler := HANDLERS.get(event.type)) is not None:
+            handler(self, run, event)

@@ -13,12 +13,12 @@ PANEL_FIELDS = ("merge", "heads", "groups", "chosen", "differences", "arithmetic
 
 def on_task(rows: ProjectedRows, run: int, event: Event) -> None:
     """Add a row for a plan step, a plan or an evaluation, with its work below it."""
-    about = {name: event.data[name] for name in TASK_FIELDS if event.data.get(name)}
+    facts = {name: event.data[name] for name in TASK_FIELDS if event.data.get(name)}
     step = AgentStep(
         **step_columns(rows, run, event),
         kind=event.data["kind"],
         action=event.data["name"],
-        action_input=about,
+        action_input=facts,
         started_at=event.time,
     )
     rows.add_step(step)

@@ -41,11 +41,11 @@ class ProjectedRows:
         self._new_hits.append(hit)
 
     def update_step(self, run: int, event: Event, **changes: Any) -> None:
-        place = run, event.data["step"]
-        if (step := self._new_steps.get(place)) is not None:
+        key = run, event.data["step"]
+        if (step := self._new_steps.get(key)) is not None:
             vars(step).update(changes)
         else:
-            self._steps.setdefault(place, {}).update(changes)
+            self._steps.setdefault(key, {}).update(changes)
 
     def steps(self, run: int, event: Event) -> QuerySet[AgentStep]:
         """Return the step with all pending changes written."""
@@ -55,15 +55,15 @@ class ProjectedRows:
     def marks(self, run: int) -> str:
         """Return the run's search tags as one string, because scanning all steps takes long."""
         self._write_steps()
-        found = {mark for step in _step_summaries(run) for mark in step_tags(*step)}
-        return f"|{'|'.join(sorted(found)[:MAX_TAGS])}|"
+        tags = {tag for step in _step_summaries(run) for tag in step_tags(*step)}
+        return f"|{'|'.join(sorted(tags)[:MAX_TAGS])}|"
 
     def was_declined(self, run: int, number: int) -> bool:
         """Whether a step failed only because a person rejected it."""
         self._write_steps()
-        parts = AgentStep.objects.filter(run=run, parent=number)
-        found = set(parts.values_list("status", flat=True))
-        return AgentStep.Status.REJECTED in found and AgentStep.Status.FAILED not in found
+        children = AgentStep.objects.filter(run=run, parent=number)
+        statuses = set(children.values_list("status", flat=True))
+        return AgentStep.Status.REJECTED in statuses and AgentStep.Status.FAILED not in statuses
 
     def depth(self, run: int, number: int) -> int:
         if (step := self._new_steps.get((run, number))) is not None:
@@ -93,17 +93,17 @@ class ProjectedRows:
         self._write_steps()
         return [*_approval_times(run), *load_queue_waits(run)]
 
-    def ask(self, run: int, step: int, question: dict[str, Any]) -> None:
-        Approval.objects.update_or_create(question, run_id=run, step=step)
+    def ask(self, run: int, step: int, columns: dict[str, Any]) -> None:
+        Approval.objects.update_or_create(columns, run_id=run, step=step)
 
-    def decide(self, run: int, step: int, **word: Any) -> None:
-        Approval.objects.filter(run=run, step=step).update(**word)
+    def decide(self, run: int, step: int, **columns: Any) -> None:
+        Approval.objects.filter(run=run, step=step).update(**columns)
 
-    def withdraw(self, run: int, at: datetime, **which: Any) -> None:
+    def withdraw(self, run: int, at: datetime, **filters: Any) -> None:
         """Withdraw pending approvals, because a decision would change nothing."""
         verdicts = Approval.Verdict
         withdrawn = {"verdict": verdicts.WITHDRAWN, "decided_at": at}
-        update(Approval, withdrawn, run=run, verdict=verdicts.WAITING, **which)
+        update(Approval, withdrawn, run=run, verdict=verdicts.WAITING, **filters)
 
     def write(self) -> None:
         self._write_steps()

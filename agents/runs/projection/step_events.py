@@ -52,14 +52,14 @@ def on_tool_call(rows: ProjectedRows, run: int, event: Event) -> None:
 
 
 def on_tool_response(rows: ProjectedRows, run: int, event: Event) -> None:
-    seen = {"observation": event.data["content"], "attempts": event.data["attempts"]}
+    changes = {"observation": event.data["content"], "attempts": event.data["attempts"]}
     if event.data.get("attachments"):
-        seen["attachments"] = event.data["attachments"]
+        changes["attachments"] = event.data["attachments"]
     if event.data.get("sources"):
-        seen["sources"] = event.data["sources"]
+        changes["sources"] = event.data["sources"]
     if event.data.get("is_untrusted"):
-        seen["is_untrusted"] = True
-    rows.update_step(run, event, **seen)
+        changes["is_untrusted"] = True
+    rows.update_step(run, event, **changes)
     _note_cached(rows, run, event)
 
 
@@ -102,8 +102,8 @@ def _replaces(note: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
 def _fallback_request(request: Mapping[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request as sent to the fallback model."""
     fields = {name: value for name, value in request.items() if name != "provider_model"}
-    behind = {name: note[name] for name in ("provider_model",) if name in note}
-    return {**fields, "model": note["to"], **behind}
+    provider_model = {name: note[name] for name in ("provider_model",) if name in note}
+    return {**fields, "model": note["to"], **provider_model}
 
 
 def on_usage(rows: ProjectedRows, run: int, event: Event) -> None:
