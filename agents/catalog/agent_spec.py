@@ -45,10 +45,15 @@ def describe_all(agents: Iterable[Agent]) -> dict[int, AgentSpec]:
         links[link.agent_id].append(link)
     related: dict[int, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for field in _related_fields():
-        own, other = field.m2m_field_name(), field.m2m_reverse_field_name()
+        own_name = field.m2m_field_name()
+        other_name = field.m2m_reverse_field_name()
         through: Any = field.remote_field.through
-        for pair in through.objects.filter(**{f"{own}__in": pks}).select_related(other):
-            related[getattr(pair, f"{own}_id")][field.name].append(getattr(pair, other))
+        for pair in through.objects.filter(**{f"{own_name}__in": pks}).select_related(
+            other_name
+        ):
+            related[getattr(pair, f"{own_name}_id")][field.name].append(
+                getattr(pair, other_name)
+            )
     return {row.pk: build_spec(row, links[row.pk], related[row.pk]) for row in rows}
 
 
@@ -73,34 +78,34 @@ def build_spec(
     }
 
 
-def resolve(description: AgentSpec, base: Agent | None = None) -> ResolvedSpec:
+def resolve(spec: AgentSpec, base: Agent | None = None) -> ResolvedSpec:
     """Return the described agent; unspecified fields come from `base`."""
     missing: list[str] = []
     agent = copy(base) if base is not None else Agent()
     for field in own_fields():
-        if field.name in description:
-            _set_field(agent, field, description[field.name], missing)
-    tools = description.get("tools", {})
+        if field.name in spec:
+            _set_field(agent, field, spec[field.name], missing)
+    tools = spec.get("tools", {})
     rows = _find_by_name(TOOL_ROWS.all(), tools, missing)
     links = [AgentTool(tool=row, **tools[row.name]) for row in rows]
     related = {
-        field.name: _find_by_name(_related_rows(field), description[field.name], missing)
+        field.name: _find_by_name(_related_rows(field), spec[field.name], missing)
         for field in _related_fields()
-        if field.name in description
+        if field.name in spec
     }
     return ResolvedSpec(agent=agent, links=links, many=related, missing=missing)
 
 
 @transaction.atomic
 def restore(
-    agent: Agent, description: AgentSpec, keeps: Collection[str] = PRESERVED_FIELDS
+    agent: Agent, spec: AgentSpec, keeps: Collection[str] = PRESERVED_FIELDS
 ) -> list[str]:
     """Restore the row from a description, except `keeps`; return what isn't available."""
-    values = {name: value for name, value in description.items() if name not in keeps}
-    now = Agent.objects.select_for_update().get(pk=agent.pk)
-    if troubles := _name_conflict(now, values):
+    values = {name: value for name, value in spec.items() if name not in keeps}
+    current = Agent.objects.select_for_update().get(pk=agent.pk)
+    if troubles := _name_conflict(current, values):
         del values["name"]
-    resolved = resolve(values, now)
+    resolved = resolve(values, current)
     resolved.agent.save()
     if "tools" in values:
         replace_tools(resolved.agent, resolved.links)
@@ -152,14 +157,14 @@ def _find_by_name(
     rows: models.QuerySet[Any], names: Collection[str], missing: list[str]
 ) -> list[Any]:
     found = list(rows.filter(name__in=names).order_by("name"))
-    gone = sorted(set(names) - {row.name for row in found})
-    missing += [_missing_message(rows.model._meta.verbose_name, name) for name in gone]
+    missing_names = sorted(set(names) - {row.name for row in found})
+    missing += [_missing_message(rows.model._meta.verbose_name, name) for name in missing_names]
     return found
 
 
 def _missing_message(kind: Any, name: str) -> str:
-    about = {"kind": kind, "name": name}
-    return _("The %(kind)s %(name)s no longer exists, so it wasn't included.") % about
+    values = {"kind": kind, "name": name}
+    return _("The %(kind)s %(name)s no longer exists, so it wasn't included.") % values
 
 
 def _name_conflict(agent: Agent, values: AgentSpec) -> list[str]:

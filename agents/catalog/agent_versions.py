@@ -41,8 +41,8 @@ def save_all(
         row.version = last.number if last else 0
         if last is None or last.snapshot != snapshot:
             row.version += 1
-            about = {"snapshot": snapshot, "author": author, "note": note}
-            new.append(AgentVersion(agent=row, number=row.version, **about))
+            columns = {"snapshot": snapshot, "author": author, "note": note}
+            new.append(AgentVersion(agent=row, number=row.version, **columns))
         by_pk[row.pk].version = row.version
     Agent.objects.bulk_update(rows, ["version"])
     return AgentVersion.objects.bulk_create(new)
@@ -80,12 +80,12 @@ def restore(agent: Agent, number: int, author: User) -> list[str]:
 @transaction.atomic
 def clone(agent: Agent, author: User) -> Agent:
     """Copy an agent under another name, disabled at first."""
-    other = Agent(name=_free_name(agent.name), enabled=False)
-    description = agent_spec.describe(agent) | {"name": other.name}
-    other.save()
-    agent_spec.restore(other, description)
-    save(other, author, _("Copied from %(name)s.") % {"name": agent.name})
-    return other
+    cloned = Agent(name=_free_name(agent.name), enabled=False)
+    spec = agent_spec.describe(agent) | {"name": cloned.name}
+    cloned.save()
+    agent_spec.restore(cloned, spec)
+    save(cloned, author, _("Copied from %(name)s.") % {"name": agent.name})
+    return cloned
 
 
 def _free_name(name: str) -> str:
@@ -93,11 +93,11 @@ def _free_name(name: str) -> str:
     bare = re.sub(rf"{COPY_SUFFIX}(-\d+)?$", "", name)
     taken = set(Agent.objects.filter(name__contains=COPY_SUFFIX).values_list("name", flat=True))
     number = 1
-    while (found := _copy_name(bare, number)) in taken:
+    while (candidate := _copy_name(bare, number)) in taken:
         number += 1
-    return found
+    return candidate
 
 
 def _copy_name(name: str, number: int) -> str:
-    end = COPY_SUFFIX if number == 1 else f"{COPY_SUFFIX}-{number}"
-    return f"{name[: MAX_NAME_CHARS - len(end)]}{end}"
+    suffix = COPY_SUFFIX if number == 1 else f"{COPY_SUFFIX}-{number}"
+    return f"{name[: MAX_NAME_CHARS - len(suffix)]}{suffix}"

@@ -46,8 +46,8 @@ def for_run(run: Run, agent: Agent) -> str:
 
 def screened(text: str, guardrails: Guardrails) -> str:
     """Return the text if it passes the guardrails of the input, like a message must."""
-    found = guardrails.without_length_limits().inspect(text, "input")
-    return "" if found.is_blocked or found.text != text else text
+    inspection = guardrails.without_length_limits().inspect(text, "input")
+    return "" if inspection.is_blocked or inspection.text != text else text
 
 
 def compose(about: str, wanted: str, style_lines: Sequence[str] = ()) -> str:
@@ -76,10 +76,10 @@ def _is_others(run: Run) -> bool:
 @compiled_query
 def _profile(user: int) -> QuerySet[Any, tuple[Any, ...]]:
     has_any = Q(profile__isnull=False) | Q(personalization__isnull=False)
-    people = get_user_model().objects.filter(has_any, pk=user)
+    users = get_user_model().objects.filter(has_any, pk=user)
     columns = ("has_instructions", "about_me", "answer_style")
     learned = ("chosen", "learned", "learns_style")
-    return people.values_list(
+    return users.values_list(
         *(f"profile__{name}" for name in columns),
         *(f"personalization__{name}" for name in learned),
     )

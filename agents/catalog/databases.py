@@ -106,11 +106,11 @@ def _loader(row: DatabaseConnection) -> Callable[[], Awaitable[Schema]] | None:
 
 
 async def _load_schema(row: DatabaseConnection) -> Schema:
-    found = await check_server(row)
-    await database.run(save_check, row.pk, found)
-    if found.schema is None:
-        raise ConnectionFailed(found.error)
-    return found.schema
+    result = await check_server(row)
+    await database.run(save_check, row.pk, result)
+    if result.schema is None:
+        raise ConnectionFailed(result.error)
+    return result.schema
 
 
 def check(row: DatabaseConnection) -> Check:
@@ -147,17 +147,17 @@ def _check_file(row: DatabaseConnection) -> Check:
     )
 
 
-def save_check(pk: int, found: Check) -> None:
+def save_check(pk: int, result: Check) -> None:
     """Save what a check found; a failed one leaves the tables as they were."""
     values: dict[str, Any] = {
         "checked_at": timezone.now(),
-        "state": State.FAILED if found.error else State.READY,
-        "last_error": found.error,
-        "latency_ms": found.milliseconds,
+        "state": State.FAILED if result.error else State.READY,
+        "last_error": result.error,
+        "latency_ms": result.milliseconds,
     }
-    if found.schema is not None:
-        values |= {"version": found.version, "powers": list(found.powers)}
-        values["schema"] = found.schema.as_dict()
+    if result.schema is not None:
+        values |= {"version": result.version, "powers": list(result.powers)}
+        values["schema"] = result.schema.as_dict()
     DatabaseConnection.objects.filter(pk=pk).update(**values)
 
 
@@ -177,21 +177,25 @@ def file_path(row: DatabaseConnection) -> Path:
 def files() -> list[str]:
     """Return the SQLite files that can be connected."""
     folder = Path(settings.DATABASE_FILES)
-    found = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-    return sorted(str(path.relative_to(folder)) for path in islice(found, MAX_FILES))
+    paths = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    return sorted(str(path.relative_to(folder)) for path in islice(paths, MAX_FILES))
 
 
 def add_sample() -> None:
     """Connect the sample shop to the tool that comes with the installation."""
-    tool = ToolRegistration.objects.filter(name=SAMPLE_TOOL, connection=None, source="own")
-    if not tool.exists() or DatabaseConnection.objects.filter(is_sample=True).exists():
+    sample_tools = ToolRegistration.objects.filter(
+        name=SAMPLE_TOOL, connection=None, source="own"
+    )
+    if not sample_tools.exists() or DatabaseConnection.objects.filter(is_sample=True).exists():
         return
-    taken = DatabaseConnection.objects.filter(name=SAMPLE_NAME).exists()
+    is_taken = DatabaseConnection.objects.filter(name=SAMPLE_NAME).exists()
     row = DatabaseConnection(
-        name=f"{SAMPLE_NAME}-shop" if taken else SAMPLE_NAME, kind=Kind.SQLITE, is_sample=True
+        name=f"{SAMPLE_NAME}-shop" if is_taken else SAMPLE_NAME,
+        kind=Kind.SQLITE,
+        is_sample=True,
     )
     row.save()
-    tool.update(connection=row)
+    sample_tools.update(connection=row)
 
 
 def _since(began: float) -> float:

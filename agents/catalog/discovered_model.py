@@ -10,12 +10,12 @@ from django.conf import settings
 
 from agents.llm import discovery
 
-_choosing = threading.Lock()
+_lock = threading.Lock()
 
 
 def discovered_model() -> discovery.ModelChoice:
     """Return this installation's model, discovered once."""
-    with _choosing:
+    with _lock:
         return _discover_default()
 
 
@@ -24,7 +24,7 @@ def _discover_default() -> discovery.ModelChoice:
     """Discover in a thread, because the caller may be in an event loop."""
     environment = settings.ENVIRONMENT
     key = environment.model_key
-    choosing = discovery.choose(
+    choice = discovery.choose(
         environment.model or None,
         environment.model_url or None,
         key.get_secret_value() if key else None,
@@ -33,4 +33,4 @@ def _discover_default() -> discovery.ModelChoice:
         own_port=environment.port,
     )
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, choosing).result()
+        return thread.submit(asyncio.run, choice).result()

@@ -155,8 +155,8 @@ def _share_documents(run: Run) -> None:
     pks = [ref["document"] for ref in run.files if ref.get("document")]
     collection = Collection.objects.filter(topic=run.topic).first() if pks else None
     if collection is not None:
-        late = Document.objects.filter(pk__in=pks, collection__topic=f"drafts.{run.user_id}")
-        late.ready().update(collection=collection)
+        drafts = Document.objects.filter(pk__in=pks, collection__topic=f"drafts.{run.user_id}")
+        drafts.ready().update(collection=collection)
 
 
 def _topics(run: Run) -> set[str]:
@@ -195,7 +195,8 @@ def _expand(
     """Return the message with the text and the images of its files."""
     if not refs:
         return message
-    parts, images = list[str](), list[AttachmentRef]()
+    parts = list[str]()
+    images = list[AttachmentRef]()
     for ref in refs:
         if ref["kind"] == "image":
             image = _image_ref(ref)
@@ -205,13 +206,13 @@ def _expand(
             parts.append(_image_part(image, texts.get(image["digest"], "")))
         elif text := _document_part(ref, documents, budget):
             parts.append(text)
-    others = {name: value for name, value in message.items() if name != "files"}
+    other_fields = {name: value for name, value in message.items() if name != "files"}
     if not parts:
-        return others
+        return other_fields
     material = "\n".join([OPENING, PREAMBLE, *parts, CLOSING])
     suspect = {"is_suspect": True} if find_instructions(material) else {}
     attached = {"attachments": images} if images else {}
-    return {**others, "material": material, **attached, **suspect}
+    return {**other_fields, "material": material, **attached, **suspect}
 
 
 def _document_part(ref: FileRef, documents: Mapping[int, Document], budget: _Budget) -> str:
@@ -222,7 +223,7 @@ def _document_part(ref: FileRef, documents: Mapping[int, Document], budget: _Bud
     if document.pk in budget.seen:
         return ""
     budget.seen.add(document.pk)
-    about = {"pages": str(document.pages)} if document.pages else {}
+    attributes = {"pages": str(document.pages)} if document.pages else {}
     if document.is_pending and document.indexed_at is None:
         return file_part(ref["name"], LATE)
     if document.indexed_at is None:
@@ -234,7 +235,7 @@ def _document_part(ref: FileRef, documents: Mapping[int, Document], budget: _Bud
     text = _whole_text(document) if is_whole else _beginning(document)
     notes = {"table": QUERYABLE, "audio": RECORDED, "video": RECORDED}
     note = f"{notes[ref['kind']]}\n\n" if ref["kind"] in notes else ""
-    return file_part(ref["name"], note + text, **about)
+    return file_part(ref["name"], note + text, **attributes)
 
 
 def _whole_text(document: Document) -> str:
@@ -244,19 +245,27 @@ def _whole_text(document: Document) -> str:
 def _part_texts(parts: Iterable[DocumentPart]) -> Iterator[str]:
     for part in parts:
         label = KIND_LABELS.get(part.kind, "")
-        about = f"{label} {part.label or part.number}" if label else ""
-        yield f"[{about}]\n{part.text}" if about else part.text
+        heading = f"{label} {part.label or part.number}" if label else ""
+        yield f"[{heading}]\n{part.text}" if heading else part.text
 
 
 def _beginning(document: Document) -> str:
     """Return what a vague question needs of a long document."""
     headings = document.chunks.exclude(heading="").order_by("ordinal")
-    found = list(dict.fromkeys(headings.values_list("heading", flat=True)))[:MAX_HEADINGS]
-    outline = "\n".join(["Outline:", *(f"- {heading}" for heading in found)]) if found else ""
-    first = "\n\n".join(_part_texts(document.parts.order_by("number")[:3]))[:BEGINNING_CHARS]
+    outline_headings = list(dict.fromkeys(headings.values_list("heading", flat=True)))[
+        :MAX_HEADINGS
+    ]
+    outline = (
+        "\n".join(["Outline:", *(f"- {heading}" for heading in outline_headings)])
+        if outline_headings
+        else ""
+    )
+    beginning = "\n\n".join(_part_texts(document.parts.order_by("number")[:3]))[
+        :BEGINNING_CHARS
+    ]
     is_chosen = document.sent_as == Document.SentAs.SEARCHABLE
-    about = CHOSEN if is_chosen else SEARCHABLE
-    return "\n\n".join(part for part in (about, outline, f"Beginning:\n{first}…") if part)
+    note = CHOSEN if is_chosen else SEARCHABLE
+    return "\n\n".join(part for part in (note, outline, f"Beginning:\n{beginning}…") if part)
 
 
 def _image_ref(ref: FileRef) -> AttachmentRef:
@@ -285,7 +294,9 @@ def _images(refs: Iterable[FileRef]) -> list[FileRef]:
 
 def _save_images(run: Run, messages: Iterable[Message]) -> None:
     """Give the run a row for each image, so that its trace displays it as long as it exists."""
-    refs = {ref["digest"]: ref for one in messages for ref in one.get("attachments", ())}
+    refs = {
+        ref["digest"]: ref for message in messages for ref in message.get("attachments", ())
+    }
     files = StoredFile.objects.in_bulk(list(refs), field_name="digest") if refs else {}
     RunAttachment.objects.bulk_create(
         (

@@ -69,12 +69,12 @@ def _database(
 ) -> Path | None:
     """Return the SQLite file with these tables, made now if it isn't there."""
     key = sha256(json.dumps([[ref["digest"], ref["name"]] for ref in refs]).encode())
-    place = folder() / run.topic.replace("/", "_")
-    path = place / f"{key.hexdigest()[:32]}.sqlite3"
+    topic_folder = folder() / run.topic.replace("/", "_")
+    path = topic_folder / f"{key.hexdigest()[:32]}.sqlite3"
     if path.exists():
         path.touch()
         return path
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    topic_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_suffix(f".{time.monotonic_ns()}")
     try:
         if not _load(draft, refs, files, run.user_id):
@@ -128,13 +128,15 @@ def _run(request: dict[str, Any], owner: int | None) -> dict[str, Any]:
 
 def _make_room(newest: Path) -> None:
     """Delete the databases that weren't used for the longest time, if all are too large."""
-    found = [(path.stat(), path) for path in folder().glob("*/*") if path != newest]
-    room = MAX_FOLDER_BYTES - newest.stat().st_size - sum(stat.st_size for stat, _ in found)
-    for stat, path in sorted(found, key=lambda one: one[0].st_mtime):
-        if room >= 0:
+    stored = [(path.stat(), path) for path in folder().glob("*/*") if path != newest]
+    free_bytes = (
+        MAX_FOLDER_BYTES - newest.stat().st_size - sum(stat.st_size for stat, _ in stored)
+    )
+    for stat, path in sorted(stored, key=lambda entry: entry[0].st_mtime):
+        if free_bytes >= 0:
             break
         path.unlink(missing_ok=True)
-        room += stat.st_size
+        free_bytes += stat.st_size
 
 
 def delete_for_topic(topic: str) -> None:

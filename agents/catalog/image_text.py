@@ -37,29 +37,33 @@ async def recognize(run: Run, images: Sequence[FileRef], planner: ReActPlanner) 
 def _unread(run: Run, images: Sequence[FileRef]) -> list[tuple[StoredFile, str]]:
     """Return images without text; what another run has recognized is taken from there."""
     files = StoredFile.objects.in_bulk([ref["digest"] for ref in images], field_name="digest")
-    found: list[tuple[StoredFile, str]] = []
+    unread: list[tuple[StoredFile, str]] = []
     for ref in images:
         file = files.get(ref["digest"])
         if file is None:
             continue
-        before = file.run_attachments.exclude(text="").values_list("text", flat=True).first()
-        if before:
-            _save(run, file, ref["name"], before)
+        earlier_text = (
+            file.run_attachments.exclude(text="").values_list("text", flat=True).first()
+        )
+        if earlier_text:
+            _save(run, file, ref["name"], earlier_text)
         else:
-            found.append((file, ref["name"]))
-    return found
+            unread.append((file, ref["name"]))
+    return unread
 
 
 def _read(file: StoredFile, name: str) -> str:
     try:
         with store.local_path(file) as path:
             parsed = parse(path, name, mime_type=file.mime_type, deadline=SECONDS)
-    except (UnreadableDocument, OSError) as problem:
-        logger.info("No text in image %s: %s", file, problem)
+    except (UnreadableDocument, OSError) as error:
+        logger.info("No text in image %s: %s", file, error)
         return ""
     return "\n".join(part.text for part in parsed.parts).strip()[:MAX_CHARS]
 
 
 def _save(run: Run, file: StoredFile, name: str, text: str) -> None:
-    about = {"file": file, "mime_type": file.mime_type, "name": name[:100], "size": file.size}
-    RunAttachment.objects.update_or_create({**about, "text": text}, run=run, digest=file.digest)
+    columns = {"file": file, "mime_type": file.mime_type, "name": name[:100], "size": file.size}
+    RunAttachment.objects.update_or_create(
+        {**columns, "text": text}, run=run, digest=file.digest
+    )

@@ -60,26 +60,29 @@ def describe(name: str, among: Sequence[LanguageModel] | None = None) -> ModelCh
 
 def _from_row(row: LanguageModel) -> ModelChoice:
     choice = _from_name(row.label, row.model, row.parameters)
-    own: dict[str, Any] = {"window": row.context_window or choice.window}
+    row_values: dict[str, Any] = {"window": row.context_window or choice.window}
     if row.provider != LanguageModel.Provider.OTHER:
-        own["provider"] = row.get_provider_display()
+        row_values["provider"] = row.get_provider_display()
     if row.input_price is not None and row.output_price is not None:
-        own |= {"input_price": row.input_price, "output_price": row.output_price}
+        row_values |= {"input_price": row.input_price, "output_price": row.output_price}
     if row.image_input != LanguageModel.ImageInput.AUTO:
-        own["sees_images"] = row.image_input == LanguageModel.ImageInput.YES
-    told = row.abilities
+        row_values["sees_images"] = row.image_input == LanguageModel.ImageInput.YES
+    abilities = row.abilities
     return replace(
         choice,
-        **own,
-        calls_tools=told.get("tools", choice.calls_tools),
-        follows_schemas=told.get("schema", choice.follows_schemas),
-        hears_audio=told.get("audio", choice.hears_audio),
-        takes_effort=told.get("reasoning", choice.takes_effort),
+        **row_values,
+        calls_tools=abilities.get("tools", choice.calls_tools),
+        follows_schemas=abilities.get("schema", choice.follows_schemas),
+        hears_audio=abilities.get("audio", choice.hears_audio),
+        takes_effort=abilities.get("reasoning", choice.takes_effort),
     )
 
 
-def _from_name(name: str, model: str, own: Mapping[str, Any] | None = None) -> ModelChoice:
-    price, own = model_info.price(parameters.full_name(model)), own or {}
+def _from_name(
+    name: str, model: str, row_parameters: Mapping[str, Any] | None = None
+) -> ModelChoice:
+    price = model_info.price(parameters.full_name(model))
+    row_parameters = row_parameters or {}
     return ModelChoice(
         name=name,
         provider=parameters.provider_label(parameters.provider_prefix(model)),
@@ -90,6 +93,6 @@ def _from_name(name: str, model: str, own: Mapping[str, Any] | None = None) -> M
         hears_audio=model_info.hears_audio(model),
         calls_tools=model_info.calls_tools(model),
         follows_schemas=model_info.follows_schemas(model),
-        takes_effort=tuning.takes_effort(model, own),
-        max_temperature=tuning.max_temperature(model, own),
+        takes_effort=tuning.takes_effort(model, row_parameters),
+        max_temperature=tuning.max_temperature(model, row_parameters),
     )

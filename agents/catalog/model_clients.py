@@ -42,18 +42,21 @@ def llm_from_row(row: LanguageModel, payer: Payer | None = None) -> LLM:
 
     Invalid settings are rejected here, before they reach a library.
     """
-    settings, provider = model_settings(row), find_provider(row.model)
+    row_settings = model_settings(row)
+    provider = find_provider(row.model)
     try:
-        parameters.check(settings)
+        parameters.check(row_settings)
     except parameters.SettingNotAllowed as error:
         return UnavailableModel(error)
-    own = provider.base_url if provider and settings.api_key else None  # its own key
+    provider_url = (
+        provider.base_url if provider and row_settings.api_key else None
+    )  # its own key
     llm = _llm_by_route(
         row.model,
-        settings.api_key,
-        row.base_url or own,
-        settings.litellm_options,
-        settings.secrets,
+        row_settings.api_key,
+        row.base_url or provider_url,
+        row_settings.litellm_options,
+        row_settings.secrets,
         caches_prompts=row.prompt_caching,
     )
     price = row_price(row)
@@ -73,17 +76,19 @@ def _llm_by_route(
     model: str,
     key: str | None,
     url: str | None,
-    about: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
     secrets: Mapping[str, str] | None = None,
     *,
     caches_prompts: bool = True,
 ) -> LLM:
     forced = settings.ENVIRONMENT.model_road
-    way = choose_route(model, os.environ, base_url=url, api_key=key, forced=forced)
-    if way == "direct":
-        pace = STREAM_BATCH_SECONDS
-        return DirectModel(key, url, about, batch_seconds=pace, caches_prompts=caches_prompts)
-    return LiteLLMModel(key, url, about, secrets=secrets, caches_prompts=caches_prompts)
+    route = choose_route(model, os.environ, base_url=url, api_key=key, forced=forced)
+    if route == "direct":
+        batch_seconds = STREAM_BATCH_SECONDS
+        return DirectModel(
+            key, url, options, batch_seconds=batch_seconds, caches_prompts=caches_prompts
+        )
+    return LiteLLMModel(key, url, options, secrets=secrets, caches_prompts=caches_prompts)
 
 
 def model_price(name: str) -> model_info.Price | None:

@@ -55,13 +55,13 @@ def model_chain(
     """
     rows = _model_rows() if among is None else among
     first = _find_row(model, rows)
-    others = f"{agent.fallback_models} {first.fallbacks if first else ''}"
-    found = {name: _find_row(name, rows) for name in [model, *others.split()]}
-    named = [row for row in found.values() if row]
-    closed = _forbidden_pks(asker(), named) if named else set()
+    fallbacks = f"{agent.fallback_models} {first.fallbacks if first else ''}"
+    rows_by_name = {name: _find_row(name, rows) for name in [model, *fallbacks.split()]}
+    known_rows = [row for row in rows_by_name.values() if row]
+    forbidden_pks = _forbidden_pks(asker(), known_rows) if known_rows else set()
     return [
-        ModelSetup(name=name, row=row, why=_setup_error(name, row, closed))
-        for name, row in found.items()
+        ModelSetup(name=name, row=row, why=_setup_error(name, row, forbidden_pks))
+        for name, row in rows_by_name.items()
     ]
 
 
@@ -87,8 +87,8 @@ def usable_rows(
 ) -> list[LanguageModel]:
     """Return the models that are set up and that this user can use."""
     rows = [row for row in (_model_rows() if among is None else among) if row.enabled]
-    closed = _forbidden_pks(user, rows)
-    return [row for row in rows if _setup_error(row.label, row, closed) is None]
+    forbidden_pks = _forbidden_pks(user, rows)
+    return [row for row in rows if _setup_error(row.label, row, forbidden_pks) is None]
 
 
 def model_rows() -> list[LanguageModel]:
@@ -149,11 +149,11 @@ def _forbidden_pks(user: User | None, rows: Sequence[LanguageModel]) -> set[int]
 
 
 def _setup_error(
-    name: str, row: LanguageModel | None, closed: set[int]
+    name: str, row: LanguageModel | None, forbidden_pks: set[int]
 ) -> ModelNotConfigured | None:
     if row is None:
         return _name_error(name)
-    if row.pk in closed:
+    if row.pk in forbidden_pks:
         return ModelNotConfigured(f"You don't have access to the model {row.label}.")
     if not row.enabled:
         return ModelNotConfigured(f"The model {row.label} is disabled.")

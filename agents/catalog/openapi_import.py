@@ -127,7 +127,10 @@ def apply_import(
     disabled: Collection[int] = (),
 ) -> ImportOutcome:
     """Create and update the picked operations' tools, and disable the picked rows."""
-    created, updated, keyless, failed = [], [], [], []
+    created = []
+    updated = []
+    keyless = []
+    failed = []
     for item in plan.items:
         if item.operation.key not in picked or item.state not in (
             ItemState.NEW,
@@ -144,14 +147,14 @@ def apply_import(
             if not _update_tool(item.row, item.draft, headers):
                 keyless.append(item.row.name)
             updated.append(item)
-    off = [row for row in plan.gone if row.pk in disabled]
-    for row in off:
+    disabled_rows = [row for row in plan.gone if row.pk in disabled]
+    for row in disabled_rows:
         row.enabled = False
         row.save(update_fields=["enabled"])
     return ImportOutcome(
         created=tuple(created),
         updated=tuple(updated),
-        disabled=tuple(off),
+        disabled=tuple(disabled_rows),
         keyless=tuple(keyless),
         failed=tuple(failed),
     )
@@ -173,8 +176,8 @@ def _rows_of(document: ApiDocument) -> Iterable[ToolRegistration]:
 
 
 def _binding(row: ToolRegistration) -> Mapping[str, Any]:
-    found = row.definition.get("http") if isinstance(row.definition, dict) else None
-    return found if isinstance(found, dict) else {}
+    binding = row.definition.get("http") if isinstance(row.definition, dict) else None
+    return binding if isinstance(binding, dict) else {}
 
 
 def _free_name(operation: Operation, document: ApiDocument, taken: Collection[str]) -> str:
@@ -215,7 +218,7 @@ def _plan_item(
 
 def _definition(document: ApiDocument, operation: Operation, name: str) -> dict[str, Any]:
     schemes = {scheme.key: scheme for scheme in document.schemes}
-    used = [key for each in operation.security for key in each if key in schemes]
+    used = [key for requirement in operation.security for key in requirement if key in schemes]
     in_query = [schemes[key].name for key in used if schemes[key].kind == "query"]
     http = {**operation.binding, "api": document.title, "operation": operation.key}
     if in_query:
@@ -231,8 +234,8 @@ def _definition(document: ApiDocument, operation: Operation, name: str) -> dict[
 def _problem(draft: ToolDraft) -> str:
     """Return why this can't be a tool, or an empty string."""
     if len(draft.endpoint) > MAX_ENDPOINT_CHARS:
-        most = {"limit": MAX_ENDPOINT_CHARS}
-        return _("The URL is longer than %(limit)d characters.") % most
+        values = {"limit": MAX_ENDPOINT_CHARS}
+        return _("The URL is longer than %(limit)d characters.") % values
     try:
         if not urlsplit(draft.endpoint).netloc:
             return ""  # the base URL is still missing
@@ -244,8 +247,8 @@ def _problem(draft: ToolDraft) -> str:
 
 def _without_schemas(draft: ToolDraft) -> ToolDraft:
     """Return the draft with bare argument names: checking whole schemas of a list is slow."""
-    given = draft.definition["parameters"]
-    bare = {**given, "properties": {name: {} for name in given.get("properties", {})}}
+    parameters = draft.definition["parameters"]
+    bare = {**parameters, "properties": {name: {} for name in parameters.get("properties", {})}}
     return replace(draft, definition={**draft.definition, "parameters": bare})
 
 
@@ -260,10 +263,10 @@ def _new_row(draft: ToolDraft) -> ToolRegistration:
 
 
 def _changes(row: ToolRegistration, draft: ToolDraft) -> Iterable[tuple[str, Any, Any]]:
-    before = row.definition if isinstance(row.definition, dict) else {}
+    definition = row.definition if isinstance(row.definition, dict) else {}
     for key in ("description", "parameters", "http"):
-        if before.get(key) != draft.definition[key]:
-            yield key, before.get(key), draft.definition[key]
+        if definition.get(key) != draft.definition[key]:
+            yield key, definition.get(key), draft.definition[key]
     if row.endpoint != draft.endpoint:
         yield "endpoint", row.endpoint, draft.endpoint
 
@@ -300,9 +303,9 @@ def _headers(plan: ImportPlan, item: ImportItem, secrets: Mapping[str, str]) -> 
     if origin(item.draft.endpoint) != origin(plan.base_url):
         return {}
     schemes = {scheme.key: scheme for scheme in plan.document.schemes}
-    for needed in item.operation.security:
-        if needed and all(secrets.get(key) and key in schemes for key in needed):
-            pairs = [_header(schemes[key], secrets[key]) for key in needed]
+    for requirement in item.operation.security:
+        if requirement and all(secrets.get(key) and key in schemes for key in requirement):
+            pairs = [_header(schemes[key], secrets[key]) for key in requirement]
             return dict(pairs)
     return {}
 

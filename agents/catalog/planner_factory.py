@@ -69,8 +69,11 @@ def build_judge(
 ) -> ReActPlanner:
     """Build a planner that asks a model once, outside of any agent."""
     setup = model_setups.find_setup(name)
-    row, own = setup.row, setup.row.parameters if setup.row else {}
-    parameters = {} if name == DEMO or setup.why else {**own, "max_tokens": max_tokens}
+    row = setup.row
+    row_parameters = setup.row.parameters if setup.row else {}
+    parameters = (
+        {} if name == DEMO or setup.why else {**row_parameters, "max_tokens": max_tokens}
+    )
     return ReActPlanner(
         model_clients.build_llm(setup, payer),
         name,
@@ -133,13 +136,17 @@ def _senses(setup: ModelSetup) -> set[Sense]:
 def _model_parameters(agent: Agent, setup: ModelSetup) -> dict[str, Any]:
     if setup.name == DEMO or setup.why:
         return {}
-    own = setup.row.parameters if setup.row else {}
-    limits = [n for n in (agent.max_output_tokens, own.get("max_tokens")) if n is not None]
+    row_parameters = setup.row.parameters if setup.row else {}
+    limits = [
+        n for n in (agent.max_output_tokens, row_parameters.get("max_tokens")) if n is not None
+    ]
     name = setup.row.model if setup.row else setup.name
-    reasons = setup.row.abilities.get("reasoning") if setup.row else None
+    can_reason = setup.row.abilities.get("reasoning") if setup.row else None
     # Without a limit, the model's own applies.
-    wanted = {**own, "max_tokens": min(limits)} if limits else dict(own)
-    return tuning.tune(name, wanted, agent.effort, agent.temperature, reasons)
+    parameters = (
+        {**row_parameters, "max_tokens": min(limits)} if limits else dict(row_parameters)
+    )
+    return tuning.tune(name, parameters, agent.effort, agent.temperature, can_reason)
 
 
 def _rate_limiter(row: LanguageModel) -> RateLimiter | None:
@@ -153,14 +160,14 @@ def _rate_limiter(row: LanguageModel) -> RateLimiter | None:
 
 
 def _deadlines(setup: ModelSetup) -> Deadlines:
-    first = configured.MODEL_FIRST
+    first_timeout = configured.MODEL_FIRST
     row = setup.row
     name, base_url = (row.model, row.base_url) if row else (setup.name, "")
-    is_chosen = first.is_fixed or first.is_changed
+    is_chosen = first_timeout.is_fixed or first_timeout.is_changed
     is_patient = not is_chosen and routing.is_self_hosted(name, os.environ, base_url)
     return Deadlines(
         slow=configured.MODEL_SLOW.value,
-        first=SELF_HOSTED_FIRST_SECONDS if is_patient else first.value,
+        first=SELF_HOSTED_FIRST_SECONDS if is_patient else first_timeout.value,
         between=configured.MODEL_BETWEEN.value,
         whole=configured.MODEL_WHOLE.value,
     )

@@ -18,14 +18,14 @@ def charge(run: Run) -> list[dict[str, Any]]:
         return []
     with transaction.atomic():
         rows = ReadingUsage.objects.filter(user=run.user_id, digest__in=digests)
-        found = list(rows.select_for_update())
-        ReadingUsage.objects.filter(pk__in=[row.pk for row in found]).delete()
-    models = list(dict.fromkeys(row.model for row in found))
-    return [_note(name, [row for row in found if row.model == name]) for name in models]
+        charged = list(rows.select_for_update())
+        ReadingUsage.objects.filter(pk__in=[row.pk for row in charged]).delete()
+    names = list(dict.fromkeys(row.model for row in charged))
+    return [_note(name, [row for row in charged if row.model == name]) for name in names]
 
 
 def _note(model: str, rows: list[ReadingUsage]) -> dict[str, Any]:
-    known = [row.cost for row in rows if row.cost is not None]
+    costs = [row.cost for row in rows if row.cost is not None]
     prompt, completion = (
         sum(getattr(row, name) for row in rows)
         for name in ("prompt_tokens", "completion_tokens")
@@ -35,8 +35,8 @@ def _note(model: str, rows: list[ReadingUsage]) -> dict[str, Any]:
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
-        "cost": sum(known) if known else None,
+        "cost": sum(costs) if costs else None,
         "estimated": False,
     }
-    about = {"model": model, "count": len(rows), "cost": usage["cost"]}
-    return {"kind": StatusKind.FILES_READ, **about, "usage": usage}
+    summary = {"model": model, "count": len(rows), "cost": usage["cost"]}
+    return {"kind": StatusKind.FILES_READ, **summary, "usage": usage}

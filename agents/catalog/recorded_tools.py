@@ -51,18 +51,22 @@ def registry_of(recorded_calls: RecordedCalls) -> RegistryLoader:
 
     async def load(
         rows: Sequence[ToolRegistration],
-        own: Iterable[Tool],
-        more: Iterable[Tool] = (),
+        local_tools: Iterable[Tool],
+        added_tools: Iterable[Tool] = (),
         **_options: Any,
     ) -> ToolRegistry:
-        tools = [_recorded_tool(recorded_calls, tool) for tool in own]
+        tools = [_recorded_tool(recorded_calls, tool) for tool in local_tools]
         tools += [
             RecordedTool(recorded_calls, _remote_spec(row), is_untrusted=True)
             for row in rows
             if mcp_servers.is_offered(row)
         ]
-        others = {tool.name: _recorded_person(recorded_calls, tool) for tool in more}
-        return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
+        replacements = {
+            tool.name: _recorded_person(recorded_calls, tool) for tool in added_tools
+        }
+        return ToolRegistry(
+            [*(t for t in tools if t.name not in replacements), *replacements.values()]
+        )
 
     return load
 
@@ -82,11 +86,11 @@ def _recorded_person(recorded_calls: RecordedCalls, tool: Tool) -> Tool:
 
 def _remote_spec(row: ToolRegistration) -> Mapping[str, Any]:
     """Return an MCP tool's accepted definition, without contacting the server."""
-    about = row.definition or {}
+    definition = row.definition or {}
     return {
         "function": {
             "name": row.name,
-            "description": row.description or about.get("description", ""),
-            "parameters": about.get("parameters", {"type": "object"}),
+            "description": row.description or definition.get("description", ""),
+            "parameters": definition.get("parameters", {"type": "object"}),
         }
     }

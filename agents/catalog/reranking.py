@@ -44,21 +44,25 @@ class ModelReranker:
 
     async def rerank(self, query: str, passages: Sequence[Passage]) -> Reranked:
         """Return the passages in the model's order; those it left out come last."""
-        best, rest = passages[: self.count], passages[self.count :]
+        best = passages[: self.count]
+        rest = passages[self.count :]
         texts = [
-            f"{one.document} › {one.heading}\n{one.text}"[:MAX_PASSAGE_CHARS] for one in best
+            f"{passage.document} › {passage.heading}\n{passage.text}"[:MAX_PASSAGE_CHARS]
+            for passage in best
         ]
         try:
             async with asyncio.timeout(self.seconds):
-                found = await self.order(query, texts)
+                ranking = await self.order(query, texts)
         except TimeoutError:
             why = f"{self.model} didn't answer within {self.seconds:g} s."
             return Reranked(passages=passages, problem=why)
         except AgentError as error:
             return Reranked(passages=passages, problem=str(error))
-        positions = [at for at in dict.fromkeys(found) if 0 <= at < len(best)]
-        positions += [at for at in range(len(best)) if at not in positions]
-        ordered = [best[at] for at in positions]
+        positions = [
+            position for position in dict.fromkeys(ranking) if 0 <= position < len(best)
+        ]
+        positions += [position for position in range(len(best)) if position not in positions]
+        ordered = [best[position] for position in positions]
         return Reranked(passages=[*ordered, *rest], model=self.model)
 
 
@@ -108,7 +112,7 @@ def _order_by(setup: ModelSetup) -> Order:
 
 
 def _messages(query: str, texts: Sequence[str]) -> list[Message]:
-    numbered = "\n\n".join(f"[{at}] {text}" for at, text in enumerate(texts, start=1))
+    numbered = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1))
     return [
         {"role": "system", "content": INSTRUCTIONS},
         {"role": "user", "content": f"Question: {query}\n\nPassages:\n\n{numbered}"},
@@ -139,15 +143,16 @@ def _report_usage(
     name: str, messages: list[Message], parts: Sequence[str], reported: Mapping[str, Any]
 ) -> None:
     """Add the tokens to the run; they are estimated if the provider doesn't report them."""
-    prompt, completion = reported.get("prompt_tokens"), reported.get("completion_tokens")
+    prompt = reported.get("prompt_tokens")
+    completion = reported.get("completion_tokens")
     is_estimated = prompt is None or completion is None
     if prompt is None or completion is None:
         prompt = tokens.count("".join(str(message["content"]) for message in messages))
         completion = tokens.count("".join(parts))
     usage = {"model": name, "prompt_tokens": prompt, "completion_tokens": completion}
-    more = {"cost": reported.get("cost"), "estimated": is_estimated}
+    details = {"cost": reported.get("cost"), "estimated": is_estimated}
     total = {"total_tokens": prompt + completion}
-    call_context.current().report_usage({**usage, **total, **more})
+    call_context.current().report_usage({**usage, **total, **details})
 
 
 def _read_numbers(reply: str, name: str) -> list[int]:

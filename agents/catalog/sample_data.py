@@ -132,31 +132,33 @@ def create_database(path: Path, today: date) -> None:
 
 def _insert_rows(database: sqlite3.Connection, random: Random, today: date) -> None:
     begin = _month_start(today, -MONTHS)
-    joined = [_signup_date(random, begin, at) for at in range(len(CUSTOMERS))]
+    joined = [_signup_date(random, begin, number) for number in range(len(CUSTOMERS))]
     customers = [
-        (at, *customer, day.isoformat())
-        for at, (customer, day) in enumerate(zip(CUSTOMERS, joined, strict=True), start=1)
+        (number, *customer, day.isoformat())
+        for number, (customer, day) in enumerate(zip(CUSTOMERS, joined, strict=True), start=1)
     ]
-    products = [(at, *product[:3]) for at, product in enumerate(PRODUCTS, start=1)]
+    products = [(number, *product[:3]) for number, product in enumerate(PRODUCTS, start=1)]
     orders = [
-        (at, *order)
-        for at, order in enumerate(_generate_orders(random, today, joined), start=1)
+        (number, *order)
+        for number, order in enumerate(_generate_orders(random, today, joined), start=1)
     ]
     database.executemany("INSERT INTO customers VALUES (?, ?, ?, ?, ?)", customers)
     database.executemany("INSERT INTO products VALUES (?, ?, ?, ?)", products)
     database.executemany("INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?, ?)", orders)
 
 
-def _signup_date(random: Random, begin: date, at: int) -> date:
+def _signup_date(random: Random, begin: date, index: int) -> date:
     """Return a sign-up date: half of the customers from the start, the others later."""
-    if at % 2 == 0:
+    if index % 2 == 0:
         return begin - timedelta(days=random.randint(1, 300))
     return begin + timedelta(days=random.randint(0, 600))
 
 
 def _generate_orders(random: Random, today: date, joined: list[date]) -> Iterator[tuple]:
     for day in _order_dates(random, today):
-        customer = random.choice([at for at, since in enumerate(joined, 1) if since <= day])
+        customer = random.choice(
+            [number for number, since in enumerate(joined, 1) if since <= day]
+        )
         product = random.choices(range(len(PRODUCTS)), [row[3] for row in PRODUCTS])[0]
         quantity = random.choices((1, 2, 3, 4), (10, 5, 2, 1))[0]
         amount = round(PRODUCTS[product][2] * quantity, 2)
@@ -167,9 +169,9 @@ def _generate_orders(random: Random, today: date, joined: list[date]) -> Iterato
 
 def _order_dates(random: Random, today: date) -> Iterator[date]:
     """Yield the order dates, more of them in season and as the shop grows."""
-    for at in range(-MONTHS, 1):
-        month = _month_start(today, at)
-        growth = 1 + (at + MONTHS) / MONTHS / 3
+    for offset in range(-MONTHS, 1):
+        month = _month_start(today, offset)
+        growth = 1 + (offset + MONTHS) / MONTHS / 3
         count = round(ORDERS_PER_MONTH * SEASONAL_FACTORS[month.month - 1] * growth)
         last = monthrange(month.year, month.month)[1]
         days = sorted(random.randint(1, last) for _ in range(count))

@@ -66,9 +66,12 @@ def localize(question: str) -> str:
 @cache
 def _originals() -> dict[str, str]:
     """Return the questions as written here by their text in each language."""
-    questions = {*BY_TOOL.values(), *(one for some in BY_AGENT.values() for one in some)}
-    found: dict[str, str] = {}
+    questions = {
+        *BY_TOOL.values(),
+        *(question for agent_questions in BY_AGENT.values() for question in agent_questions),
+    }
+    originals: dict[str, str] = {}
     for language, _name in settings.LANGUAGES:
         with translation.override(language):
-            found |= {gettext(question): question for question in questions}
-    return found
+            originals |= {gettext(question): question for question in questions}
+    return originals

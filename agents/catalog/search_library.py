@@ -49,7 +49,7 @@ class ScopedLibrary:
             if not chosen:
                 return FoundPassages(problem=_unknown_collection(scope, request.collection))
             scope = chosen
-        found = find(
+        result = find(
             request.query,
             request.top_k,
             scope=scope,
@@ -57,9 +57,9 @@ class ScopedLibrary:
             minimum=request.min_certainty,
         )
         return FoundPassages(
-            passages=_with_places(found.passages),
-            confidence=found.confidence,
-            searched=found.searched,
+            passages=_with_places(result.passages),
+            confidence=result.confidence,
+            searched=result.searched,
         )
 
     def _read(self, request: ReadRequest) -> FoundPassages:
@@ -88,8 +88,8 @@ class ScopedLibrary:
     def _start(self, document: Document, request: ReadRequest) -> int:
         """Return the passage to start from: a few before the one that was found."""
         source = request.source
-        here = document.chunks.filter(pk=source.chunk or 0).first() if source else None
-        ordinal = here.ordinal if here else int(source.id.split(":")[1]) if source else 1
+        chunk = document.chunks.filter(pk=source.chunk or 0).first() if source else None
+        ordinal = chunk.ordinal if chunk else int(source.id.split(":")[1]) if source else 1
         return max(1, ordinal - PASSAGES_BEFORE)
 
 
@@ -127,18 +127,18 @@ def topic_collections(user: int | None, first: str, second: str) -> QuerySet[Col
 
 def _collection_line(row: Collection) -> str:
     # Without figures: a prompt that stays the same is cheaper.
-    about = f": {_plain(row.description)}" if row.description else ""
-    return f"- {_plain(row.name)}{about}"
+    description = f": {_plain(row.description)}" if row.description else ""
+    return f"- {_plain(row.name)}{description}"
 
 
 def _file_lines(collections: Sequence[int]) -> list[str]:
     files = Document.objects.filter(collection__in=collections).order_by("-pk")
-    found = list(files.values_list("title", "source", "indexed_at")[: MAX_FILES + 1])
+    rows = list(files.values_list("title", "source", "indexed_at")[: MAX_FILES + 1])
     lines = [
         f"- {_plain(title or source)}" + ("" if indexed_at else " (not readable yet)")
-        for title, source, indexed_at in found[:MAX_FILES]
+        for title, source, indexed_at in rows[:MAX_FILES]
     ]
-    return [*lines, "- and more"] if len(found) > MAX_FILES else lines
+    return [*lines, "- and more"] if len(rows) > MAX_FILES else lines
 
 
 def _plain(text: str) -> str:
@@ -152,8 +152,8 @@ def _named(scope: Scope, name: str) -> Iterable[int]:
 
 def _unknown_collection(scope: Scope, name: str) -> str:
     names = list(scope.rows().values_list("name", flat=True)[:20])
-    known = f" Collections: {', '.join(names)}." if names else ""
-    return f"There is no collection named {name[:80]!r} here.{known}"
+    available = f" Collections: {', '.join(names)}." if names else ""
+    return f"There is no collection named {name[:80]!r} here.{available}"
 
 
 def _unknown_document(request: ReadRequest) -> str:
@@ -167,13 +167,14 @@ def _unknown_part(document: Document, part: int) -> str:
 
 
 def _within_limit(chunks: Iterable[Chunk]) -> list[Passage]:
-    room, found = MAX_READ_CHARS, list[Passage]()
+    remaining_chars = MAX_READ_CHARS
+    passages = list[Passage]()
     for chunk in chunks:
-        room -= len(chunk.text)
-        if found and room < 0:
+        remaining_chars -= len(chunk.text)
+        if passages and remaining_chars < 0:
             break
-        found.append(to_passage(chunk, 0.0))
-    return found
+        passages.append(to_passage(chunk, 0.0))
+    return passages
 
 
 def _with_places(passages: Sequence[Passage]) -> list[Passage]:
@@ -182,15 +183,20 @@ def _with_places(passages: Sequence[Passage]) -> list[Passage]:
     numbers = {passage.part for passage in passages}
     parts = DocumentPart.objects.filter(document__in=documents, number__in=numbers)
     rows = parts.filter(kind__in=PLACES).values_list("document", "number", "kind", "label")
-    known = {(document, number): (kind, label) for document, number, kind, label in rows}
-    places = [known.get((one.document_id, one.part), ("", "")) for one in passages]
+    places_by_part = {
+        (document, number): (kind, label) for document, number, kind, label in rows
+    }
+    places = [
+        places_by_part.get((passage.document_id, passage.part), ("", ""))
+        for passage in passages
+    ]
     collections = Collection.objects.library().exclude(owner=None)
     owners = dict(
-        collections.filter(pk__in={one.collection_id for one in passages}).values_list(
+        collections.filter(pk__in={passage.collection_id for passage in passages}).values_list(
             "pk", "owner"
         )
     )
     return [
-        replace(one, kind=kind, label=label, owner_id=owners.get(one.collection_id))
-        for one, (kind, label) in zip(passages, places, strict=True)
+        replace(passage, kind=kind, label=label, owner_id=owners.get(passage.collection_id))
+        for passage, (kind, label) in zip(passages, places, strict=True)
     ]

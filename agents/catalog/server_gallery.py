@@ -98,8 +98,8 @@ def gallery() -> dict[str, GalleryServer]:
 
 def verified_on() -> date:
     """Return when the entries were last compared with their documentation."""
-    found: date = _data()["verified"]
-    return found
+    verified: date = _data()["verified"]
+    return verified
 
 
 @cache
@@ -108,15 +108,15 @@ def _data() -> dict[str, Any]:
 
 
 def _read_server(entry: Mapping[str, Any]) -> GalleryServer:
-    own = {name: entry[name] for name in ("key", "title", "category", "docs", "effect")}
-    more = ("command", "folders", "url", "env", "headers", "isolation")
+    required = {name: entry[name] for name in ("key", "title", "category", "docs", "effect")}
+    optional_fields = ("command", "folders", "url", "env", "headers", "isolation")
     return GalleryServer(
-        **own,
-        **{name: entry[name] for name in more if name in entry},
+        **required,
+        **{name: entry[name] for name in optional_fields if name in entry},
         args=tuple(entry.get("args", ())),
         abouts=entry["about"],
         notes=entry.get("note", {}),
-        fields=tuple(_read_field(each) for each in entry.get("field", ())),
+        fields=tuple(_read_field(field_entry) for field_entry in entry.get("field", ())),
     )
 
 
@@ -132,7 +132,7 @@ def _read_field(entry: Mapping[str, Any]) -> GalleryField:
 
 
 def _fill_in(text: str, values: Mapping[str, str]) -> str:
-    return PLACEHOLDER.sub(lambda found: values.get(found[1], ""), text)
+    return PLACEHOLDER.sub(lambda match: values.get(match[1], ""), text)
 
 
 def _in_language(texts: Mapping[str, str]) -> str:

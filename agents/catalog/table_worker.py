@@ -71,8 +71,8 @@ def _csv_rows(path: str) -> Iterator[Row]:
     with open(path, "rb") as file:
         data = file.read()
     text = _decode(data)
-    counts = {mark: text[:20_000].count(mark) for mark in DELIMITERS}
-    delimiter = max(counts, key=lambda mark: counts[mark])
+    counts = {candidate: text[:20_000].count(candidate) for candidate in DELIMITERS}
+    delimiter = max(counts, key=lambda candidate: counts[candidate])
     return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
 
 
@@ -97,11 +97,15 @@ def _load(
     sample = [row for _, row in zip(range(SAMPLE_ROWS), source, strict=False)]
     width = min(MAX_COLUMNS, max(map(len, [header, *sample])))
     columns = _columns(header, width)
-    kinds = [_kind([row[at] for row in sample if at < len(row)]) for at in range(width)]
-    described = ", ".join(f'"{name}" {kind}' for name, kind in zip(columns, kinds, strict=True))
-    connection.execute(f'CREATE TABLE "{table}" ({described})')
-    marks = ", ".join("?" * width)
-    insert = f'INSERT INTO "{table}" VALUES ({marks})'
+    kinds = [
+        _kind([row[index] for row in sample if index < len(row)]) for index in range(width)
+    ]
+    definitions = ", ".join(
+        f'"{name}" {kind}' for name, kind in zip(columns, kinds, strict=True)
+    )
+    connection.execute(f'CREATE TABLE "{table}" ({definitions})')
+    placeholders = ", ".join("?" * width)
+    insert = f'INSERT INTO "{table}" VALUES ({placeholders})'
     count = 0
     for chunk in (sample, source):
         for row in chunk:
@@ -109,7 +113,8 @@ def _load(
                 notes.append(f"{table} has only the first {MAX_ROWS:,} rows.")
                 return
             values = [
-                _value(row[at] if at < len(row) else None, kinds[at]) for at in range(width)
+                _value(row[index] if index < len(row) else None, kinds[index])
+                for index in range(width)
             ]
             connection.execute(insert, values)
             count += 1
@@ -117,8 +122,8 @@ def _load(
 
 def _columns(header: Row, width: int) -> list[str]:
     names: set[str] = set()
-    found = [_text(header[at]) if at < len(header) else "" for at in range(width)]
-    return [_unique(name or f"column_{at}", names) for at, name in enumerate(found, 1)]
+    titles = [_text(header[index]) if index < len(header) else "" for index in range(width)]
+    return [_unique(name or f"column_{index}", names) for index, name in enumerate(titles, 1)]
 
 
 def _unique(label: str, names: set[str]) -> str:

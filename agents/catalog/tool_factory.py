@@ -48,28 +48,30 @@ BUILT_IN_TOOLS: dict[str, Callable[[], Tool]] = {
 
 async def build_registry(
     rows: Sequence[ToolRegistration],
-    own: Iterable[Tool],
-    more: Iterable[Tool] = (),
+    local_tools: Iterable[Tool],
+    added_tools: Iterable[Tool] = (),
     *,
     asks_before_writing: bool = False,
 ) -> ToolRegistry:
     """Return a registry of these rows' tools, including those of MCP servers."""
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
-    tools: list[Any] = [*own, *await mcp_servers.load_tools(remote)]
+    tools: list[Any] = [*local_tools, *await mcp_servers.load_tools(remote)]
     _set_fallbacks(tools, rows)
     for tool in tools if asks_before_writing else ():
         tool.needs_approval = getattr(tool, "needs_approval", False) or effect(tool) != "read"
-    others = {tool.name: tool for tool in more}  # handoffs take precedence over tools
+    replacements = {
+        tool.name: tool for tool in added_tools
+    }  # handoffs take precedence over tools
     return ToolRegistry(
-        [*(t for t in tools if t.name not in others), *others.values()],
+        [*(t for t in tools if t.name not in replacements), *replacements.values()],
         mcp_servers.withheld_reasons(remote),
     )
 
 
 def build_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
     """Build the tools that need no server; unusable ones are omitted."""
-    here = [row for row in rows if row.source != ToolRegistration.Source.MCP]
-    return [tool for row in here if (tool := _build_tool(row)) is not None]
+    local_rows = [row for row in rows if row.source != ToolRegistration.Source.MCP]
+    return [tool for row in local_rows if (tool := _build_tool(row)) is not None]
 
 
 def usable_names() -> list[str]:
@@ -90,11 +92,11 @@ def installed_names() -> list[str]:
 def code_tools() -> dict[str, FunctionTool]:
     """Return the tools of this installation's own modules, by name."""
     modules = [_load_module(name) for name in settings.TOOL_MODULES]
-    found = [v for m in modules for v in vars(m).values() if isinstance(v, FunctionTool)]
-    names = Counter([*BUILT_IN_TOOLS, *(tool.name for tool in found)])
+    tools = [v for m in modules for v in vars(m).values() if isinstance(v, FunctionTool)]
+    names = Counter([*BUILT_IN_TOOLS, *(tool.name for tool in tools)])
     for name in [name for name, times in names.items() if times > 1]:
         raise ImproperlyConfigured(f"ASHIATO_TOOLS: two tools are named {name!r}.")
-    return {tool.name: tool for tool in found}
+    return {tool.name: tool for tool in tools}
 
 
 def code_tool(row: ToolRegistration) -> FunctionTool | None:

@@ -56,7 +56,7 @@ def scopes(approval: Approval, viewer: int | None) -> tuple[str, ...]:
     return _permitted_scopes(row, _recorded_effect(approval))
 
 
-def create(user: User, approval: Approval, shown: str, scope: str) -> ToolGrant:
+def create(user: User, approval: Approval, tool_fingerprint: str, scope: str) -> ToolGrant:
     """Allow the tool of this request; `shown` is the fingerprint of the tool then.
 
     Call it in the transaction of the decision.
@@ -64,9 +64,9 @@ def create(user: User, approval: Approval, shown: str, scope: str) -> ToolGrant:
     if scope not in scopes(approval, user.pk):
         raise GrantRefused(_("You can't allow this tool permanently. Approve the call only."))
     tool = ToolRegistration.objects.select_related("server").get(name=approval.tool)
-    about = {"digest": _definition_digest(tool, shown), "used_at": None}
+    columns = {"digest": _definition_digest(tool, tool_fingerprint), "used_at": None}
     grant, _created = ToolGrant.objects.update_or_create(
-        about,
+        columns,
         user=user,
         agent_name=approval.agent_name,
         tool=tool,
@@ -86,14 +86,14 @@ def revoke(user: User, pk: int) -> None:
 
 
 def _use_grant(
-    run_pk: int, agent_name: str, name: str, shown: str, declared: str
+    run_pk: int, agent_name: str, name: str, tool_fingerprint: str, declared_effect: str
 ) -> StandingApproval | None:
     """Return the grant that approves a call now, and record that it did."""
     run = Run.objects.select_related("user").filter(pk=run_pk).first()
     if run is None or run.user is None or not run.user.is_active or not _is_eligible_run(run):
         return None
     tool = ToolRegistration.objects.select_related("server").filter(name=name).first()
-    permitted = _permitted_scopes(tool, declared)
+    permitted = _permitted_scopes(tool, declared_effect)
     if tool is None or not permitted:
         return None
     topics = Q(topic=run.topic) | Q(topic="") if FOR_USER in permitted else Q(topic=run.topic)
@@ -102,18 +102,19 @@ def _use_grant(
         user=run.user,
         agent_name=agent_name,
         tool=tool,
-        digest=_definition_digest(tool, shown),
+        digest=_definition_digest(tool, tool_fingerprint),
     )
     grant = grants.order_by("-topic").first()
     if grant is None:
         return None
-    about = {"tool": name, "scope": grant.scope, "grant": grant.pk}
+    details = {"tool": name, "scope": grant.scope, "grant": grant.pk}
     try:
-        audit.record(run.user, audit.TOOL_AUTO_APPROVED, run, **about)
+        audit.record(run.user, audit.TOOL_AUTO_APPROVED, run, **details)
     except audit.NotRecorded:
         return None  # what can't be recorded is asked about
     ToolGrant.objects.filter(pk=grant.pk).update(used_at=timezone.now())
-    by, by_name = run.user.pk, run.user.get_username()
+    by = run.user.pk
+    by_name = run.user.get_username()
     return StandingApproval(by=by, by_name=by_name, grant=grant.pk, scope=grant.scope)
 
 
@@ -124,7 +125,7 @@ def _is_eligible_run(run: Run) -> bool:
     return is_new and is_chat and run.user_id is not None
 
 
-def _permitted_scopes(tool: ToolRegistration | None, declared: str) -> tuple[str, ...]:
+def _permitted_scopes(tool: ToolRegistration | None, declared_effect: str) -> tuple[str, ...]:
     """Return what the administrator permits; irreversible calls at most within one chat."""
     if tool is None or not tool.enabled or tool.pending is not None or tool.is_gone:
         return ()
@@ -132,7 +133,7 @@ def _permitted_scopes(tool: ToolRegistration | None, declared: str) -> tuple[str
         case ToolRegistration.AlwaysAllow.CHAT:
             return (IN_CHAT,)
         case ToolRegistration.AlwaysAllow.USER:
-            is_final = declared == ToolRegistration.Effect.AT_MOST_ONCE
+            is_final = declared_effect == ToolRegistration.Effect.AT_MOST_ONCE
             return (IN_CHAT,) if is_final else (IN_CHAT, FOR_USER)
     return ()
 
@@ -143,7 +144,7 @@ def _recorded_effect(approval: Approval) -> str:
     return steps.values_list("effect", flat=True).first() or ""
 
 
-def _definition_digest(tool: ToolRegistration, shown: str) -> str:
+def _definition_digest(tool: ToolRegistration, tool_fingerprint: str) -> str:
     """Return a digest of what the tool is and where it leads."""
     server = tool.server
     parts = [
@@ -153,6 +154,6 @@ def _definition_digest(tool: ToolRegistration, shown: str) -> str:
             if server
             else ()
         ),
-        shown,
+        tool_fingerprint,
     ]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -41,18 +41,22 @@ class Reliability(NamedTuple):
     highest: float
 
     @classmethod
-    def of(cls, people: Sequence[tuple[int, int]], *, is_shared: bool = True) -> Self:
+    def of(cls, per_user: Sequence[tuple[int, int]], *, is_shared: bool = True) -> Self:
         """Return it for the calls and failures of each person.
 
         If only one person uses tools at all, there is no one to protect from them.
         """
-        calls, failures = (sum(counts) for counts in zip(*people, strict=True))
-        rest = [(calls - n, failures - bad) for n, bad in people] if is_shared else []
+        calls, failures = (sum(counts) for counts in zip(*per_user, strict=True))
+        without_each_user = (
+            [(calls - n, failures - failed) for n, failed in per_user] if is_shared else []
+        )
         # Without calls everything is possible.
-        found = [
-            wilson(n - bad, n) or Interval(0.0, 1.0) for n, bad in [(calls, failures), *rest]
+        intervals = [
+            wilson(n - failed, n) or Interval(0.0, 1.0)
+            for n, failed in [(calls, failures), *without_each_user]
         ]
-        low, high = min(one.low for one in found), max(one.high for one in found)
+        low = min(interval.low for interval in intervals)
+        high = max(interval.high for interval in intervals)
         return cls(calls, failures, low, high)
 
     def is_better_than(self, other: "Reliability") -> bool:
@@ -62,7 +66,7 @@ class Reliability(NamedTuple):
 
 _known: dict[str, Reliability] = {}
 _next_count = 0.0
-_is_counting = threading.Lock()
+_lock = threading.Lock()
 
 
 def known() -> dict[str, Reliability]:
@@ -79,7 +83,7 @@ def success_rates() -> dict[str, float]:
 
     The best that is possible without one person's calls, so that no user can hide a tool.
     """
-    return {name: found.highest for name, found in known().items()}
+    return {name: reliability.highest for name, reliability in known().items()}
 
 
 def mark_preferred(tools: ToolRegistry) -> None:
@@ -108,15 +112,20 @@ def count() -> dict[str, Reliability]:
     for name, user, calls, failures in rows.annotate(Count("pk"), failures=failed):
         tools[name].append((calls, failures))
         users.add(user)
-    found = {
-        name: Reliability.of(people, is_shared=len(users) > 1) for name, people in tools.items()
+    reliabilities = {
+        name: Reliability.of(per_user, is_shared=len(users) > 1)
+        for name, per_user in tools.items()
     }
-    return {name: one for name, one in found.items() if one.calls >= MIN_CALLS}
+    return {
+        name: reliability
+        for name, reliability in reliabilities.items()
+        if reliability.calls >= MIN_CALLS
+    }
 
 
 def _count_in_thread() -> None:
     global _known
-    with _is_counting:
+    with _lock:
         try:
             _known = count()
         except Exception:  # the next time is soon enough

@@ -22,11 +22,11 @@ def closest(question: str, texts: Mapping[str, str]) -> list[str]:
 
     model = embeddings.configured_model()
     _embed_new(model, set(texts.values()))
-    asked = embeddings.embed([question], "query")[0]
+    question_vector = embeddings.embed([question], "query")[0]
     matrix = np.stack([VECTORS[model, text] for text in texts.values()])
-    order = np.argsort(-(matrix @ asked), kind="stable")
+    order = np.argsort(-(matrix @ question_vector), kind="stable")
     names = list(texts)
-    return [names[at] for at in order]
+    return [names[index] for index in order]
 
 
 def _embed_new(model: str, texts: set[str]) -> None:
@@ -38,8 +38,8 @@ def _embed_new(model: str, texts: set[str]) -> None:
         if len(VECTORS) + len(missing) > MAX_VECTORS:
             VECTORS.clear()
             missing = sorted(texts)
-        for at in range(0, len(missing), BATCH):
-            batch = missing[at : at + BATCH]
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
             for text, vector in zip(batch, embeddings.embed(batch), strict=True):
                 VECTORS[model, text] = vector
     finally:

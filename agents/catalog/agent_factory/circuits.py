@@ -11,8 +11,8 @@ class _ConfiguredPolicy(CircuitPolicy):
         return failures >= configured.CIRCUIT_FAILURES.value
 
     def seconds(self, times: int, retry_after: float) -> float:
-        pause = CircuitPolicy(pause=configured.CIRCUIT_SECONDS.value)
-        return pause.seconds(times, retry_after)
+        policy = CircuitPolicy(pause=configured.CIRCUIT_SECONDS.value)
+        return policy.seconds(times, retry_after)
 
 
 # Circuit breakers of models and tools, shared by all runs of this process.

@@ -54,8 +54,8 @@ class AgentConfig:
 
     agent: Agent
     planners: list[ReActPlanner]
-    tools: list[ToolRegistration]
-    own: list[Tool]
+    tool_rows: list[ToolRegistration]
+    local_tools: list[Tool]
     patterns: list[GuardrailPattern]
     sub_agents: list[Agent]
     is_rerun: bool
@@ -71,16 +71,16 @@ class AgentConfig:
 def load_team(run: Run) -> list[AgentConfig]:
     """Return the run's agent first, then all agents reachable from it."""
     if run.is_draft_run:
-        closed = permissions.restrictions_for(run.user_id)
-        return _load_reachable(run, [resolve_draft(run).agent], closed, Pseudonymizer())
+        restrictions = permissions.restrictions_for(run.user_id)
+        return _load_reachable(run, [resolve_draft(run).agent], restrictions, Pseudonymizer())
     if run.agent is None or not run.agent.enabled:
         raise NoAgentAvailable("The agent of this run was disabled.")
-    closed = permissions.restrictions_for(run.user_id)
-    if run.agent_id in closed.agents:
+    restrictions = permissions.restrictions_for(run.user_id)
+    if run.agent_id in restrictions.agents:
         raise AgentForbidden
     _record_version(run)
     return _load_reachable(
-        run, [_apply_overrides(run.agent, run.overrides)], closed, Pseudonymizer()
+        run, [_apply_overrides(run.agent, run.overrides)], restrictions, Pseudonymizer()
     )
 
 
@@ -88,35 +88,37 @@ def load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConfi
     """Return the workflow's own configuration, its plan, and all reachable agents."""
     if run.agent is None or run.workflow is None:
         raise NoAgentAvailable("The agent of this run was disabled.")
-    closed = permissions.restrictions_for(run.user_id)
-    if run.agent_id in closed.agents:
+    restrictions = permissions.restrictions_for(run.user_id)
+    if run.agent_id in restrictions.agents:
         raise AgentForbidden
     _record_version(run)
     plan = read_definition(run.workflow.text).plan
     plan = replace(plan, parameters={**plan.parameters, **run.parameters})
     steps = list(plan.walk())
-    named = [row for row in enabled_tools() if row.name in {step.tool for step in steps}]
-    tools = [row for row in named if row.pk not in closed.tools]
-    agent_names, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
-    agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed.agents)
-    sub_agents = [one for one in agents if one.name in agent_names or one.role_names & roles]
-    agent, pseudonymizer = _apply_overrides(run.agent, run.overrides), Pseudonymizer()
-    hidden, patterns = (
-        pseudonymizer_for(run, agent, pseudonymizer),
-        active_patterns(run, agent),
-    )
-    parts = AgentConfig(
+    plan_tools = [row for row in enabled_tools() if row.name in {step.tool for step in steps}]
+    tool_rows = [row for row in plan_tools if row.pk not in restrictions.tools]
+    agent_names = {step.agent for step in steps}
+    roles = {step.role.lower() for step in steps}
+    agents = Agent.objects.filter(enabled=True).exclude(pk__in=restrictions.agents)
+    sub_agents = [
+        agent for agent in agents if agent.name in agent_names or agent.role_names & roles
+    ]
+    agent = _apply_overrides(run.agent, run.overrides)
+    pseudonymizer = Pseudonymizer()
+    agent_pseudonymizer = pseudonymizer_for(run, agent, pseudonymizer)
+    patterns = active_patterns(run, agent)
+    config = AgentConfig(
         agent,
-        planner_factory.build_planners(agent, run.model, run, hidden),
-        tools,
-        tool_factory.build_tools(tools),
+        planner_factory.build_planners(agent, run.model, run, agent_pseudonymizer),
+        tool_rows,
+        tool_factory.build_tools(tool_rows),
         patterns,
         sub_agents,
         is_rerun=run.is_rerun and not run.is_continuation,
         limits=tool_limits(tool_links(agent.pk)),
-        checks=build_checks(patterns, hidden, payer=payer_of(run, agent)),
+        checks=build_checks(patterns, agent_pseudonymizer, payer=payer_of(run, agent)),
     )
-    return parts, plan, _load_reachable(run, list(sub_agents), closed, pseudonymizer)
+    return config, plan, _load_reachable(run, list(sub_agents), restrictions, pseudonymizer)
 
 
 def _record_version(run: Run) -> None:
@@ -126,66 +128,75 @@ def _record_version(run: Run) -> None:
 
 
 def _load_reachable(
-    run: Run, waiting: list[Agent], closed: Restrictions, pseudonymizer: Pseudonymizer
+    run: Run, queue: list[Agent], restrictions: Restrictions, pseudonymizer: Pseudonymizer
 ) -> list[AgentConfig]:
     """Load these agents and all they can hand off to, with the user's restrictions."""
-    found: dict[int, AgentConfig] = {}
-    while waiting:
-        agent = waiting.pop()
-        if agent.pk not in found:
-            found[agent.pk] = parts = _load_config(run, agent, closed, pseudonymizer)
-            waiting += parts.sub_agents
-    return list(found.values())
+    configs: dict[int, AgentConfig] = {}
+    while queue:
+        agent = queue.pop()
+        if agent.pk not in configs:
+            configs[agent.pk] = config = _load_config(run, agent, restrictions, pseudonymizer)
+            queue += config.sub_agents
+    return list(configs.values())
 
 
 def _load_config(
-    run: Run, agent: Agent, closed: Restrictions, pseudonymizer: Pseudonymizer
+    run: Run, agent: Agent, restrictions: Restrictions, pseudonymizer: Pseudonymizer
 ) -> AgentConfig:
     is_first = agent.pk == run.agent_id
     # Chosen tools don't apply to an agent that a workflow calls.
     chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
-    had, reachable = (
+    all_links, reachable = (
         draft_relations(run) if is_first and run.is_draft_run else saved_relations(run, agent)
     )
-    links = [link for link in had if link.tool.pk not in closed.tools]
+    links = [link for link in all_links if link.tool.pk not in restrictions.tools]
     links = [link for link in links if chosen is None or link.tool.name in chosen]
-    tools = [link.configured_tool() for link in links]
-    others = [other for other in reachable if other.pk not in closed.agents]
-    sub_agents = [other for other in others if other != agent]
-    own = tool_factory.build_tools(tools)
-    own, documents = search_tools.bind(run, agent, own)
-    experts = expert_groups(run, agent) if _may_ask_people(agent, own) else ()
-    for person in (tool for tool in own if isinstance(tool, AskPersonTool)):
-        person.experts = experts
-        person.asker_approves = agent.asker_approves_questions
-    hidden = pseudonymizer_for(run, agent, pseudonymizer)
+    tool_rows = [link.configured_tool() for link in links]
+    reachable_agents = [
+        sub_agent for sub_agent in reachable if sub_agent.pk not in restrictions.agents
+    ]
+    sub_agents = [sub_agent for sub_agent in reachable_agents if sub_agent != agent]
+    local_tools = tool_factory.build_tools(tool_rows)
+    local_tools, documents = search_tools.bind(run, agent, local_tools)
+    experts = expert_groups(run, agent) if _may_ask_people(agent, local_tools) else ()
+    for ask_person in (tool for tool in local_tools if isinstance(tool, AskPersonTool)):
+        ask_person.experts = experts
+        ask_person.asker_approves = agent.asker_approves_questions
+    agent_pseudonymizer = pseudonymizer_for(run, agent, pseudonymizer)
     planners = planner_factory.build_planners(
-        agent, run.model if is_first else model_setups.model_name(agent), run, hidden
+        agent,
+        run.model if is_first else model_setups.model_name(agent),
+        run,
+        agent_pseudonymizer,
     )
     patterns = active_patterns(run, agent)
-    rules = cache(partial(guardrails_from, agent, patterns))  # built only if needed
-    for tool in own:
+    load_guardrails = cache(partial(guardrails_from, agent, patterns))  # built only if needed
+    for tool in local_tools:
         if isinstance(tool, RememberTool):
-            tool.bind(run, agent, rules())
+            tool.bind(run, agent, load_guardrails())
     if documents:
-        planners = [one.with_context(documents) for one in planners]
-    if is_first and (about := _user_instructions(run, agent)):
-        about = custom_instructions.screened(about, rules())
-        planners = [one.with_context(about) for one in planners]
+        planners = [planner.with_context(documents) for planner in planners]
+    if is_first and (instructions := _user_instructions(run, agent)):
+        instructions = custom_instructions.screened(instructions, load_guardrails())
+        planners = [planner.with_context(instructions) for planner in planners]
     return AgentConfig(
         agent,
         planners,
-        tools,
-        own,
+        tool_rows,
+        local_tools,
         patterns,
-        [other for other in sub_agents if chosen is None or other.handoff_tool_name in chosen],
+        [
+            sub_agent
+            for sub_agent in sub_agents
+            if chosen is None or sub_agent.handoff_tool_name in chosen
+        ],
         is_rerun=run.is_rerun and not run.is_continuation,
         experts=experts,
         limits=tool_limits(links),
         pinned=pinned_tools(links),
         memories=tuple(find_candidates(run, agent)) if is_first else (),
-        request=save_requested(run, agent, rules) if is_first else None,
-        checks=build_checks(patterns, hidden, payer=payer_of(run, agent)),
+        request=save_requested(run, agent, load_guardrails) if is_first else None,
+        checks=build_checks(patterns, agent_pseudonymizer, payer=payer_of(run, agent)),
     )
 
 
@@ -195,14 +206,14 @@ def _user_instructions(run: Run, agent: Agent) -> str:
     return of_project or custom_instructions.for_run(run, agent)
 
 
-def _may_ask_people(agent: Agent, own: Iterable[Tool]) -> bool:
+def _may_ask_people(agent: Agent, local_tools: Iterable[Tool]) -> bool:
     is_planner = agent.mode == Agent.Mode.PLAN
-    return is_planner or any(isinstance(tool, AskPersonTool) for tool in own)
+    return is_planner or any(isinstance(tool, AskPersonTool) for tool in local_tools)
 
 
 def _apply_overrides(agent: Agent, overrides: dict[str, Any]) -> Agent:
     """Return the agent with a run's own settings; the row stays as it is."""
-    own = {name: overrides[name] for name in OVERRIDABLE_FIELDS if name in overrides}
-    changed = copy(agent) if own else agent
-    vars(changed).update(own)
+    own_settings = {name: overrides[name] for name in OVERRIDABLE_FIELDS if name in overrides}
+    changed = copy(agent) if own_settings else agent
+    vars(changed).update(own_settings)
     return changed

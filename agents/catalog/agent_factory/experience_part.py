@@ -18,14 +18,14 @@ from .guardrails import guardrails_from
 from .relations import search_scope
 
 
-def load(run: Run, parts: AgentConfig) -> tuple[Candidate, ...]:
+def load(run: Run, config: AgentConfig) -> tuple[Candidate, ...]:
     """Return the experiences that may fit, as far as the run's user can use what they name."""
-    if not parts.agent.learns:
+    if not config.agent.learns:
         return ()
-    names = {row.name for row in parts.tools} | {tool.name for tool in parts.own}
-    names |= {other.handoff_tool_name for other in parts.sub_agents}
-    reach = Reach(tools=frozenset(names), collections=_collections(run, parts.agent))
-    return tuple(find_candidates(run, parts.agent, reach))
+    names = {row.name for row in config.tool_rows} | {tool.name for tool in config.local_tools}
+    names |= {sub_agent.handoff_tool_name for sub_agent in config.sub_agents}
+    reach = Reach(tools=frozenset(names), collections=_collections(run, config.agent))
+    return tuple(find_candidates(run, config.agent, reach))
 
 
 def _collections(run: Run, agent: Agent) -> Any:
@@ -34,33 +34,34 @@ def _collections(run: Run, agent: Agent) -> Any:
     return cache(lambda: search_scope(run, agent, topics).collections)
 
 
-async def with_experiences(run: Run, parts: AgentConfig) -> AgentConfig:
+async def with_experiences(run: Run, config: AgentConfig) -> AgentConfig:
     """Return the configuration with the experiences that fit the run's question.
 
     They come after the history, so that what is before them stays the same for a cache.
     """
-    if not parts.agent.learns:
-        return parts
-    candidates = await database.run(load, run, parts)
+    if not config.agent.learns:
+        return config
+    candidates = await database.run(load, run, config)
     if not candidates:
-        return parts
-    agent, count = parts.agent, parts.planners[0].count_tokens
-    found = await recall(candidates, run.query, count, agent.max_experience_tokens)
-    rules = guardrails_from(agent, parts.patterns)
-    used = [one for one in found if _passes(one, rules)]
+        return config
+    agent = config.agent
+    count = config.planners[0].count_tokens
+    recalled = await recall(candidates, run.query, count, agent.max_experience_tokens)
+    guardrails = guardrails_from(agent, config.patterns)
+    used = [experience for experience in recalled if _passes(experience, guardrails)]
     if not used:
-        return parts
+        return config
     if not run.is_draft_run:
-        await database.run(outcomes.record_use, run.pk, [one.id for one in used])
+        await database.run(outcomes.record_use, run.pk, [experience.id for experience in used])
     note: dict[str, Any] = {"kind": StatusKind.EXPERIENCE}
-    note["used"] = [one.to_note() for one in used]
+    note["used"] = [experience.to_note() for experience in used]
     text = compose(used)
-    planners = [one.with_recalled(text) for one in parts.planners]
-    return replace(parts, planners=planners, notes=(*parts.notes, note))
+    planners = [planner.with_recalled(text) for planner in config.planners]
+    return replace(config, planners=planners, notes=(*config.notes, note))
 
 
-def _passes(one: RecalledExperience, rules: Guardrails) -> bool:
+def _passes(experience: RecalledExperience, guardrails: Guardrails) -> bool:
     """Whether the guardrails of a message accept the text, also those added since."""
-    text = f"{one.question}\n{one.text}"
-    found = rules.without_length_limits().inspect(text, "input")
-    return not found.is_blocked and found.text == text
+    text = f"{experience.question}\n{experience.text}"
+    inspection = guardrails.without_length_limits().inspect(text, "input")
+    return not inspection.is_blocked and inspection.text == text

@@ -14,26 +14,26 @@ from .config import AgentConfig
 from .guardrails import guardrails_from
 
 
-async def with_memory(run: Run, parts: AgentConfig) -> AgentConfig:
+async def with_memory(run: Run, config: AgentConfig) -> AgentConfig:
     """Return the configuration with the memories that fit the run's question."""
-    if not parts.memories and parts.request is None:
-        return parts
-    count = parts.planners[0].count_tokens
-    found = await recall(parts.memories, run.query, count)
-    rules = guardrails_from(parts.agent, parts.patterns)
-    used = [memory for memory in found if _passes(memory, rules)]
+    if not config.memories and config.request is None:
+        return config
+    count = config.planners[0].count_tokens
+    recalled = await recall(config.memories, run.query, count)
+    guardrails = guardrails_from(config.agent, config.patterns)
+    used = [memory for memory in recalled if _passes(memory, guardrails)]
     note: dict[str, Any] = {"kind": StatusKind.MEMORY}
     note |= {"used": [memory.to_note() for memory in used]} if used else {}
-    note |= parts.request.to_note() if parts.request else {}
-    lines: Sequence[str] = [parts.request.line] if parts.request else []
+    note |= config.request.to_note() if config.request else {}
+    lines: Sequence[str] = [config.request.line] if config.request else []
     text = compose(used, lines)
     if not text:
-        return parts
-    planners = [one.with_recalled(text) for one in parts.planners]
-    return replace(parts, planners=planners, notes=(*parts.notes, note))
+        return config
+    planners = [planner.with_recalled(text) for planner in config.planners]
+    return replace(config, planners=planners, notes=(*config.notes, note))
 
 
-def _passes(memory: RecalledMemory, rules: Guardrails) -> bool:
+def _passes(memory: RecalledMemory, guardrails: Guardrails) -> bool:
     """Whether the guardrails of a message accept the text, also those added since."""
-    found = rules.without_length_limits().inspect(memory.text, "input")
-    return not found.is_blocked and found.text == memory.text
+    inspection = guardrails.without_length_limits().inspect(memory.text, "input")
+    return not inspection.is_blocked and inspection.text == memory.text

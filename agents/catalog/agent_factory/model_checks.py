@@ -62,7 +62,7 @@ def build_check(
         row.model, MAX_REPLY_TOKENS, pseudonymizer, payer=payer
     )
     window = planner_factory.model_window(row.model)
-    room = window - MAX_REPLY_TOKENS - REQUEST_TOKENS - tokens.count(row.rubric)
+    free_tokens = window - MAX_REPLY_TOKENS - REQUEST_TOKENS - tokens.count(row.rubric)
     return ModelCheck(
         name=row.name,
         rubric=row.rubric,
@@ -76,17 +76,19 @@ def build_check(
         threshold=row.threshold,
         blocks_on_failure=row.on_failure == GuardrailPattern.Failure.BLOCK,
         max_calls=row.max_calls,
-        max_call_tokens=min(row.max_call_tokens, room) if room >= MIN_PART_TOKENS else 0,
+        max_call_tokens=min(row.max_call_tokens, free_tokens)
+        if free_tokens >= MIN_PART_TOKENS
+        else 0,
         timeout=float(row.timeout),
     )
 
 
 async def _ask(
-    planner: ReActPlanner, pk: int | None, most: float | None, messages: list[Message]
+    planner: ReActPlanner, pk: int | None, max_cost: float | None, messages: list[Message]
 ) -> JudgeReply:
     """Ask the judge within its daily budget; raise an AgentError."""
     if pk is not None:
-        await database.run(_start_call, pk, most)
+        await database.run(_start_call, pk, max_cost)
     try:
         reply = await ask_once(
             [planner], Guardrails(), CIRCUITS, messages, max_tokens=MAX_REPLY_TOKENS
@@ -106,10 +108,10 @@ def cost_today(pk: int) -> float:
     return next(iter(rows.values_list("cost", flat=True)), 0.0)
 
 
-def _start_call(pk: int, most: float | None) -> None:
+def _start_call(pk: int, max_cost: float | None) -> None:
     """Count a call before it is made, so that one that is never answered counts, too."""
-    if most is not None and cost_today(pk) >= most:
-        raise CheckLimitReached(f"The daily budget of ${most:,.2f} is spent.")
+    if max_cost is not None and cost_today(pk) >= max_cost:
+        raise CheckLimitReached(f"The daily budget of ${max_cost:,.2f} is spent.")
     _add(pk, calls=1)
 
 

@@ -22,8 +22,8 @@ def run_attachment_store(run: Run) -> AttachmentStore:
 
 def pseudonymizer_for(run: Run, agent: Agent, shared: Pseudonymizer) -> Pseudonymizer | None:
     """Return the pseudonymizer: the first agent's policy applies to all that work for it."""
-    rules = {agent.personal_data, personal_data_policy(run)}
-    return shared if Agent.PersonalData.HIDDEN in rules else None
+    policies = {agent.personal_data, personal_data_policy(run)}
+    return shared if Agent.PersonalData.HIDDEN in policies else None
 
 
 def personal_data_policy(run: Run) -> str | None:

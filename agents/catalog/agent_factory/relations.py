@@ -18,10 +18,18 @@ DRAFT_KEY = "tried"  # key of a test run's draft agent
 
 def tool_names(agent: Agent, user: int | None = None) -> list[str]:
     """Return the tools and handoffs this user's agent can call."""
-    closed = permissions.restrictions_for(user)
-    tools = [one.tool.name for one in tool_links(agent.pk) if one.tool.pk not in closed.tools]
-    reachable = [other for other in _sub_agents(agent.pk) if other.pk not in closed.agents]
-    return sorted([*tools, *(other.handoff_tool_name for other in reachable)])
+    restrictions = permissions.restrictions_for(user)
+    tools = [
+        link.tool.name
+        for link in tool_links(agent.pk)
+        if link.tool.pk not in restrictions.tools
+    ]
+    reachable = [
+        sub_agent
+        for sub_agent in _sub_agents(agent.pk)
+        if sub_agent.pk not in restrictions.agents
+    ]
+    return sorted([*tools, *(sub_agent.handoff_tool_name for sub_agent in reachable)])
 
 
 def resolve_draft(run: Run) -> agent_spec.ResolvedSpec:
@@ -36,7 +44,8 @@ def saved_relations(run: Run, agent: Agent) -> tuple[list[AgentTool], list[Agent
     reachable = _sub_agents(agent.pk)
     if run.is_draft_run:
         reachable = [
-            resolve_draft(run).agent if one.pk == run.agent_id else one for one in reachable
+            resolve_draft(run).agent if sub_agent.pk == run.agent_id else sub_agent
+            for sub_agent in reachable
         ]
     return tool_links(agent.pk), reachable
 

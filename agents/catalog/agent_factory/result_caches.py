@@ -18,15 +18,17 @@ from .personal_data import personal_data_policy
 NEVER_CACHED = (SearchTool, ReadDocumentTool)
 
 
-async def attach(run: Run | None, parts: AgentConfig, tools: ToolRegistry) -> None:
+async def attach(run: Run | None, config: AgentConfig, tools: ToolRegistry) -> None:
     """Attach caches: read-only tools find and save results, the others evict them."""
-    known, groups = {row.name: row for row in parts.tools}, GROUPS.get()
-    cached = [row for row in known.values() if row.result_cache]
+    rows = {row.name: row for row in config.tool_rows}
+    groups = GROUPS.get()
+    cached = [row for row in rows.values() if row.result_cache]
     if not cached and not groups:
         return
     may_cache = bool(cached) and run is not None and await database.run(_may_cache, run)
     for name in tools.list_tools():
-        row, tool = known.get(name), cast(Any, tools.get(name))
+        row = rows.get(name)
+        tool = cast(Any, tools.get(name))
         if row is None or isinstance(tool, NEVER_CACHED):
             continue
         group = group_name(row)
@@ -68,9 +70,9 @@ def _may_cache(run: Run) -> bool:
     return not HiddenTopic.objects.filter(topic=run.topic).exists()
 
 
-async def attach_replies(run: Run, parts: AgentConfig) -> None:
+async def attach_replies(run: Run, config: AgentConfig) -> None:
     """Let an agent's planners use saved replies, if it allows that and nothing is repeated."""
-    agent = parts.agent
+    agent = config.agent
     if not agent.reply_cache or not await database.run(_may_reuse_replies, run):
         return
     store = ReplyStore(
@@ -81,7 +83,7 @@ async def attach_replies(run: Run, parts: AgentConfig) -> None:
         user_id=run.user_id,
         run_id=run.pk,
     )
-    for planner in parts.planners:
+    for planner in config.planners:
         planner.reply_cache = store
 
 
@@ -92,5 +94,5 @@ def _may_reuse_replies(run: Run) -> bool:
     """
     if not _may_cache(run):
         return False
-    theirs = Run.objects.filter(user=run.user_id, topic=run.topic, query=run.query)
-    return not theirs.exclude(pk=run.pk).exists()
+    same_runs = Run.objects.filter(user=run.user_id, topic=run.topic, query=run.query)
+    return not same_runs.exclude(pk=run.pk).exists()

@@ -51,10 +51,11 @@ async def build(
         return await _build_workflow(run, registry)
     first, *others = await database.run(load_team, run)
     first = await with_experiences(run, await with_memory(run, first))
-    everybody = await _with_tables(run, [first, *others])
-    store, raises = run_attachment_store(run), asks and is_attended(run)
-    team = await _build_team(everybody, registry, asks, store, run, raises=raises)
-    return team[everybody[0].agent.name]
+    configs = await _with_tables(run, [first, *others])
+    store = run_attachment_store(run)
+    may_raise = asks and is_attended(run)
+    team = await _build_team(configs, registry, asks, store, run, raises=may_raise)
+    return team[configs[0].agent.name]
 
 
 def is_attended(run: Run) -> bool:
@@ -62,17 +63,17 @@ def is_attended(run: Run) -> bool:
     return run.user_id is not None and run.topic.startswith(tool_grants.CHAT_TOPIC_PREFIX)
 
 
-async def _with_tables(run: Run, everybody: list[AgentConfig]) -> list[AgentConfig]:
+async def _with_tables(run: Run, configs: list[AgentConfig]) -> list[AgentConfig]:
     """Let the agents query the tables that the user attached, if there are any."""
     tool = await file_tables.build_tool(run) if file_context.has_files(run) else None
     if tool is None:
-        return everybody
-    return [replace(parts, own=[*parts.own, tool]) for parts in everybody]
+        return configs
+    return [replace(config, local_tools=[*config.local_tools, tool]) for config in configs]
 
 
 async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
     """Build a workflow with all tools and agents it names."""
-    parts, plan, others = await database.run(load_workflow, run)
+    config, plan, others = await database.run(load_workflow, run)
     attachments = run_attachment_store(run)
     team = await _build_team(
         others,
@@ -83,13 +84,17 @@ async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
         raises=is_attended(run),
         is_workflow=True,
     )
-    handoffs = [_handoff_tool(sub_agent, team, is_first=True) for sub_agent in parts.sub_agents]
-    careful = {"asks_before_writing": True} if parts.is_rerun else {}
-    tools = await registry(parts.tools, parts.own, [*handoffs, AskPersonTool()], **careful)
-    await result_caches.attach(run, parts, tools)
-    make = partial(WorkflowRuntime, plan=plan, roles=_agents_by_role(parts.sub_agents))
+    handoffs = [
+        _handoff_tool(sub_agent, team, is_first=True) for sub_agent in config.sub_agents
+    ]
+    options = {"asks_before_writing": True} if config.is_rerun else {}
+    tools = await registry(
+        config.tool_rows, config.local_tools, [*handoffs, AskPersonTool()], **options
+    )
+    await result_caches.attach(run, config, tools)
+    make = partial(WorkflowRuntime, plan=plan, roles=_agents_by_role(config.sub_agents))
     return _build_runtime(
-        parts,
+        config,
         tools,
         make=make,
         auto_execute=True,
@@ -101,7 +106,7 @@ async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
 
 
 async def _build_team(
-    everybody: Iterable[AgentConfig],
+    configs: Iterable[AgentConfig],
     registry: RegistryLoader,
     asks: bool,
     attachments: AttachmentStore,
@@ -113,51 +118,57 @@ async def _build_team(
     """Build the agents; in a workflow, the user's standing approvals don't apply."""
     team: dict[str, AgentRuntime] = {}
     judge_calls: Counter[str] = Counter()
-    for parts in everybody:
-        agent = parts.agent
-        parts.checks.calls = judge_calls  # the agents of a run share their limits
-        more: list[Tool] = [_handoff_tool(sub_agent, team) for sub_agent in parts.sub_agents]
+    for config in configs:
+        agent = config.agent
+        config.checks.calls = judge_calls  # the agents of a run share their limits
+        added_tools: list[Tool] = [
+            _handoff_tool(sub_agent, team) for sub_agent in config.sub_agents
+        ]
         # A plan can always ask a person, whatever tools its agent has.
-        more += [_ask_person_tool(parts)] if agent.mode == Agent.Mode.PLAN else []
+        added_tools += [_ask_person_tool(config)] if agent.mode == Agent.Mode.PLAN else []
         # In a rerun, writes need approval: the user may not want them repeated.
-        careful = {"asks_before_writing": True} if parts.is_rerun else {}
-        tools = await registry(parts.tools, parts.own, more, **careful)
+        options = {"asks_before_writing": True} if config.is_rerun else {}
+        tools = await registry(config.tool_rows, config.local_tools, added_tools, **options)
         if asks:  # otherwise its tools do nothing
-            await result_caches.attach(run, parts, tools)
+            await result_caches.attach(run, config, tools)
             if agent.learns:
                 tool_reliability.mark_preferred(tools)
         if asks and not is_workflow:
-            await result_caches.attach_replies(run, parts)
+            await result_caches.attach_replies(run, config)
         team[agent.name] = _build_runtime(
-            parts,
+            config,
             tools,
-            make=_runtime_factory(parts, asks),
+            make=_runtime_factory(config, asks),
             auto_execute=agent.auto_execute_tools or not asks,
             name=agent.name,
             attachments=attachments,
-            grants=_grant_check(run, parts, more) if not is_workflow else None,
+            grants=_grant_check(run, config, added_tools) if not is_workflow else None,
             asks=asks,
             raises=raises,
             run=run,
-            tool_selector=tool_selection.selector(parts, run, len(tools.list_tools())),
+            tool_selector=tool_selection.selector(config, run, len(tools.list_tools())),
         )
     return team
 
 
-def _grant_check(run: Run, parts: AgentConfig, more: Iterable[Tool]) -> GrantCheck | None:
-    if parts.is_rerun or run.is_experiment_run:
+def _grant_check(
+    run: Run, config: AgentConfig, added_tools: Iterable[Tool]
+) -> GrantCheck | None:
+    if config.is_rerun or run.is_experiment_run:
         return None
-    others = {tool.name for tool in more}  # handoffs and questions are never allowed ahead
-    names = {row.name for row in parts.tools} - others
-    return tool_grants.grant_check(run, parts.agent.name, names)
+    added_names = {
+        tool.name for tool in added_tools
+    }  # handoffs and questions are never allowed ahead
+    names = {row.name for row in config.tool_rows} - added_names
+    return tool_grants.grant_check(run, config.agent.name, names)
 
 
-def _ask_person_tool(parts: AgentConfig) -> AskPersonTool:
-    return AskPersonTool(parts.experts, asker_approves=parts.agent.asker_approves_questions)
+def _ask_person_tool(config: AgentConfig) -> AskPersonTool:
+    return AskPersonTool(config.experts, asker_approves=config.agent.asker_approves_questions)
 
 
 def _build_runtime(
-    parts: AgentConfig,
+    config: AgentConfig,
     tools: ToolRegistry,
     *,
     make: Callable[..., AgentRuntime],
@@ -171,18 +182,18 @@ def _build_runtime(
     tool_selector: ToolSelector | None = None,
 ) -> AgentRuntime:
     """Build a runtime; with `raises`, it asks before it passes a limit of its own."""
-    agent, (planner, *fallbacks) = parts.agent, parts.planners
+    agent, (planner, *fallbacks) = config.agent, config.planners
     return make(
         planner,
         tools,
-        guardrails_from(agent, parts.patterns, parts.checks),
+        guardrails_from(agent, config.patterns, config.checks),
         FallbackStrategy(configured.TOOL_RETRIES.value),
         agent.max_steps,
         retry=RetryPolicy(max_retries=configured.MODEL_RETRIES.value),
         policy=standard_policy(
             agent.max_duplicate_tool_calls,
             agent.max_tool_calls_per_tool,
-            tool_limits=parts.limits,
+            tool_limits=config.limits,
             max_seconds=agent.max_seconds,
             max_tokens=agent.max_run_tokens,
             max_cost=agent.max_cost,
@@ -199,7 +210,7 @@ def _build_runtime(
         after_untrusted=cast(UntrustedPolicy, agent.after_untrusted if asks else "never"),
         retrieval_tool=SearchTool.name if agent.retrieves_first else "",
         history_limits=_history_limits(agent),
-        notes=parts.notes,
+        notes=config.notes,
         spending=ToolGate(payer_of(run, agent)),
         tool_selector=tool_selector,
         name=name,
@@ -218,12 +229,12 @@ def _history_limits(agent: Agent) -> HistoryLimits | None:
     )
 
 
-def _runtime_factory(parts: AgentConfig, asks: bool) -> Callable[..., AgentRuntime]:
+def _runtime_factory(config: AgentConfig, asks: bool) -> Callable[..., AgentRuntime]:
     """Return the runtime for the agent's mode."""
-    agent = parts.agent
+    agent = config.agent
     match agent.mode:
         case Agent.Mode.PLAN:
-            return partial(Orchestrator, **_orchestrator_options(parts, asks))
+            return partial(Orchestrator, **_orchestrator_options(config, asks))
         case Agent.Mode.PANEL:
             # The other half of the time is for merging the answers.
             seconds = agent.max_seconds / 2 if agent.max_seconds else None
@@ -231,13 +242,13 @@ def _runtime_factory(parts: AgentConfig, asks: bool) -> Callable[..., AgentRunti
     return AgentRuntime
 
 
-def _orchestrator_options(parts: AgentConfig, asks: bool) -> dict[str, Any]:
+def _orchestrator_options(config: AgentConfig, asks: bool) -> dict[str, Any]:
     """Return the options of an agent that works by a plan."""
     return {
-        "shows_plan": parts.agent.shows_plan and asks,
-        "max_replans": parts.agent.max_replans,
-        "roles": _agents_by_role(parts.sub_agents),
-        "people": frozenset(name.lower() for name in parts.experts),
+        "shows_plan": config.agent.shows_plan and asks,
+        "max_replans": config.agent.max_replans,
+        "roles": _agents_by_role(config.sub_agents),
+        "people": frozenset(name.lower() for name in config.experts),
     }
 
 

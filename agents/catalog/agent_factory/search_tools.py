@@ -35,17 +35,17 @@ def bind(run: Run, agent: Agent, tools: Sequence[Tool]) -> tuple[list[Tool], str
     own_files = _own_files(run)
     if not has_search and not own_files:
         return list(tools), ""
-    scope: Callable[[], Scope] = partial(search_scope, run, agent, _project_topics(run))
+    load_scope: Callable[[], Scope] = partial(search_scope, run, agent, _project_topics(run))
     if not has_search:
-        scope = partial(_own_files, run)
+        load_scope = partial(_own_files, run)
     elif limit := _limit(tools):
-        scope = partial(_limited, scope, limit, own_files)
-    library = ScopedLibrary(scope)
-    found = list(tools)
+        load_scope = partial(_limited, load_scope, limit, own_files)
+    library = ScopedLibrary(load_scope)
+    bound = list(tools)
     if not has_search:
-        found = [tool for tool in tools if not isinstance(tool, ReadDocumentTool)]
-        found += [SearchTool(library), ReadDocumentTool(library)]
-    for tool in found:
+        bound = [tool for tool in tools if not isinstance(tool, ReadDocumentTool)]
+        bound += [SearchTool(library), ReadDocumentTool(library)]
+    for tool in bound:
         if isinstance(tool, SearchTool):
             tool.search = library
             if tool.reranker and pseudonymizer_for(run, agent, Pseudonymizer()):
@@ -53,26 +53,27 @@ def bind(run: Run, agent: Agent, tools: Sequence[Tool]) -> tuple[list[Tool], str
         elif isinstance(tool, ReadDocumentTool):
             tool.library = library
     if own_files or run.is_draft_run:
-        return found, announcement(scope())
-    return found, _announced(run, agent, scope)
+        return bound, announcement(load_scope())
+    return bound, _announced(run, agent, load_scope)
 
 
 def _limit(tools: Sequence[Tool]) -> frozenset[int]:
     """Return the collections that an administrator chose for the search tool, if any."""
-    chosen = (tool.collections for tool in tools if isinstance(tool, SearchTool))
-    return frozenset().union(*chosen)
+    collections = (tool.collections for tool in tools if isinstance(tool, SearchTool))
+    return frozenset().union(*collections)
 
 
-def _limited(scope: Callable[[], Scope], limit: frozenset[int], own: Scope) -> Scope:
+def _limited(load_scope: Callable[[], Scope], limit: frozenset[int], own_files: Scope) -> Scope:
     """Return the part of a scope that was chosen, and the files of the chat and project."""
-    return scope().limited_to(limit | own.collections)
+    return load_scope().limited_to(limit | own_files.collections)
 
 
-def _announced(run: Run, agent: Agent, scope: Callable[[], Scope]) -> str:
-    key, now = (run.user_id, agent.pk), time.monotonic()
-    since, text = ANNOUNCED.get(key, (now - 2 * ANNOUNCED_SECONDS, ""))
-    if now - since > ANNOUNCED_SECONDS:
-        text = announcement(scope())
+def _announced(run: Run, agent: Agent, load_scope: Callable[[], Scope]) -> str:
+    key = (run.user_id, agent.pk)
+    now = time.monotonic()
+    announced_at, text = ANNOUNCED.get(key, (now - 2 * ANNOUNCED_SECONDS, ""))
+    if now - announced_at > ANNOUNCED_SECONDS:
+        text = announcement(load_scope())
         if len(ANNOUNCED) >= MAX_ANNOUNCED:
             ANNOUNCED.clear()
         ANNOUNCED[key] = (now, text)

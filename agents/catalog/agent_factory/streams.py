@@ -79,10 +79,10 @@ def _recorded_events(run: Run) -> tuple[list[Event], list[Event]]:
         return past_events, _events_before_stop(run)
     if run.origin_step is None:
         return past_events, []
-    first = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
-    if first is None or first.first_seq <= 2:  # only the question comes before it
+    rerun_step = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
+    if rerun_step is None or rerun_step.first_seq <= 2:  # only the question comes before it
         return past_events, []
-    recorded = RunEvent.objects.filter(run=run.origin_id, seq__lt=first.first_seq)
+    recorded = RunEvent.objects.filter(run=run.origin_id, seq__lt=rerun_step.first_seq)
     return past_events, [row.value for row in recorded.order_by("seq")]
 
 
@@ -109,6 +109,6 @@ async def _load_state(run: Run, runtime: AgentRuntime) -> AgentState:
 def _build_state(history: list[Message]) -> AgentState:
     state = AgentState(max(configured.HISTORY_MESSAGES.value, 2 * len(history)))
     for message in history:
-        more = {k: v for k, v in message.items() if k not in {"role", "content"}}
-        state.add_message(message["role"], message["content"], **more)
+        extra_fields = {k: v for k, v in message.items() if k not in {"role", "content"}}
+        state.add_message(message["role"], message["content"], **extra_fields)
     return state

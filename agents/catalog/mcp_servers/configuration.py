@@ -69,16 +69,18 @@ def home_folder(pk: int) -> Path:
     return settings.DATA_DIR.absolute() / "mcp" / str(pk)
 
 
-def validate(wanted: ServerConfig, user: AnyUser) -> list[ConfigProblem]:
+def validate(config: ServerConfig, user: AnyUser) -> list[ConfigProblem]:
     """Return all reasons why this user can't save, test or import this server."""
-    wrong = find_problems(wanted)
-    if wanted.transport != "stdio":
-        return wrong
+    problems = find_problems(config)
+    if config.transport != "stdio":
+        return problems
     if not user.has_perm(STDIO_PERMISSION):
-        no = _("You don't have permission to set up servers that run programs on this machine.")
-        return [_problem("transport", no), *wrong]
-    found = [*refusals(wanted), *mcp_sandbox.refusals(wanted)] if wanted.command else []
-    return [*wrong, *(_problem(each.field, str(each)) for each in found)]
+        sentence = _(
+            "You don't have permission to set up servers that run programs on this machine."
+        )
+        return [_problem("transport", sentence), *problems]
+    refused = [*refusals(config), *mcp_sandbox.refusals(config)] if config.command else []
+    return [*problems, *(_problem(refusal.field, str(refusal)) for refusal in refused)]
 
 
 def _problem(field: str, sentence: str) -> ConfigProblem:
@@ -86,11 +88,11 @@ def _problem(field: str, sentence: str) -> ConfigProblem:
 
 
 def permitted_config(server: McpServer, user: AnyUser) -> ServerConfig:
-    wanted = server_config(server)
-    require_valid(wanted, user)
-    return wanted
+    config = server_config(server)
+    require_valid(config, user)
+    return config
 
 
-def require_valid(wanted: ServerConfig, user: AnyUser) -> None:
-    if wrong := validate(wanted, user):
-        raise PermissionDenied(" ".join(map(str, wrong)))
+def require_valid(config: ServerConfig, user: AnyUser) -> None:
+    if problems := validate(config, user):
+        raise PermissionDenied(" ".join(map(str, problems)))

@@ -33,15 +33,15 @@ DISCONNECT_SECONDS = 15.0
 
 def disconnect(name: str) -> list[Future[None]]:
     """Close this process's connections to a changed or deleted server, soon."""
-    return in_all_loops(lambda room: room.connections.drop(name))
+    return in_all_loops(lambda loop_state: loop_state.connections.drop(name))
 
 
 def in_all_loops(
     action: Callable[["_LoopConnections"], Coroutine[None, None, None]],
 ) -> list[Future[None]]:
     return [
-        asyncio.run_coroutine_threadsafe(action(room), loop)
-        for loop, room in list(_rooms.items())
+        asyncio.run_coroutine_threadsafe(action(loop_state), loop)
+        for loop, loop_state in list(_by_loop.items())
         if loop.is_running()
     ]
 
@@ -55,15 +55,15 @@ def wait_for_all(closings: list[Future[None]]) -> None:
 def running_instances() -> dict[str, int]:
     """Return how many instances of each server run in this process."""
     total = Counter[str]()
-    for room in list(_rooms.values()):
-        total.update(room.connections.instances())
+    for loop_state in list(_by_loop.values()):
+        total.update(loop_state.connections.instances())
     return dict(total)
 
 
 async def shut_down() -> None:
     """Disconnect all servers of this event loop, and save that."""
-    if room := _rooms.pop(asyncio.get_running_loop(), None):
-        await room.close()
+    if loop_state := _by_loop.pop(asyncio.get_running_loop(), None):
+        await loop_state.close()
 
 
 class _LoopConnections:
@@ -82,14 +82,14 @@ class _LoopConnections:
         A shared server starts connecting; one that is connected lists its tools again.
         """
         try:
-            wanted = server_config(server)
+            config = server_config(server)
         except UnreadableSecret as error:
             self._enqueue(server.name, Health(state="failed", error=str(error)))
             return None
         if server.isolation != McpServer.Isolation.SHARED:
             isolation = cast(Isolation, server.isolation)
-            return IsolatedServer(self.connections, wanted, isolation, server.max_instances)
-        connection = await self.connections.ensure(wanted)
+            return IsolatedServer(self.connections, config, isolation, server.max_instances)
+        connection = await self.connections.ensure(config)
         await connection.refresh(REFRESH_SECONDS)
         return connection
 
@@ -126,14 +126,14 @@ class _LoopConnections:
         await self._writing
 
 
-_rooms: dict[asyncio.AbstractEventLoop, _LoopConnections] = {}
+_by_loop: dict[asyncio.AbstractEventLoop, _LoopConnections] = {}
 
 
 def loop_connections() -> _LoopConnections:
     loop = asyncio.get_running_loop()
-    if loop not in _rooms:
-        _rooms[loop] = _LoopConnections()
-    return _rooms[loop]
+    if loop not in _by_loop:
+        _by_loop[loop] = _LoopConnections()
+    return _by_loop[loop]
 
 
 def egress() -> Egress:

@@ -34,17 +34,23 @@ def accepted_definition(row: ToolRegistration) -> ToolDefinition:
 
 def sync_tools(server: McpServer, health: Health) -> SyncResult:
     rows = server.tools.exclude(definition=None)
-    known = {accepted_definition(row).name: row for row in rows}
+    rows_by_name = {accepted_definition(row).name: row for row in rows}
     definitions = {definition.name: definition for definition in health.tools}
     return SyncResult(
         health=health,
         added=tuple(
-            n for n in definitions if n not in known and _add_tool(server, definitions[n])
+            n
+            for n in definitions
+            if n not in rows_by_name and _add_tool(server, definitions[n])
         ),
         changed=tuple(
-            n for n in definitions if n in known and _update_tool(known[n], definitions[n])
+            n
+            for n in definitions
+            if n in rows_by_name and _update_tool(rows_by_name[n], definitions[n])
         ),
-        gone=tuple(n for n in known if n not in definitions and _mark_gone(known[n])),
+        gone=tuple(
+            n for n in rows_by_name if n not in definitions and _mark_gone(rows_by_name[n])
+        ),
     )
 
 
@@ -93,10 +99,11 @@ def pending_digest(row: ToolRegistration) -> str:
 
 
 @transaction.atomic
-def accept(row: ToolRegistration, seen: str) -> None:
+def accept(row: ToolRegistration, reviewed_digest: str) -> None:
     """Accept a changed definition; raise DefinitionChanged if it isn't the displayed one."""
     row = ToolRegistration.objects.select_for_update().get(pk=row.pk)
-    if not row.pending or pending_digest(row) != seen:
+    if not row.pending or pending_digest(row) != reviewed_digest:
         raise DefinitionChanged
-    row.definition, row.pending = row.pending, None
+    row.definition = row.pending
+    row.pending = None
     row.save(update_fields=["definition", "pending"])

@@ -38,19 +38,19 @@ def delete_files(pk: int, name: str) -> None:
 
 def instance_folders() -> dict[str, list[Path]]:
     """Return the folders of instances by scope, e.g. `people/12`: one for each server."""
-    found: dict[str, list[Path]] = {}
+    folders: dict[str, list[Path]] = {}
     for kind in ("people", "chats"):
         for group in sorted((settings.DATA_DIR.absolute() / "mcp").glob(f"*.{kind}")):
             for name in server_folder.instance_names(group):
-                found.setdefault(f"{kind}/{name}", []).append(group / name)
-    return found
+                folders.setdefault(f"{kind}/{name}", []).append(group / name)
+    return folders
 
 
 def delete_instance_files(*scopes: str) -> None:
     """Stop the instances of these people or chats in this process and delete their files."""
     folders = instance_folders()
-    if not (theirs := [scope for scope in scopes if scope in folders]):
+    if not (existing := [scope for scope in scopes if scope in folders]):
         return
-    wait_for_all(in_all_loops(lambda room: room.connections.drop_scopes(theirs)))
-    for folder in (folder for scope in theirs for folder in folders[scope]):
+    wait_for_all(in_all_loops(lambda loop_state: loop_state.connections.drop_scopes(existing)))
+    for folder in (folder for scope in existing for folder in folders[scope]):
         server_folder.delete_instance(folder)

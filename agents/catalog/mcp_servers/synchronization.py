@@ -20,24 +20,24 @@ logger = logging.getLogger(__name__)
 
 async def sync(server: McpServer, user: AnyUser) -> SyncResult:
     """Connect once and save what was found; raise PermissionDenied."""
-    wanted = await database.run(permitted_config, server, user)
-    health = await _probe(wanted)
+    config = await database.run(permitted_config, server, user)
+    health = await _probe(config)
     return await database.run(save_health, server.name, health)
 
 
-async def probe(wanted: ServerConfig, user: AnyUser) -> Health:
+async def probe(config: ServerConfig, user: AnyUser) -> Health:
     """Connect once to an unsaved server; raise PermissionDenied."""
-    await database.run(require_valid, wanted, user)
-    return await _probe(wanted)
+    await database.run(require_valid, config, user)
+    return await _probe(config)
 
 
-async def _probe(wanted: ServerConfig) -> Health:
-    connection = Connection(wanted, egress=egress())
+async def _probe(config: ServerConfig) -> Health:
+    connection = Connection(config, egress=egress())
     try:
         await connection.ready(again=False)
         await connection.settle()
     except ServerUnavailable:
-        logger.info("Can't use the MCP server %s.", wanted.name)
+        logger.info("Can't use the MCP server %s.", config.name)
     finally:
         health = connection.health
         await connection.close()

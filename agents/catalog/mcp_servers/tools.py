@@ -27,8 +27,12 @@ async def load_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
     offered = [(row, row.server) for row in rows if row.server and is_offered(row)]
     servers = list({server for _, server in offered})
     connected = await asyncio.gather(*map(loop_connections().connect, servers))
-    found = dict(zip(servers, connected, strict=True))
-    return [_build_tool(row, there) for row, server in offered if (there := found[server])]
+    connections = dict(zip(servers, connected, strict=True))
+    return [
+        _build_tool(row, connection)
+        for row, server in offered
+        if (connection := connections[server])
+    ]
 
 
 def withheld_reasons(rows: Iterable[ToolRegistration]) -> dict[str, str]:
@@ -72,10 +76,10 @@ async def open_tool(row: ToolRegistration, user: AnyUser) -> AsyncIterator[Tool]
     """
     if row.server is None:
         raise ValueError(f"The tool {row.name} belongs to no MCP server.")
-    wanted = await database.run(permitted_config, row.server, user)
+    config = await database.run(permitted_config, row.server, user)
     if row.server.isolation != McpServer.Isolation.SHARED:  # without a chat, by person
-        wanted = scoped_config(wanted, person_scope(user.pk))
-    connection = Connection(wanted, egress=egress())
+        config = scoped_config(config, person_scope(user.pk))
+    connection = Connection(config, egress=egress())
     try:
         yield _build_tool(row, connection)
     finally:
