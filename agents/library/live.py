@@ -38,7 +38,7 @@ class CollectionConsumer(LiveConsumer):
 
     async def send_initial(self) -> None:
         if await self.show(self.initial_frames, ask=database.run_deferred) is None:
-            await self._end(self.last_word)
+            await self._end(self.lost_access_code)
 
     def initial_frames(self) -> str | None:
         # Access may have been revoked while it waited for its turn.

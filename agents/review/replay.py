@@ -194,7 +194,7 @@ class ReplayRunView(LiveRunView):
         """Return frames for the next event."""
         self.projection.apply_events([event])
         events = [event.to_dict()]
-        return self.words(events) if self.are_deltas(events) else self.changes(events)
+        return self.delta_frames(events) if self.are_deltas(events) else self.changes(events)
 
     def _row(self) -> Run:
         """Return the run; its final text is the only one that isn't masked yet."""

@@ -20,7 +20,7 @@ from agents.runs import pubsub
 
 MAX_SEQ_DIGITS = 10
 RECHECK_SECONDS = 5.0  # seconds
-Lens = Callable[[RunEvent], RunEvent]
+EventFilter = Callable[[RunEvent], RunEvent]
 
 
 @require_GET
@@ -30,46 +30,50 @@ async def events(request: UserRequest, pk: int) -> StreamingHttpResponse:
     Another user's run is masked: text is slightly delayed, and its end comes with the event
     that ends its step.
     """
-    run, masker, see = await database.run(_find, request, pk)
+    run, masker, visible_event = await database.run(_find, request, pk)
     after = request.headers.get("Last-Event-ID") or request.GET.get("after", "0")
     seq = (
         int(after) if after.isascii() and after.isdigit() and len(after) < MAX_SEQ_DIGITS else 0
     )
     response = StreamingHttpResponse(
-        _stream(request, run, seq, masker, see), content_type="text/event-stream"
+        _stream(request, run, seq, masker, visible_event), content_type="text/event-stream"
     )
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-def _find(request: UserRequest, pk: int) -> tuple[Run, Masker | None, Lens]:
+def _find(request: UserRequest, pk: int) -> tuple[Run, Masker | None, EventFilter]:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     audit.record_view(request.user, run, "api")
     is_masked = masking.is_masked_for(run, request.user, request.session)
-    see = partial(
+    visible_event = partial(
         masking.visible_row,
         hides_private=masking.hides_private_parts(run, request.user),
         hides_rules=not masking.sees_rules(request.user),
     )
-    return run, Masker() if is_masked else None, see
+    return run, Masker() if is_masked else None, visible_event
 
 
 async def _stream(
-    request: HttpRequest, run: Run, after: int, masker: Masker | None, see: Lens
+    request: HttpRequest,
+    run: Run,
+    after: int,
+    masker: Masker | None,
+    visible_event: EventFilter,
 ) -> AsyncIterator[str]:
     # Earlier text decides whether the new text is part of personal data.
-    looked = time.monotonic()
+    checked_at = time.monotonic()
     async for row in pubsub.events(run, after if masker is None else 0):
-        if row is None or time.monotonic() - looked > RECHECK_SECONDS:
+        if row is None or time.monotonic() - checked_at > RECHECK_SECONDS:
             if not await database.run(_can_still_view, request, run, masker):
                 return
-            looked = time.monotonic()
+            checked_at = time.monotonic()
         if row is None:
             yield ": still here\n\n"
             continue
         masked = row if masker is None else await asyncio.to_thread(masker.event, row)
-        visible = see(masked)
+        visible = visible_event(masked)
         if visible.seq <= after:
             continue
         event = visible.value

@@ -51,16 +51,17 @@ def revoke_grant(request: UserRequest, pk: int) -> HttpResponse:
 
 async def _approve(request: UserRequest) -> HttpResponse:
     """Decide each call by itself, bound to the digest of what was displayed."""
-    user, outcomes = await request.auser(), []
+    user = await request.auser()
+    outcomes = []
     names = await database.run(_call_names, request)
     for pk in _picked(request.POST.getlist("pick")):
         if pk not in names:
             continue  # someone else's, or not a tool's call
-        word = approval_service.Decision(
+        decision = approval_service.Decision(
             digest=request.POST.get(f"digest-{pk}", ""), is_approved=True
         )
         try:
-            await approval_service.decide(user, pk, word)
+            await approval_service.decide(user, pk, decision)
         except Approval.DoesNotExist:
             continue
         except approval_service.DecisionRejected as reason:
@@ -84,8 +85,8 @@ def _confirmation_context(request: UserRequest) -> dict[str, Any]:
     calls = calls.filter(why__in=tool_grants.ELIGIBLE_REASONS)
     if picked := _picked(values.getlist("pick")):
         calls = calls.filter(pk__in=picked)
-    if run := _picked([values.get("run", "")]):
-        calls = calls.filter(run__in=run)
+    if run_pks := _picked([values.get("run", "")]):
+        calls = calls.filter(run__in=run_pks)
     rows = calls.select_related("run__user").order_by("pk")[:MAX_CALLS]
     readable = [
         row for row in rows if not masking.is_masked_for(row.run, request.user, request.session)

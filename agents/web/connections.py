@@ -21,17 +21,17 @@ def track_socket(person: int, page: str, close: CloseConnection) -> Iterator[Non
     A reconnecting page replaces its former socket, which may have been lost without notice:
     that one is closed.
     """
-    mine = _open.setdefault(person, {})
-    if (former := mine.pop(page, None)) is not None:
-        former()
-    elif len(mine) >= configured.SOCKETS.value:
+    open_pages = _open.setdefault(person, {})
+    if (close_former := open_pages.pop(page, None)) is not None:
+        close_former()
+    elif len(open_pages) >= configured.SOCKETS.value:
         raise TooManySockets
-    mine[page] = close
+    open_pages[page] = close
     try:
         yield
     finally:
-        if mine.get(page) is close:
-            del mine[page]
+        if open_pages.get(page) is close:
+            del open_pages[page]
         # A replaced socket may end late, after the user has left and returned.
-        if not mine and _open.get(person) is mine:
+        if not open_pages and _open.get(person) is open_pages:
             del _open[person]

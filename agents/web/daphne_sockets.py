@@ -98,13 +98,13 @@ class LowLatencySocket(WebSocketProtocol):
 
     def _needs_buffering(self) -> bool:
         """Whether data must be encrypted first, or can't be delivered any more."""
-        wire = self.transport
-        return bool(wire.TLS or wire.disconnecting or not wire.connected)
+        transport = self.transport
+        return bool(transport.TLS or transport.disconnecting or not transport.connected)
 
 
-def _unsent_bytes(wire: Any) -> int:
+def _unsent_bytes(transport: Any) -> int:
     """Return the bytes not yet accepted by the system, in both of Twisted's buffers."""
-    return int(len(wire.dataBuffer) - wire.offset + wire._tempDataLen)
+    return int(len(transport.dataBuffer) - transport.offset + transport._tempDataLen)
 
 
 def install_socket_class() -> None:

@@ -23,17 +23,17 @@ class TooManyWaiting(Exception):
 
 class _Queue:
     def __init__(self) -> None:
-        self.turns = asyncio.Semaphore(MAX_CONCURRENT)
+        self.slots = asyncio.Semaphore(MAX_CONCURRENT)
         self.waiting = 0
         self.unbegun: dict[Hashable, asyncio.Task[Any]] = {}
         self.tasks: set[asyncio.Task[Any]] = set()
 
 
-_lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
 
 def _queue() -> _Queue:
-    return _lines.setdefault(asyncio.get_running_loop(), _Queue())
+    return _queues.setdefault(asyncio.get_running_loop(), _Queue())
 
 
 def is_full() -> bool:
@@ -44,52 +44,52 @@ def is_full() -> bool:
 @asynccontextmanager
 async def acquire_slot() -> AsyncIterator[None]:
     """Wait for a slot to render initial frames; raise TooManyWaiting if there is none."""
-    line = _queue()
+    queue = _queue()
     if is_full():
         raise TooManyWaiting
-    line.waiting += 1
+    queue.waiting += 1
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            await line.turns.acquire()
+            await queue.slots.acquire()
     except TimeoutError:
         raise TooManyWaiting from None
     finally:
-        line.waiting -= 1
+        queue.waiting -= 1
     try:
         yield
     finally:
-        line.turns.release()
+        queue.slots.release()
 
 
-async def run_shared(key: Hashable, greet: Callable[[], Awaitable[Result]]) -> Result:
+async def run_shared(key: Hashable, render: Callable[[], Awaitable[Result]]) -> Result:
     """Run `greet` in its turn, once for all who ask before it starts.
 
     Later callers start another one: the result shows the state at its start, and only those
     already subscribed are notified of later changes.
     """
-    line = _queue()
-    if (task := line.unbegun.get(key)) is None:
-        task = line.unbegun[key] = asyncio.create_task(_run_in_slot(line, key, greet))
-        line.tasks.add(task)
-        task.add_done_callback(line.tasks.discard)
+    queue = _queue()
+    if (task := queue.unbegun.get(key)) is None:
+        task = queue.unbegun[key] = asyncio.create_task(_run_in_slot(queue, key, render))
+        queue.tasks.add(task)
+        task.add_done_callback(queue.tasks.discard)
         # All callers may have left.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return await asyncio.shield(task)
 
 
 async def _run_in_slot(
-    line: _Queue, key: Hashable, greet: Callable[[], Awaitable[Result]]
+    queue: _Queue, key: Hashable, render: Callable[[], Awaitable[Result]]
 ) -> Any:
     try:
         async with acquire_slot():
-            _mark_started(line, key)
-            return await greet()
+            _mark_started(queue, key)
+            return await render()
     except TooManyWaiting:
-        _mark_started(line, key)
+        _mark_started(queue, key)
         raise
 
 
-def _mark_started(line: _Queue, key: Hashable) -> None:
+def _mark_started(queue: _Queue, key: Hashable) -> None:
     """Close it to further callers; the next one may already wait under the same key."""
-    if line.unbegun.get(key) is asyncio.current_task():
-        del line.unbegun[key]
+    if queue.unbegun.get(key) is asyncio.current_task():
+        del queue.unbegun[key]

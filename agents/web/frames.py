@@ -27,7 +27,7 @@ def split_frames(html: str, language: str | None = None) -> list[str]:
     if len(html) * MAX_CHAR_BYTES <= MAX_FRAME_BYTES or len(html.encode()) <= MAX_FRAME_BYTES:
         return [html]
     frames: list[str] = []
-    room = 0
+    free_bytes = 0
     for element in _top_elements(html):
         size = len(element.encode())
         if size > MAX_FRAME_BYTES:
@@ -36,12 +36,12 @@ def split_frames(html: str, language: str | None = None) -> list[str]:
             size = len(element.encode())
         if not element:
             continue
-        if size > room:
+        if size > free_bytes:
             frames.append(element)
-            room = MAX_FRAME_BYTES - size
+            free_bytes = MAX_FRAME_BYTES - size
         else:
             frames[-1] += element
-            room -= size
+            free_bytes -= size
     return frames
 
 
@@ -51,8 +51,8 @@ def _too_long_notice(element: str, language: str | None) -> str:
     if opening is None or len(opening[0]) > MAX_TAG_CHARS:
         return ""
     with translation.override(language or translation.get_language()):
-        words = _("This part is too long to display here. Open the trace to see all of it.")
-    return f'{opening[0]}<p class="too-long">{escape(words)}</p></{opening[2]}>'
+        notice = _("This part is too long to display here. Open the trace to see all of it.")
+    return f'{opening[0]}<p class="too-long">{escape(notice)}</p></{opening[2]}>'
 
 
 def _top_elements(html: str) -> Iterator[str]:

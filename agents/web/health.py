@@ -100,8 +100,8 @@ class _Probe:
     One at a time: concurrent callers wait for the same result.
     """
 
-    def __init__(self, ask: Callable[[], bool]) -> None:
-        self._ask = ask
+    def __init__(self, check: Callable[[], bool]) -> None:
+        self._check = check
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="health")
         self._pending: Future[bool] | None = None
 
@@ -111,11 +111,11 @@ class _Probe:
         answered, _ = await asyncio.wait(
             [asyncio.wrap_future(self._pending)], timeout=TIMEOUT_SECONDS
         )
-        return any(each.result() for each in answered)
+        return any(future.result() for future in answered)
 
     def _run_check(self) -> bool:
         try:
-            return self._ask()
+            return self._check()
         except Error as error:
             logger.info("The database isn't responding: %r", error)
             return False

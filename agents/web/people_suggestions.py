@@ -56,10 +56,10 @@ def find_people(typed: str, members: Collection[int]) -> list[Suggestion]:
     shown_name = Q(profile__display_name__istartswith=typed)
     shown_name |= Q(profile__display_name__icontains=f" {typed}")  # a later word of it
     named = Q(username__istartswith=typed) | shown_name | full_name
-    people = get_user_model().objects.filter(named, is_active=True).select_related("profile")
+    users = get_user_model().objects.filter(named, is_active=True).select_related("profile")
     return [
-        Suggestion(person.get_username(), _known_name(person))
-        for person in people.exclude(pk__in=members).order_by("username")[:MAX_PEOPLE]
+        Suggestion(user.get_username(), _known_name(user))
+        for user in users.exclude(pk__in=members).order_by("username")[:MAX_PEOPLE]
     ]
 
 
@@ -71,4 +71,4 @@ def _known_name(person: User) -> str:
 
 def is_long_enough(typed: str) -> bool:
     """Whether the text is worth a search; one Japanese character can be a whole name."""
-    return len(typed) >= MIN_CHARS or any(ord(sign) > 0x2E80 for sign in typed)
+    return len(typed) >= MIN_CHARS or any(ord(char) > 0x2E80 for char in typed)

@@ -13,10 +13,10 @@ def previous_page(request: HttpRequest) -> str:
     another host.
     """
     try:
-        page = urlsplit(request.headers.get("Referer", ""))
-        if page.netloc != request.get_host() or page.path.startswith(("//", "/\\")):
+        referrer = urlsplit(request.headers.get("Referer", ""))
+        if referrer.netloc != request.get_host() or referrer.path.startswith(("//", "/\\")):
             return ""
-        resolve(page.path)
+        resolve(referrer.path)
     except (ValueError, Resolver404):
         return ""
-    return urlunsplit(("", "", page.path, page.query, ""))
+    return urlunsplit(("", "", referrer.path, referrer.query, ""))

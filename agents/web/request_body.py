@@ -171,7 +171,7 @@ class BodyFileMixin(Server):  # type: ignore[misc]
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         if scope["type"] == "http":
-            about = {BODY_FILE: protocol.body_file, REFUSAL: protocol.refusal}
-            scope["extensions"] = {name: value for name, value in about.items() if value}
+            extensions = {BODY_FILE: protocol.body_file, REFUSAL: protocol.refusal}
+            scope["extensions"] = {name: value for name, value in extensions.items() if value}
             protocol.body_file = None  # closed by the application, also if the client leaves
         return super().create_application(protocol, scope)

@@ -198,8 +198,10 @@ class TimedChannel(HTTPChannel):
             self._set_deadline(seconds)
             return
         if self.requests or self.received:
-            who = self.transport.getPeer().host
-            logger.info("%s didn't finish sending its request in time. Connection closed.", who)
+            host = self.transport.getPeer().host
+            logger.info(
+                "%s didn't finish sending its request in time. Connection closed.", host
+            )
             self.transport.write(TIMEOUT_RESPONSE)
         self.timeoutConnection()
 

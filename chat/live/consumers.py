@@ -58,7 +58,7 @@ class ChatConsumer(PresenceConsumer):
                 self._opened.may_write = self.may_write
             return self.session.topic
         if self.topic and ChatSession.objects.filter(pk=pk).exists():
-            self.last_word = close_codes.FORBIDDEN
+            self.lost_access_code = close_codes.FORBIDDEN
         return None
 
     def begin(self) -> None:
@@ -80,7 +80,7 @@ class ChatConsumer(PresenceConsumer):
     async def send_initial(self) -> None:
         """Bring the page up to date; identical pages share the rendered frames."""
         if (linked := _parse_pk(self.query_params.get("leaf", [""])[0])) is not None:
-            async with self.turn:  # a message sent meanwhile belongs to this branch
+            async with self.lock:  # a message sent meanwhile belongs to this branch
                 await message_actions.show_branch(self.session, self.scope["user"], linked)
         about = (
             self.conversation.last,
@@ -91,10 +91,10 @@ class ChatConsumer(PresenceConsumer):
         )
         key = (self.session.pk, self.scope["user"].pk, *about)
         conversation, frames = await first_frames.run_shared(key, self._catch_up_page)
-        async with self.turn:
+        async with self.lock:
             # Access may have been revoked while it waited for its turn.
             if await database.run(self.find_topic) is None:
-                await self._end(self.last_word)
+                await self._end(self.lost_access_code)
             self.conversation.take(conversation)
             self.live_views = self.conversation.live_views
             await self._try_record(
@@ -205,7 +205,7 @@ class ChatConsumer(PresenceConsumer):
         user = self.scope["user"]
         try:
             # A message is displayed once it is saved, before any events of its run.
-            async with self.turn:
+            async with self.lock:
                 try:
                     message = await messages.submit(
                         *(session, user, text, client_id, agent),
@@ -252,7 +252,7 @@ class ChatConsumer(PresenceConsumer):
 
     async def _send_branch(self, sending: Awaitable[Message]) -> None:
         """Await a new branch and display it before any events of its run."""
-        async with self.turn:
+        async with self.lock:
             try:
                 message = await sending
             finally:

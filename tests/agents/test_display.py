@@ -99,7 +99,7 @@ class Page:
         if events[-1]["seq"] <= self.watched.seq:
             return
         if self.watched.are_deltas(events):
-            self.swap(self.watched.words(events))
+            self.swap(self.watched.delta_frames(events))
         elif self.watched.is_contiguous(events):
             self.swap(self.watched.changes(events))
         else:
@@ -224,7 +224,7 @@ async def test_late_text_targets_no_removed_element():
 
     assert f'id="step-{run.pk}-1"' in html
     assert "-live" not in html
-    assert watched.words([{"seq": 10, "type": "thought_delta", "data": data}]) == ""
+    assert watched.delta_frames([{"seq": 10, "type": "thought_delta", "data": data}]) == ""
 
 
 @pytest.mark.django_db(transaction=True)

@@ -42,7 +42,7 @@ def render_step(step):
 def a_step(**about):
     began = BEGAN + timedelta(seconds=12.3)
     row = AgentStep(number=3, **{"kind": "thought", "started_at": began} | about)
-    return StepView(row, Run(pk=7, started_at=BEGAN), now=NOW, words="")
+    return StepView(row, Run(pk=7, started_at=BEGAN), now=NOW, streamed_thought="")
 
 
 def plain_steps():
@@ -68,7 +68,7 @@ def test_a_cached_plain_row_equals_its_template(language):
 
 def test_filled_values_are_not_expanded_again():
     step = a_step(status="running", request="\ue001 %(words)s")
-    step = replace(step, words="\ue000 %(run)s <b>")
+    step = replace(step, streamed_thought="\ue000 %(run)s <b>")
 
     assert step_row(step) == render_step(step)
     assert "\ue000 %(run)s &lt;b&gt;" in step_row(step)

@@ -362,14 +362,14 @@ def test_a_run_started_elsewhere_is_shown_after_the_local_run_ends(chat):
 async def test_a_long_open_block_is_rendered_in_a_thread(monkeypatch):
     """Else a model that writes `![` over and over holds up everybody."""
     consumer, threads = consumers.LiveConsumer(), []
-    consumer.turn, consumer.send = asyncio.Lock(), AsyncMock()
-    words = LiveRunView.words
+    consumer.lock, consumer.send = asyncio.Lock(), AsyncMock()
+    delta_frames = LiveRunView.delta_frames
 
     def noted(watched, events):
         threads.append(threading.get_ident())
-        return words(watched, events)
+        return delta_frames(watched, events)
 
-    monkeypatch.setattr(LiveRunView, "words", noted)
+    monkeypatch.setattr(LiveRunView, "delta_frames", noted)
     for text in ("Some words, ", "![" * 4_000):
         event = {"type": EventType.DELTA, "data": {"content": "and more", "step": 1}, "seq": 1}
         consumer.live_views = {1: LiveRunView(1, markdown=StreamingMarkdown(text, "answer-1"))}
@@ -383,7 +383,9 @@ def test_a_long_open_block_is_sent_once_and_then_only_its_additions():
     watched, sent = LiveRunView(1), []
     for seq in range(1, 400):
         data = {"content": "[word] " * 10, "step": 1}
-        sent.append(len(watched.words([{"type": EventType.DELTA, "data": data, "seq": seq}])))
+        sent.append(
+            len(watched.delta_frames([{"type": EventType.DELTA, "data": data, "seq": seq}]))
+        )
 
     assert sum(sent) < 10 * 400 * len("[word] " * 10)
     assert 'hx-swap-oob="beforeend:#answer-1-rest"' in watched._tail()

@@ -228,7 +228,7 @@ def test_a_truncated_answer_is_the_same_live_and_reloaded(chat, client, answer):
     for at in range(0, min(len(answer), 60_000), 1_000):
         event = stamp(EventType.DELTA, content=answer[at : at + 1_000], step=1)
         event_store.save([(run.pk, event)])
-        frame = watched.words([event.to_dict()])
+        frame = watched.delta_frames([event.to_dict()])
         assert size(frame) <= MAX_FRAME_BYTES
     if answer == LONG:  # of a heavy block, how far it was read depends on how it came
         assert _text(_answer(watched)) == _text(_answer_of(page_of(client, chat)))

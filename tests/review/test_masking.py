@@ -228,7 +228,7 @@ def watch_frames(run, *words):
             run=run, seq=seq, type=type, agent="a", time=run.started_at, data=data
         )
         event = Event(type=type, data=data, agent="a", seq=seq).to_dict()
-        frames.append(watched.words([event]))
+        frames.append(watched.delta_frames([event]))
     return watched, frames
 
 

@@ -65,7 +65,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     code = 1006  # close code, abnormal unless one is received
     language: str | None = None
     preferences = preferences.Preferences()
-    last_word = close_codes.NOT_FOUND  # close code for a page that lost access
+    lost_access_code = close_codes.NOT_FOUND  # close code for a page that lost access
     is_admitted = False  # False as long as the socket may be refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,9 +89,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def connect(self) -> None:
         self.live_views: dict[int, LiveRunView] = {}
         self.looked = time.monotonic()
-        self.turn = asyncio.Lock()
+        self.lock = asyncio.Lock()
         self.rate_limit = TokenBucket(FRAME_BURST, FRAMES_PER_SECOND)
-        self.patience = TokenBucket(1, 1)
+        self.warning_limit = TokenBucket(1, 1)
         query = self.scope["query_string"].decode("latin-1")
         self.query_params = parse_qs(query, keep_blank_values=True)
         self.language = page_language(self.scope, self.query_params.get("language", [""])[0])
@@ -103,7 +103,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if topic is None:
             await self.close(close_codes.NOT_FOUND)
             return
-        person, page = self.scope["user"].pk, self.query_params.get("page", [""])[0]
+        person = self.scope["user"].pk
+        page = self.query_params.get("page", [""])[0]
         name = f"{self.scope['path']} {page}" if page else secrets.token_hex(8)
         try:
             self.stack.enter_context(connections.track_socket(person, name, self._on_replaced))
@@ -112,15 +113,15 @@ class LiveConsumer(AsyncWebsocketConsumer):
             return
         self.begin()
         self.is_admitted = True
-        for followed in (topic, pubsub.person_topic(person)):
+        for followed_topic in (topic, pubsub.person_topic(person)):
             await self.stack.enter_async_context(
-                pubsub.subscribe(followed, self.on_notification)
+                pubsub.subscribe(followed_topic, self.on_notification)
             )
         self._spawn(self._watch())
 
-    def _spawn(self, part: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run a task alongside the socket, for as long as it is open."""
-        self.stack.callback(self.tasks.create_task(part).cancel)
+        self.stack.callback(self.tasks.create_task(coroutine).cancel)
 
     async def _watch(self) -> None:
         """Send the initial frames without blocking what the page sends."""
@@ -190,7 +191,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     async def _warn_rate_limit(self) -> None:
         """Send one warning per second for all excess frames, to limit the cost."""
-        if self.patience.allows():
+        if self.warning_limit.allows():
             await self.send_error(_("Too many requests. Wait a moment and try again."))
 
     async def run_events(self, notification: dict[str, Any]) -> None:
@@ -204,10 +205,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _send_deltas(self, live_view: LiveRunView, events: EventDicts) -> None:
         """Send streamed text, which needs no row; long blocks are rendered in a thread."""
         if live_view.can_render_within(MAX_INLINE_CHARS, events):
-            await self.send(live_view.words(events))
+            await self.send(live_view.delta_frames(events))
             return
-        async with self.turn:
-            await self.send(await asyncio.to_thread(live_view.words, events))
+        async with self.lock:
+            await self.send(await asyncio.to_thread(live_view.delta_frames, events))
 
     def event_frames(self, run: int, events: EventDicts) -> str:
         """Return frames for events that need rows."""
@@ -285,19 +286,22 @@ class LiveConsumer(AsyncWebsocketConsumer):
         """
         self.looked = time.monotonic()
         if await self.show(self._look) is None:
-            await self._end(self.last_word)
+            await self._end(self.lost_access_code)
 
     def _look(self) -> str | None:
         return None if self.find_topic() is None else self.missed_frames()
 
     def missed_frames(self) -> str:
         """Return frames for events whose notification is overdue."""
-        by_now = timezone.now() - DELIVERY_GRACE
-        pubsub = [
+        due_before = timezone.now() - DELIVERY_GRACE
+        live_views = [
             live_view for live_view in list(self.live_views.values()) if live_view.is_live
         ]
         return "".join(
-            w.snapshot() if w.is_behind(by_now) else w.deferred_plan() for w in pubsub
+            live_view.snapshot()
+            if live_view.is_behind(due_before)
+            else live_view.deferred_plan()
+            for live_view in live_views
         )
 
     async def _poll_loop(self) -> None:
@@ -318,11 +322,11 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self, fragment: Callable[..., Frames], *subject: Any, ask: AsyncQuery = database.run
     ) -> Frames:
         """Render and send in turn, so that frames are sent in the order they were rendered."""
-        async with self.turn:
-            html: Frames = await ask(self._in_language, fragment, *subject)
-            for each in [html] if isinstance(html, str) else html or ():
-                await self.send(each)
-        return html
+        async with self.lock:
+            rendered: Frames = await ask(self._in_language, fragment, *subject)
+            for frame in [rendered] if isinstance(rendered, str) else rendered or ():
+                await self.send(frame)
+        return rendered
 
     def _in_language(
         self, fragment: Callable[Subject, Text], *subject: Subject.args, **named: Subject.kwargs

@@ -18,10 +18,15 @@ def coalesce(notifications: list[Notification]) -> list[Notification]:
     if len(notifications) == 1:
         return notifications
     joined: list[Notification] = []
-    for kind, facts in sorted(notifications, key=lambda each: each[0] == pubsub.REFRESH_KIND):
-        last_kind, last = joined[-1] if joined else ("", {})
-        if kind == last_kind == "run.events" and facts["run"] == last["run"]:
-            joined[-1] = (kind, {**last, "events": last["events"] + facts["events"]})
+    for kind, facts in sorted(
+        notifications, key=lambda notification: notification[0] == pubsub.REFRESH_KIND
+    ):
+        last_kind, last_facts = joined[-1] if joined else ("", {})
+        if kind == last_kind == "run.events" and facts["run"] == last_facts["run"]:
+            joined[-1] = (
+                kind,
+                {**last_facts, "events": last_facts["events"] + facts["events"]},
+            )
         elif not (kind == last_kind and kind in REPEATED):
             joined.append((kind, facts))
     return joined

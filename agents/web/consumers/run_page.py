@@ -38,7 +38,7 @@ class RunConsumer(LiveConsumer):
             async with first_frames.acquire_slot():
                 frames = await self.show(self.initial_frames, ask=database.run_deferred)
             if frames is None:
-                await self._end(self.last_word)
+                await self._end(self.lost_access_code)
         except audit.NotRecorded:
             await self._end(close_codes.TRY_AGAIN_LATER)
 

@@ -111,12 +111,12 @@ class ApprovalView:
 
     @property
     def verdict_label(self) -> str:
-        words: dict[str, str] = {
+        labels: dict[str, str] = {
             Approval.Verdict.APPROVED: _("retry approved"),
             Approval.Verdict.REJECTED: _("marked as done"),
         }
-        if self.approval.is_unknown and self.approval.verdict in words:
-            return words[self.approval.verdict]
+        if self.approval.is_unknown and self.approval.verdict in labels:
+            return labels[self.approval.verdict]
         if self.approval.is_budget and self.approval.new_arguments in LIMIT_ACTIONS:
             return LIMIT_ACTIONS[self.approval.new_arguments]() % {
                 "limit": self.limit.amount(self.limit.raised)
@@ -248,7 +248,7 @@ class ApprovalView:
         return " ".join(str(step.draft.key) for step in self.steps)
 
     @cached_property
-    def means(self) -> PlanCapabilities:
+    def capabilities(self) -> PlanCapabilities:
         return PlanCapabilities.of(self.approval)
 
     @cached_property
@@ -329,7 +329,7 @@ class EditedStep:
     @property
     def arguments(self) -> list[tuple[str, str]]:
         values = self.draft.facts.get("arguments", {})
-        names = self.approval.means.arguments(self.draft.facts)
+        names = self.approval.capabilities.arguments(self.draft.facts)
         return [(name, value_text(values.get(name))) for name in names]
 
     @property

@@ -32,10 +32,10 @@ def read_only_text(field: Any) -> str:
     text: str = field.contents()
     with suppress(FieldDoesNotExist, TypeError):
         row = field.form.instance
-        known = row._meta.get_field(field.field["field"])
-        if isinstance(known, models.DateTimeField):
-            return timestamp(getattr(row, known.name), "full")
-        if getattr(known, "flatchoices", None):
+        model_field = row._meta.get_field(field.field["field"])
+        if isinstance(model_field, models.DateTimeField):
+            return timestamp(getattr(row, model_field.name), "full")
+        if getattr(model_field, "flatchoices", None):
             return SafeString(capfirst(text))  # escaped already
     return text
 

@@ -58,12 +58,12 @@ class LiveRunView:
     is_live: bool = True
     has_asked: bool = True
     is_judged: bool = True
-    rows: Outline = field(default_factory=Outline)
+    outline: Outline = field(default_factory=Outline)
     folded: set[int] = field(default_factory=set)
     is_owed: bool = False  # whether the plan has changed since it was sent
     rests_until: float = 0.0
     streaming_steps: set[int] = field(default_factory=set)
-    thought: dict[int, int] = field(default_factory=dict)  # characters sent, per step
+    thought_chars: dict[int, int] = field(default_factory=dict)  # characters sent, per step
     speaker: str = ""  # agent of the last event
     markdown: StreamingMarkdown = field(default_factory=BoundedMarkdown)
     masker: Masker | None = None  # masks personal data for this page
@@ -119,14 +119,18 @@ class LiveRunView:
 
     def _reset_view(self, run: Run) -> RunView:
         view = self._view(run)
-        self.is_live, self.is_owed = run.is_live, False
-        self.folded, self.rows = set(), Outline()
+        self.is_live = run.is_live
+        self.is_owed = False
+        self.folded = set()
+        self.outline = Outline()
         rows = self._visible_steps(view.steps)
-        self.rows.take(rows)
+        self.outline.take(rows)
         self.streaming_steps = {step.number for step in rows if step.is_streaming}
         self.markdown = view.markdown if run.is_live else BoundedMarkdown()
         # Counted where a row is sent whole; later text is sent piece by piece.
-        self.thought = {step.number: len(step.live_text) for step in rows if step.is_streaming}
+        self.thought_chars = {
+            step.number: len(step.live_text) for step in rows if step.is_streaming
+        }
         return view
 
     def last_saved_seq(self) -> int:
@@ -134,7 +138,9 @@ class LiveRunView:
 
     def is_behind(self, moment: datetime) -> bool:
         """Whether this page misses an event from before that moment."""
-        return any(at < moment for at in _event_times(self.run_pk, self.seq + 1))
+        return any(
+            event_time < moment for event_time in _event_times(self.run_pk, self.seq + 1)
+        )
 
     def is_contiguous(self, events: Sequence[dict[str, Any]]) -> bool:
         """Whether these follow directly on what was sent."""
@@ -153,7 +159,7 @@ class LiveRunView:
             return True
         return self.markdown.render_cost(_collect_deltas(events)[0]) <= most
 
-    def words(self, events: Sequence[dict[str, Any]]) -> str:
+    def delta_frames(self, events: Sequence[dict[str, Any]]) -> str:
         """Return frames for text events, without reading a row."""
         self.seq = events[-1]["seq"]
         answer, thoughts = self._masked_deltas(events)
@@ -193,10 +199,13 @@ class LiveRunView:
         plan = PlanView.of(view.run, self.place, view.visible_row)
         html = _render("run/_plan.html", {"view": view, "plan": plan})
         if plan is not None and not template_cache.fits(html):
-            now = replace(plan, versions=plan.versions[-1:])  # earlier ones: see the trace
-            html = _render("run/_plan.html", {"view": view, "plan": now})
+            newest_only = replace(
+                plan, versions=plan.versions[-1:]
+            )  # earlier ones: see the trace
+            html = _render("run/_plan.html", {"view": view, "plan": newest_only})
         ended = time.monotonic()
-        self.is_owed, self.rests_until = False, ended + self.rest * (ended - began)
+        self.is_owed = False
+        self.rests_until = ended + self.rest * (ended - began)
         return html
 
     def _masked_deltas(self, events: Sequence[dict[str, Any]]) -> tuple[str, dict[int, str]]:
@@ -214,51 +223,65 @@ class LiveRunView:
         return template_cache.run_section(self._reset_view(run))
 
     def _row_frames(
-        self, run: RunView, events: Sequence[dict[str, Any]], thoughts: dict[int, str]
+        self, run_view: RunView, events: Sequence[dict[str, Any]], thoughts: dict[int, str]
     ) -> list[str]:
         changed = [e for e in events if e["type"] in ROW_TYPES]
-        named = {e["data"]["step"] for e in changed}
-        whole = {e["data"]["step"] for e in changed if not _is_progress(e)}
+        changed_steps = {e["data"]["step"] for e in changed}
+        redrawn_steps = {e["data"]["step"] for e in changed if not _is_progress(e)}
         frames: list[str] = []
-        for view in self._visible_steps(step_views(run, only=named)) if named else ():
-            if view.number not in whole and view.number in self.rows:
+        for step_view in (
+            self._visible_steps(step_views(run_view, only=changed_steps))
+            if changed_steps
+            else ()
+        ):
+            if step_view.number not in redrawn_steps and step_view.number in self.outline:
                 # Often, so only the bar: a row has much else, and perhaps a form being filled.
-                frames.append(_render("run/_progress.html", {"step": view, "is_oob": True}))
+                frames.append(
+                    _render("run/_progress.html", {"step": step_view, "is_oob": True})
+                )
                 continue
-            if view.first_seq >= events[0]["seq"]:
-                view = replace(view, words=thoughts.get(view.number, ""))
-            row = template_cache.step_row(view)
-            frames.append(row if view.number in self.rows else self._insert_row(view, row))
-            self._track_row(view)
-        texts = {n: text for n, text in thoughts.items() if n not in named}
+            if step_view.first_seq >= events[0]["seq"]:
+                step_view = replace(
+                    step_view, streamed_thought=thoughts.get(step_view.number, "")
+                )
+            row = template_cache.step_row(step_view)
+            frames.append(
+                row if step_view.number in self.outline else self._insert_row(step_view, row)
+            )
+            self._track_row(step_view)
+        texts = {n: text for n, text in thoughts.items() if n not in changed_steps}
         return frames + [self._thought_frame(step, text) for step, text in texts.items()]
 
     def _visible_steps(self, steps: list[StepView]) -> list[StepView]:
         is_chat = self.place == "chat"
         return (
-            visible_steps(steps, self.folded, self.rows.visible_numbers) if is_chat else steps
+            visible_steps(steps, self.folded, self.outline.visible_numbers)
+            if is_chat
+            else steps
         )
 
     def _folded_frame(self) -> SafeString:
-        count = len(self.folded - self.rows.visible_numbers)
-        about = {"pk": str(self.run_pk), "folded": count, "href": trace_url(self.run_pk)}
-        return _render("run/_folded.html", about)
+        count = len(self.folded - self.outline.visible_numbers)
+        context = {"pk": str(self.run_pk), "folded": count, "href": trace_url(self.run_pk)}
+        return _render("run/_folded.html", context)
 
     def _track_row(self, step: StepView) -> None:
         """Note what a row contains now: its step may end before its last text is announced."""
         if step.is_streaming:
             self.streaming_steps.add(step.number)
-            self.thought[step.number] = len(step.live_text)
+            self.thought_chars[step.number] = len(step.live_text)
         else:
             self.streaming_steps.discard(step.number)
 
     def _row_after(self, events: Sequence[dict[str, Any]]) -> Run:
         """Return the current row; at a run's start it is known without reading."""
-        run, self.new_run = self.new_run, None
+        run = self.new_run
+        self.new_run = None
         if run is None or [event["type"] for event in events] != START_TYPES:
             return self._row()
-        started, step = (event["data"] for event in events)
-        run.road, run.turns = started.get("road", ""), step["turn"]
+        started, step_started = (event["data"] for event in events)
+        run.road = started.get("road", "")
+        run.turns = step_started["turn"]
         return run
 
     def _row(self) -> Run:
@@ -286,7 +309,7 @@ class LiveRunView:
 
     def _insert_row(self, step: StepView, row: SafeString) -> SafeString:
         """Insert a new row below its parent, even if others have started since."""
-        match self.rows.add(step):
+        match self.outline.add(step):
             case None:
                 target = f"beforeend:#run-{self.run_pk}-steps"
             case 0:
@@ -298,9 +321,9 @@ class LiveRunView:
     def _thought_frame(self, step: int, text: str) -> SafeString:
         if step not in self.streaming_steps:
             return SafeString()
-        sent = self.thought.get(step, 0)
+        sent = self.thought_chars.get(step, 0)
         text = text[: max(0, MAX_THOUGHT_CHARS - sent)]
-        self.thought[step] = sent + len(text)
+        self.thought_chars[step] = sent + len(text)
         if not text:
             return SafeString()
         target = f"beforeend:#step-{self._step_key(step)}-live"
@@ -326,18 +349,19 @@ class LiveRunView:
     def _tail(self) -> str:
         if (more := self.markdown.take_more()) is not None:
             return f'<span hx-swap-oob="beforeend:#answer-{self.run_pk}-rest">{more}</span>'
-        words = f'class="tail" hx-swap-oob="true">{self.markdown.tail_html}'
-        return f'<div id="answer-{self.run_pk}-tail" {words}</div>'
+        content = f'class="tail" hx-swap-oob="true">{self.markdown.tail_html}'
+        return f'<div id="answer-{self.run_pk}-tail" {content}</div>'
 
     def _more_frame(self) -> str:
         """Return a frame with the length of the hidden rest."""
-        markdown, about = self.markdown, {"pk": str(self.run_pk), "is_live": True}
-        about |= {
+        markdown = self.markdown
+        context = {"pk": str(self.run_pk), "is_live": True}
+        context |= {
             "size": markdown.shown_chars + markdown.left_out,
             "shown": markdown.shown_chars,
         }
         return _render(
-            "run/_answer_more.html", about | {"href": text_url(self.run_pk, "answer")}
+            "run/_answer_more.html", context | {"href": text_url(self.run_pk, "answer")}
         )
 
     def _restart_answer(self, events: Sequence[dict[str, Any]]) -> str:
@@ -347,9 +371,9 @@ class LiveRunView:
         text = self.masker.begin(ANSWER_STEP, text) if self.masker else text
         was_cut = bool(self.markdown.left_out)
         self.markdown = BoundedMarkdown(text, f"answer-{self.run_pk}")
-        words = f'class="frozen" hx-swap-oob="true">{self.markdown.frozen_html}'
+        content = f'class="frozen" hx-swap-oob="true">{self.markdown.frozen_html}'
         more = self._more_frame() if was_cut or self.markdown.left_out else ""
-        return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}{more}'
+        return f'<div id="answer-{self.run_pk}-frozen" {content}</div>{self._tail()}{more}'
 
 
 @compiled_query

@@ -81,10 +81,11 @@ class PanelView:
         return [self._member(facts) for facts in self.facts["heads"]]
 
     def _member(self, facts: Mapping[str, str]) -> PanelMemberView:
-        name, problem = facts["name"], translate(facts["problem"])
+        name = facts["name"]
+        problem = translate(facts["problem"])
         silent: tuple[MemberStance, str] = ("silent", _("no answer"))
-        stand, label = silent if problem else self._position(name)
-        return PanelMemberView(name, stand, label, facts["answer"], problem)
+        stance, label = silent if problem else self._position(name)
+        return PanelMemberView(name, stance, label, facts["answer"], problem)
 
     def _position(self, name: str) -> tuple[MemberStance, str]:
         groups: list[list[str]] = self.facts["groups"]

@@ -60,14 +60,14 @@ def render_graph(
 ) -> SafeString:
     """Render the graph; with many steps, columns become bars of counts by status."""
     columns = levels(plan.steps)
-    named = {step.name: states.get(step.name, StepState()) for step in plan.steps}
+    step_states = {step.name: states.get(step.name, StepState()) for step in plan.steps}
     context = {"label": label or _("Plan"), "count": len(plan.steps), "is_empty": not columns}
     if len(plan.steps) > MAX_NODES:
-        bars = list(_bars(columns, named, href))
+        bars = list(_bars(columns, step_states, href))
         box = f"0 0 {len(bars) * BAR_PITCH} {BARS_HEIGHT}"
         return render_to_string("run/_graph_bars.html", {**context, "bars": bars, "box": box})
     rows = _order_columns(columns)
-    drawings = [_layout(plan, rows, named, href, is_wide=wide) for wide in (True, False)]
+    drawings = [_layout(plan, rows, step_states, href, is_wide=wide) for wide in (True, False)]
     return render_to_string("run/_graph.html", {**context, "drawings": drawings})
 
 
@@ -161,10 +161,10 @@ class StatusBar:
 def shorten_end(text: str, fits: int) -> str:
     """Cut text to a width in which a Japanese character counts as two."""
     room = fits
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         room -= 2 if east_asian_width(character) in "WF" else 1
         if room < 0:
-            return text[: max(place - 1, 1)] + "…"
+            return text[: max(index - 1, 1)] + "…"
     return text
 
 
@@ -201,19 +201,21 @@ def _sentence_parts(node: GraphNode) -> Iterator[str]:
 
 def _order_columns(columns: Sequence[Sequence[ExecutionStep]]) -> list[list[ExecutionStep]]:
     """Sort each column by its dependencies, so that few lines cross."""
-    row: dict[str, float] = {}
+    row_by_name: dict[str, float] = {}
     ordered = []
     for column in columns:
-        middles = {step.name: _mean_row(step, row, place) for place, step in enumerate(column)}
-        inside = sorted(column, key=lambda step: middles[step.name])
-        row |= {step.name: place for place, step in enumerate(inside)}
-        ordered.append(inside)
+        middles = {
+            step.name: _mean_row(step, row_by_name, index) for index, step in enumerate(column)
+        }
+        ordered_column = sorted(column, key=lambda step: middles[step.name])
+        row_by_name |= {step.name: index for index, step in enumerate(ordered_column)}
+        ordered.append(ordered_column)
     return ordered
 
 
-def _mean_row(step: ExecutionStep, row: Mapping[str, float], place: int) -> float:
-    known = [row[name] for name in dependencies(step) if name in row]
-    return sum(known) / len(known) if known else place
+def _mean_row(step: ExecutionStep, row_by_name: Mapping[str, float], default: int) -> float:
+    parent_rows = [row_by_name[name] for name in dependencies(step) if name in row_by_name]
+    return sum(parent_rows) / len(parent_rows) if parent_rows else default
 
 
 def _layout(
@@ -239,11 +241,12 @@ def _layout(
 
 
 def _place_columns(rows: list[list[ExecutionStep]]) -> Iterator[tuple[ExecutionStep, int, int]]:
-    most = max(map(len, rows), default=0)
+    max_rows = max(map(len, rows), default=0)
     for level, column in enumerate(rows):
-        for place, step in enumerate(column):
-            across = place + (most - len(column)) / 2
-            x, y = level * (NODE_WIDTH + LEVEL_GAP), round(across * (NODE_HEIGHT + ROW_GAP))
+        for index, step in enumerate(column):
+            across = index + (max_rows - len(column)) / 2
+            x = level * (NODE_WIDTH + LEVEL_GAP)
+            y = round(across * (NODE_HEIGHT + ROW_GAP))
             yield step, x + MARGIN, y + MARGIN
 
 
@@ -261,23 +264,27 @@ def _edges(
     plan: ExecutionPlan, rows: list[list[ExecutionStep]], nodes: list[GraphNode], is_wide: bool
 ) -> Iterator[Edge]:
     by_name = {node.step.name: node for node in nodes}
-    level = {step.name: place for place, column in enumerate(rows) for step in column}
+    level_by_name = {step.name: index for index, column in enumerate(rows) for step in column}
     lowest = {column[-1].name for column in rows}
     is_before = precedence(plan.steps)
     for node in nodes:
-        here = level[node.step.name]
+        own_level = level_by_name[node.step.name]
         # Steps in a cycle share a column, so a line between them would lead back.
-        known = [name for name in dependencies(node.step) if level.get(name, here) < here]
-        for name in known:
+        earlier_names = [
+            name
+            for name in dependencies(node.step)
+            if level_by_name.get(name, own_level) < own_level
+        ]
+        for name in earlier_names:
             # An indirect dependency needs no line of its own.
-            if not any(is_before(name, other) for other in known):
+            if not any(is_before(name, other) for other in earlier_names):
                 start = by_name[name]
-                way = (
+                path = (
                     _horizontal_path(start, node)
                     if is_wide
                     else _vertical_path(start, node, name in lowest)
                 )
-                yield Edge(*way, is_for_failure=node.step.condition == FAILURE)
+                yield Edge(*path, is_for_failure=node.step.condition == FAILURE)
 
 
 def _horizontal_path(start: GraphNode, end: GraphNode) -> tuple[str, str]:
@@ -306,18 +313,18 @@ def _bars(
     """Group neighboring columns into bars, if there are too many to tell apart."""
     size = ceil(len(columns) / MAX_BARS)
     groups = [
-        [step for column in columns[at : at + size] for step in column]
-        for at in range(0, len(columns), size)
+        [step for column in columns[start : start + size] for step in column]
+        for start in range(0, len(columns), size)
     ]
     most = max(map(len, groups))
     first = 1
-    for place, group in enumerate(groups):
-        yield _bar(place, group, first, most, states, href)
+    for index, group in enumerate(groups):
+        yield _bar(index, group, first, most, states, href)
         first += len(group)
 
 
 def _bar(
-    place: int,
+    index: int,
     group: Sequence[ExecutionStep],
     first: int,
     most: int,
@@ -326,13 +333,14 @@ def _bar(
 ) -> StatusBar:
     counted = Counter(states[step.name].status for step in group)
     open_step = next((s for s in group if states[s.name].status != "done"), group[0])
-    pieces, y = [], float(BARS_HEIGHT)
+    pieces = []
+    y = float(BARS_HEIGHT)
     for status in sorted(counted, key=_status_rank, reverse=True):
         height = counted[status] / most * BARS_HEIGHT
         y -= height
         pieces.append(StatusSegment(status=status, y=f"{y:.2f}", height=f"{height:.2f}"))
     return StatusBar(
-        x=place * BAR_PITCH + 1,
+        x=index * BAR_PITCH + 1,
         href=href(open_step, states[open_step.name]),
         sentence=_bar_sentence(first, first + len(group) - 1, counted),
         pieces=pieces,

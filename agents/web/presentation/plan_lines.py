@@ -94,27 +94,27 @@ def _terms(step: ExecutionStep) -> Iterable[str]:
 
 
 def plan_lines(
-    plan: ExecutionPlan, changes: Mapping[str, str] | None = None, **about: Any
+    plan: ExecutionPlan, changes: Mapping[str, str] | None = None, **fields: Any
 ) -> list[PlanLine]:
     """Return the plan's steps and those removed since the previous version."""
     changes = changes or {}
     listed = [
-        PlanLine(place=place, step=step, change=changes.get(step.name, ""), **about)
+        PlanLine(place=place, step=step, change=changes.get(step.name, ""), **fields)
         for place, step in enumerate(plan.with_step_names().steps, 1)
     ]
-    gone = [name for name, what in changes.items() if what == "removed"]
+    removed = [name for name, change in changes.items() if change == "removed"]
     return listed + [
-        PlanLine(place=0, step=ExecutionStep(name=name), change="removed") for name in gone
+        PlanLine(place=0, step=ExecutionStep(name=name), change="removed") for name in removed
     ]
 
 
 def change_summary(changes: Mapping[str, str]) -> str:
     """Summarize changes: 1 changed, 1 added, 2 kept."""
     counted = Counter(changes.values())
-    words = [
+    counts = [
         (counted["changed"], _("%(count)d changed")),
         (counted["added"], _("%(count)d added")),
         (counted["removed"], _("%(count)d removed")),
         (counted["kept"], _("%(count)d unchanged")),
     ]
-    return ", ".join(text % {"count": count} for count, text in words if count)
+    return ", ".join(text % {"count": count} for count, text in counts if count)

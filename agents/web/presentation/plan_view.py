@@ -196,20 +196,20 @@ class PlanView:
     def of(cls, run: Run, place: str, step_filter: StepFilter) -> "PlanView | None":
         """Load few columns of few rows, because it is repeated while the plan runs."""
         rows = [row for row in _plans(run) if row.parent is None]
-        written = [row for row in rows if PlanFacts.of(row)]
-        if not written:
+        planned = [row for row in rows if PlanFacts.of(row)]
+        if not planned:
             return None
-        standing = _StepStates(run, _tasks(run), [PlanFacts.of(row).plan for row in written])
+        step_states = _StepStates(run, _tasks(run), [PlanFacts.of(row).plan for row in planned])
         versions = [
             PlanVersion(
-                number=place_of + 1,
-                of=len(written),
+                number=index + 1,
+                of=len(planned),
                 facts=PlanFacts.of(step_filter(row)),
-                states=standing.states(place_of, row.turn, PlanFacts.of(step_filter(row)).plan),
+                states=step_states.states(index, row.turn, PlanFacts.of(step_filter(row)).plan),
                 href=lambda number: _step_href(run, place, number),
                 workflow=run.workflow,
             )
-            for place_of, row in enumerate(written)
+            for index, row in enumerate(planned)
         ]
         return cls(versions=versions, is_planning=rows[-1].is_live and run.is_live)
 
@@ -230,18 +230,18 @@ class _StepStates:
             elif ITEM_SUFFIX.search(name):
                 self.items.setdefault(parent, Counter())[status] += 1
 
-    def states(self, place: int, turn: int, as_shown: ExecutionPlan) -> dict[str, StepState]:
+    def states(self, index: int, turn: int, shown_plan: ExecutionPlan) -> dict[str, StepState]:
         """Return states by displayed name, which may be masked."""
-        pairs = zip(self.plans[place].steps, as_shown.steps, strict=True)
-        return {seen.name: self._state(place, turn, step) for step, seen in pairs}
+        pairs = zip(self.plans[index].steps, shown_plan.steps, strict=True)
+        return {shown_step.name: self._state(index, turn, step) for step, shown_step in pairs}
 
-    def _state(self, place: int, turn: int, step: ExecutionStep) -> StepState:
-        if (found := self.known.get((turn, step.name))) is not None:
-            number, status = found
+    def _state(self, index: int, turn: int, step: ExecutionStep) -> StepState:
+        if (task := self.known.get((turn, step.name))) is not None:
+            number, status = task
             is_held_up = status == Status.RUNNING and self.run.is_waiting
             state = Status.WAITING.value if is_held_up else status
             return StepState(status=state, number=number, note=self._item_note(number))
-        return self._earlier_state(place, turn, step) or StepState()
+        return self._earlier_state(index, turn, step) or StepState()
 
     def _item_note(self, number: int) -> str:
         counted = self.items.get(number)
@@ -250,11 +250,11 @@ class _StepStates:
         facts = {"done": counted[Status.DONE], "all": counted.total()}
         return _("%(done)d of %(all)d items") % facts
 
-    def _earlier_state(self, place: int, turn: int, step: ExecutionStep) -> StepState | None:
+    def _earlier_state(self, index: int, turn: int, step: ExecutionStep) -> StepState | None:
         """Return the state of an equal step in an earlier version, which isn't repeated."""
         for earlier in range(turn - 1, 0, -1):
             number, status = self.known.get((earlier, step.name), (None, ""))
-            if status == Status.DONE and any(step in plan.steps for plan in self.plans[:place]):
+            if status == Status.DONE and any(step in plan.steps for plan in self.plans[:index]):
                 note = _("reused from plan %(number)d") % {"number": earlier}
                 return StepState(status=status, number=number, note=note)
         return None

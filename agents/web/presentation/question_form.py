@@ -193,14 +193,14 @@ class QuestionView:
         first = min(self.problems, default=None)
         return [
             FieldView(
-                one,
+                form_field,
                 number,
                 self.approval.pk,
                 None if self.typed is None else self.typed.get(number, ()),
                 self.problems.get(number, ""),
                 number == first,
             )
-            for number, one in enumerate(fields)
+            for number, form_field in enumerate(fields)
         ]
 
     @property

@@ -62,12 +62,12 @@ def from_document(document: Document) -> Recording:
 
 def find_recordings(run: Run, sources: Iterable[Source]) -> tuple[Recording, ...]:
     """Return the recordings that a run's answer may be about: its chat's, and those it read."""
-    read = {
+    titles = {
         source.passage.document: source.passage.title
         for source in sources
         if source.passage is not None and source.passage.kind == DocumentPart.Kind.CLIP
     }
-    is_here = Q(pk__in=[pk for pk in read if pk is not None])
+    is_here = Q(pk__in=[pk for pk in titles if pk is not None])
     is_here |= Q(collection__topic=run.topic) if run.topic else Q()
     rows = Document.objects.filter(is_here, file__isnull=False, parts__kind="clip").distinct()
     rows = rows.only("title", "mime_type", "indexed_at").order_by("-pk")[:MAX_RECORDINGS]
@@ -76,7 +76,7 @@ def find_recordings(run: Run, sources: Iterable[Source]) -> tuple[Recording, ...
             document=row.pk,
             kind=row.mime_type.partition("/")[0],
             # Not every reader can open it, so they don't get its present title.
-            title=read.get(row.pk) or row.title,
+            title=titles.get(row.pk) or row.title,
             moments=_moments(row.pk, row.indexed_at),
         )
         for row in rows
@@ -87,11 +87,11 @@ def find_recordings(run: Run, sources: Iterable[Source]) -> tuple[Recording, ...
 def _moments(document: int, _indexed_at: datetime | None) -> frozenset[int]:
     """Return the times in a transcript, as it was read then."""
     texts = DocumentPart.objects.filter(document=document).values_list("text", flat=True)
-    return frozenset(to_seconds(found) for text in texts for found in MARK.finditer(text))
+    return frozenset(to_seconds(match) for text in texts for match in MARK.finditer(text))
 
 
-def to_seconds(found: re.Match[str]) -> int:
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+def to_seconds(match: re.Match[str]) -> int:
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return hours * 3600 + minutes * 60 + seconds
 
 
@@ -101,7 +101,7 @@ def has_times(text: str) -> bool:
 
 def link_moments(html: str, recording: Recording) -> SafeString:
     """Link the times in brackets of a recording's own transcript."""
-    return _rewrite(html, lambda found: recording if _is_in_brackets(found) else None)
+    return _rewrite(html, lambda match: recording if _is_in_brackets(match) else None)
 
 
 def link_times(html: str, recordings: Iterable[Recording]) -> SafeString:
@@ -112,20 +112,20 @@ def link_times(html: str, recordings: Iterable[Recording]) -> SafeString:
     """
     known = tuple(recordings)
 
-    def choose(found: re.Match[str]) -> Recording | None:
-        seconds = to_seconds(found)
-        exact = [each for each in known if seconds in each.moments]
+    def choose(match: re.Match[str]) -> Recording | None:
+        seconds = to_seconds(match)
+        exact = [recording for recording in known if seconds in recording.moments]
         if len(exact) == 1:
             return exact[0]
-        near = [each for each in exact or known if each.includes(seconds)]
-        return near[0] if len(near) == 1 and _is_in_brackets(found) else None
+        near = [recording for recording in exact or known if recording.includes(seconds)]
+        return near[0] if len(near) == 1 and _is_in_brackets(match) else None
 
     return _rewrite(html, choose)
 
 
-def _is_in_brackets(found: re.Match[str]) -> bool:
-    before = found.string[max(0, found.start() - 2) : found.start()].rstrip()
-    after = found.string[found.end() : found.end() + 2].lstrip()
+def _is_in_brackets(match: re.Match[str]) -> bool:
+    before = match.string[max(0, match.start() - 2) : match.start()].rstrip()
+    after = match.string[match.end() : match.end() + 2].lstrip()
     return before[-1:] in {*OPENING} or after[:1] in {*CLOSING}
 
 
@@ -134,13 +134,13 @@ def _rewrite(html: str, choose: Callable[[re.Match[str]], Recording | None]) -> 
     written: list[str] = []
     left = MAX_LINKS
 
-    def replace(found: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         nonlocal left
-        recording = choose(found) if left > 0 else None
+        recording = choose(match) if left > 0 else None
         if recording is None:
-            return found[0]
+            return match[0]
         left -= 1
-        return recording.link(to_seconds(found), found[0])
+        return recording.link(to_seconds(match), match[0])
 
     for block in split_blocks(html):
         if not isinstance(block, Block):

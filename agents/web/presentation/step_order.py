@@ -22,14 +22,15 @@ AStep = TypeVar("AStep", bound=OrderedStep)
 def sort_steps(steps: Iterable[AStep]) -> list[AStep]:
     steps = list(steps)
     known = {step.number for step in steps}
-    below: dict[int | None, list[AStep]] = defaultdict(list)
+    children: dict[int | None, list[AStep]] = defaultdict(list)
     for step in steps:
-        below[step.parent if step.parent in known else None].append(step)
-    found, waiting = [], below[None][::-1]
-    while waiting:
-        found.append(step := waiting.pop())
-        waiting += below[step.number][::-1]
-    return found
+        children[step.parent if step.parent in known else None].append(step)
+    ordered = []
+    stack = children[None][::-1]
+    while stack:
+        ordered.append(step := stack.pop())
+        stack += children[step.number][::-1]
+    return ordered
 
 
 @dataclass(slots=True)
@@ -55,22 +56,22 @@ class Outline:
 
     def add(self, step: OrderedStep) -> int | None:
         """Insert a row; return the one it follows: 0 at the start, None at the end."""
-        at = self._insert_position(step)
-        self.numbers.insert(at, step.number)
+        position = self._insert_position(step)
+        self.numbers.insert(position, step.number)
         self.parents[step.number] = step.parent
-        if at == len(self.numbers) - 1:
+        if position == len(self.numbers) - 1:
             return None
-        return self.numbers[at - 1] if at else 0
+        return self.numbers[position - 1] if position else 0
 
     def _insert_position(self, step: OrderedStep) -> int:
         """Return the position after earlier siblings and everything below them."""
         parent = step.parent if step.parent in self.parents else None
-        for at in range(len(self.numbers), 0, -1):
-            other = self.numbers[at - 1]
+        for position in range(len(self.numbers), 0, -1):
+            other = self.numbers[position - 1]
             if other == parent:
-                return at
+                return position
             if self._sibling_ancestor(other, parent) < step.number:
-                return at
+                return position
         return 0
 
     def _sibling_ancestor(self, number: int, parent: int | None) -> float:

@@ -108,9 +108,9 @@ def _question_summary(row: "StepView") -> str:
 
 def _guardrail_summary(row: "StepView") -> str:
     """Return a guardrail's message, with the tool or the file it is about."""
-    words = translate(row.step.observation)
-    about = row.facts.get("tool") or row.facts.get("file")
-    return f"{about}: {words}" if about else words
+    sentence = translate(row.step.observation)
+    subject = row.facts.get("tool") or row.facts.get("file")
+    return f"{subject}: {sentence}" if subject else sentence
 
 
 def _task_summary(row: "StepView") -> str:
@@ -131,8 +131,12 @@ def _plan_summary(row: "StepView") -> str:
         return translate(step.observation)
     if not row.plan_facts:
         return _("Writing the plan") if step.turn < 2 else _("Revising the plan")
-    words = row.plan_facts.plan.description or _("Untitled plan")
-    return f"{words} ({row.plan_facts.difference})" if row.plan_facts.difference else words
+    description = row.plan_facts.plan.description or _("Untitled plan")
+    return (
+        f"{description} ({row.plan_facts.difference})"
+        if row.plan_facts.difference
+        else description
+    )
 
 
 def _evaluation_summary(row: "StepView") -> str:

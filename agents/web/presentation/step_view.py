@@ -60,7 +60,7 @@ class StepView:
     place: str = "chat"
     until: int | None = None
     approval: ApprovalView | None = None
-    words: str | None = None  # text so far, if known
+    streamed_thought: str | None = None  # text so far, if known
     masker: Masker | None = None
     now: datetime | None = None  # the time of a replayed moment
     waits: tuple[WaitInterval, ...] = ()  # when a person was waited for
@@ -86,11 +86,11 @@ class StepView:
     @property
     def is_plain(self) -> bool:
         """Whether it is just a thought or answer in a chat, without comments."""
-        about = self.approval, self.thread, self.bar, self.masker, self.run.origin_step
+        extras = self.approval, self.thread, self.bar, self.masker, self.run.origin_step
         return (
             self.place == "chat"
             and self.step.kind in THINKING_KINDS
-            and not (self.path or self.job or self.run.is_waiting or any(about))
+            and not (self.path or self.job or self.run.is_waiting or any(extras))
             and not (self.is_brief or self.is_cut)
             and all(getattr(self.step, name) == value for name, value in EMPTY_DEFAULTS.items())
         )
@@ -221,12 +221,14 @@ class StepView:
     @property
     def notes(self) -> list[str]:
         # While a call runs, its progress is a bar.
-        found = [
+        visible_notes = [
             note
             for note in self.step.notes
             if not (self.is_open and note["kind"] == StatusKind.TOOL_PROGRESS)
         ]
-        return [words for note in found if (words := step_notes.note_sentence(note))]
+        return [
+            sentence for note in visible_notes if (sentence := step_notes.note_sentence(note))
+        ]
 
     @property
     def samples(self) -> list[dict[str, str]]:
@@ -389,8 +391,8 @@ class StepView:
     def live_text(self) -> str:
         if not self.is_streaming or self.step.kind != AgentStep.Kind.THOUGHT:
             return ""
-        if self.words is not None:
-            return self.words[:MAX_THOUGHT_CHARS]
+        if self.streamed_thought is not None:
+            return self.streamed_thought[:MAX_THOUGHT_CHARS]
         text = event_store.streamed_thought(self.run, self.step, self.until)
         visible = text if self.masker is None else self.masker.begin(self.step.number, text)
         return visible[:MAX_THOUGHT_CHARS]

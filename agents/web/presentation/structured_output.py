@@ -101,9 +101,9 @@ def _find_tables(text: str) -> Iterator[tuple[int, int, OutputView]]:
     """Yield the tables in a text. Nothing is omitted, because it may be up for approval."""
     at = 0
     for _try in range(MAX_DECODE_ATTEMPTS):
-        if (found := OPENING_BRACKET.search(text, at)) is None:
+        if (bracket := OPENING_BRACKET.search(text, at)) is None:
             return
-        start = found.start()
+        start = bracket.start()
         try:
             value, at = DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
@@ -174,8 +174,8 @@ class _OutputBuilder:
         return OutputView(kind="text", text=value)
 
     def _fields(self, value: Mapping[str, Any], levels: int) -> OutputView:
-        some = list(value.items())[:MAX_ROWS]
-        views = {name: self.view(item, levels - 1) for name, item in some}
+        items = list(value.items())[:MAX_ROWS]
+        views = {name: self.view(item, levels - 1) for name, item in items}
         tables = [name for name, view in views.items() if view.kind == "table"]
         title = value.get("title")
         if levels == MAX_DEPTH and len(tables) == 1 and title and isinstance(title, str):
@@ -200,13 +200,14 @@ class _OutputBuilder:
         return OutputView(kind="list", items=items, more=_more_label(len(value)))
 
     def _table(self, value: Sequence[Mapping[str, Any]], names: Sequence[str]) -> OutputView:
-        rows, count = value[:MAX_ROWS], len(value)
-        heads = tuple(_build_column(name, self.label(name), rows) for name in names)
+        rows = value[:MAX_ROWS]
+        count = len(value)
+        columns = tuple(_build_column(name, self.label(name), rows) for name in names)
         caption = ngettext("Table with %(count)d row", "Table with %(count)d rows", count)
         return OutputView(
             kind="table",
-            columns=heads,
-            rows=tuple(tuple(self._cell(row, head) for head in heads) for row in rows),
+            columns=columns,
+            rows=tuple(tuple(self._cell(row, column) for column in columns) for row in rows),
             caption=caption % {"count": count},
             more=_more_label(count),
         )
@@ -247,5 +248,5 @@ def _json_view(value: Any) -> OutputView:
 
 def _more_label(count: int, most: int = MAX_ROWS) -> str:
     left_out = max(0, count - most)
-    words = ngettext("… and %(count)d more", "… and %(count)d more", left_out)
-    return words % {"count": left_out} if left_out else ""
+    template = ngettext("… and %(count)d more", "… and %(count)d more", left_out)
+    return template % {"count": left_out} if left_out else ""

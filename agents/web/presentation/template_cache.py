@@ -109,7 +109,7 @@ def run_header(view: RunView) -> SafeString:
         parts = ("trace/_status.html", "trace/_figures.html")
         return mark_safe("".join(render_to_string(part, {"view": view}) for part in parts))
     run = view.run
-    head = _header_format(
+    header_format = _header_format(
         get_language(),
         view.place,
         run.status,
@@ -136,7 +136,7 @@ def run_header(view: RunView) -> SafeString:
         "cost": cost(run.cost),
     }
     took = view.elapsed_ms if run.is_live else view.duration_ms
-    return mark_safe(head % (figures | _duration_fields(took)))
+    return mark_safe(header_format % (figures | _duration_fields(took)))
 
 
 @lru_cache(MAX_CACHED)
@@ -156,7 +156,8 @@ def _header_format(
     has_waited: bool,
     waits_now: bool,
 ) -> str:
-    now, waited = timezone.now(), WAIT_PLACEHOLDER if has_waited else timedelta()
+    now = timezone.now()
+    waited = WAIT_PLACEHOLDER if has_waited else timedelta()
     ended = now + DURATION_PLACEHOLDER + waited
     run = Run(
         pk=RUN_PLACEHOLDER,
@@ -182,11 +183,13 @@ def _header_format(
     question = Approval(asked_at=ended - waited, decided_at=end, verdict=verdict)
     vars(view)["questions"] = [question] if has_waited else []
     vars(view)["_queue_waits"] = []
-    places = {"turns": str(TURN_PLACEHOLDER)}
+    placeholders = {"turns": str(TURN_PLACEHOLDER)}
     if has_waited:
         took = view.waited_ms
-        places |= {"waited": duration(took), "waited_ms": integer(took)}
-    return to_format_string(render_to_string("run/_run_head.html", {"view": view}), **places)
+        placeholders |= {"waited": duration(took), "waited_ms": integer(took)}
+    return to_format_string(
+        render_to_string("run/_run_head.html", {"view": view}), **placeholders
+    )
 
 
 def step_row(step: StepView) -> SafeString:
@@ -205,14 +208,14 @@ def fits(html: str) -> bool:
 
 
 def _plain_row(step: StepView) -> SafeString:
-    about = step.step
-    has = bool(step.tokens), about.cost is not None, bool(step.request_text)
-    row = _row_format(get_language(), about.kind, about.status, *has)
+    agent_step = step.step
+    has_parts = bool(step.tokens), agent_step.cost is not None, bool(step.request_text)
+    row = _row_format(get_language(), agent_step.kind, agent_step.status, *has_parts)
     figures: dict[str, object] = {
         "run": step.run.pk,
-        "number": about.number,
+        "number": agent_step.number,
         "tokens": count(step.tokens),
-        "cost": cost(about.cost),
+        "cost": cost(agent_step.cost),
         "bar": f'x="{step.bar_start}" width="{step.bar_width}"',
         "request": escape(step.request_text),
         "words": escape(step.live_text),
@@ -238,7 +241,9 @@ def _row_format(
         ended_at=now + DURATION_PLACEHOLDER,
     )
     run = Run(pk=RUN_PLACEHOLDER, started_at=now)
-    step = StepView(row, run, words=WORDS_PLACEHOLDER, now=now + DURATION_PLACEHOLDER)
+    step = StepView(
+        row, run, streamed_thought=WORDS_PLACEHOLDER, now=now + DURATION_PLACEHOLDER
+    )
     html = render_to_string("run/_step.html", {"step": step})
     texts = {"bar": BAR_PLACEHOLDER, "request": REQUEST_PLACEHOLDER, "words": WORDS_PLACEHOLDER}
     return to_format_string(html, number=str(STEP_PLACEHOLDER), **texts)
@@ -251,13 +256,13 @@ def _duration_fields(milliseconds: float | None) -> dict[str, object]:
     }
 
 
-def to_format_string(html: str, **places: str) -> str:
+def to_format_string(html: str, **placeholders: str) -> str:
     """Turn HTML into a format string.
 
     It is filled in one pass, so inserted text is never scanned.
     """
     took = DURATION_PLACEHOLDER / timedelta(milliseconds=1)
-    places |= {
+    placeholders |= {
         "run": str(RUN_PLACEHOLDER),
         "tokens": count(PROMPT_TOKENS_PLACEHOLDER + COMPLETION_TOKENS_PLACEHOLDER),
         "read": count(PROMPT_TOKENS_PLACEHOLDER),
@@ -267,8 +272,8 @@ def to_format_string(html: str, **places: str) -> str:
         "duration": duration(took),
     }
     html = _escape_percent(html)
-    for name, drawn in places.items():
-        html = html.replace(drawn, f"%({name})s")
+    for name, placeholder in placeholders.items():
+        html = html.replace(placeholder, f"%({name})s")
     return html
 
 
@@ -289,15 +294,16 @@ def unstarted_run(view: RunView) -> SafeString:
 def _unstarted_run(
     language: str, place: str, agent: str, model: str, max_steps: int, tuning: Tuning
 ) -> str:
-    now, about = timezone.now(), {"agent_name": agent, "model": model, "max_steps": max_steps}
+    now = timezone.now()
+    columns = {"agent_name": agent, "model": model, "max_steps": max_steps}
     overrides = tuning_overrides(tuning)
-    run = Run(pk=RUN_PLACEHOLDER, started_at=now, overrides=overrides, **about)
+    run = Run(pk=RUN_PLACEHOLDER, started_at=now, overrides=overrides, **columns)
     return render_to_string("run/_run.html", {"view": RunView(run, place, until=0, now=now)})
 
 
 def answer_actions(view: RunView) -> SafeString:
     """Render the buttons below an answer, which differ only in the run's number."""
-    form = _actions_format(
+    actions_format = _actions_format(
         get_language(),
         bool(view.answer),
         bool(view.answer_left_out),
@@ -307,7 +313,7 @@ def answer_actions(view: RunView) -> SafeString:
         view.run.model,
         settings.ENVIRONMENT.speech_model,
     )
-    return mark_safe(form % {"run": view.pk})
+    return mark_safe(actions_format % {"run": view.pk})
 
 
 @lru_cache(MAX_CACHED)

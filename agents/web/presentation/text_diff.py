@@ -78,13 +78,16 @@ class TextDiffer:
         )
 
     def _diff_parts(
-        self, parts: Callable[[str], list[str]], left: str, right: str
+        self, split: Callable[[str], list[str]], left: str, right: str
     ) -> list[_DiffSpan]:
         """Diff two texts; their common start and end need no work."""
-        ours, theirs = parts(left), parts(right)
+        ours = split(left)
+        theirs = split(right)
         start, end = _common_ends(ours, theirs)
-        before, after = "".join(ours[:start]), "".join(ours[len(ours) - end :])
-        ours, theirs = ours[start : len(ours) - end], theirs[start : len(theirs) - end]
+        before = "".join(ours[:start])
+        after = "".join(ours[len(ours) - end :])
+        ours = ours[start : len(ours) - end]
+        theirs = theirs[start : len(theirs) - end]
         spans = [_DiffSpan("".join(ours), "".join(theirs), is_changed=True, is_coarse=True)]
         if not ours or not theirs or self._can_afford(ours, theirs):
             spans = _match_parts(ours, theirs)

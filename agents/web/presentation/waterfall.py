@@ -217,16 +217,16 @@ class Waterfall:
         self,
         parts: Iterable[tuple[str, float, float]],
         step: AgentStep,
-        at: Callable[[float], float],
+        percent_at: Callable[[float], float],
     ) -> list[TimeSegment]:
         pieces = []
         for kind, start, end in parts:
-            left = min(at(start), 100 - MIN_WIDTH_PERCENT)
-            width = max(MIN_WIDTH_PERCENT, at(end) - left)
+            left = min(percent_at(start), 100 - MIN_WIDTH_PERCENT)
+            width = max(MIN_WIDTH_PERCENT, percent_at(end) - left)
             pieces.append(TimeSegment(kind, round(left, 2), round(min(width, 100 - left), 2)))
-        if (first := self.first_words.get(step.number)) is not None:
-            moment, _ = self._interval(first, first)
-            pieces.append(TimeSegment("first", round(min(at(moment), 99.4), 2), 0.6))
+        if (first_word_at := self.first_words.get(step.number)) is not None:
+            moment, _ = self._interval(first_word_at, first_word_at)
+            pieces.append(TimeSegment("first", round(min(percent_at(moment), 99.4), 2), 0.6))
         return pieces
 
     def _percent_at(self, moment: float) -> float:

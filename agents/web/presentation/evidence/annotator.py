@@ -11,7 +11,7 @@ from .source_index import SourceIndex
 from .sources import EXCERPT_CHARS, Source
 from .text_blocks import Block, linkable_ranges, plain_text
 
-Found = TypeVar("Found")
+Item = TypeVar("Item")
 MAX_LINKS = 200
 MAX_SENTENCES = 300
 MAX_PLACES = 1_000  # citations and figures of the answer
@@ -59,7 +59,7 @@ class Annotator:
         """Return what to wrap, in order: links, or sentences without any."""
         linkable = linkable_ranges(block)
         start = 0
-        for end in [*(found.end() for found in SENTENCE_END.finditer(text)), len(text)]:
+        for end in [*(match.end() for match in SENTENCE_END.finditer(text)), len(text)]:
             sentence = text[start:end]
             if sentence.strip():
                 links, has_other_figures = self._links(sentence, start, linkable)
@@ -81,17 +81,17 @@ class Annotator:
         self, sentence: str, start: int, linkable: Sequence[tuple[int, int]]
     ) -> tuple[list["_Span"], bool]:
         spans: list[_Span] = []
-        taken: list[tuple[int, int]] = []
-        for found in self._within_limit(CITATION.finditer(half_width(sentence))):
-            taken.append(found.span())
+        cited_spans: list[tuple[int, int]] = []
+        for match in self._within_limit(CITATION.finditer(half_width(sentence))):
+            cited_spans.append(match.span())
             spans += [
                 span
-                for span in self._citations(found, sentence, start)
+                for span in self._citations(match, sentence, start)
                 if _is_within(span, linkable)
             ]
         has_others = False
         for figure in self._within_limit(figures_in(sentence)):
-            is_cited = any(a <= figure.start < b for a, b in taken)
+            is_cited = any(a <= figure.start < b for a, b in cited_spans)
             span = _Span(start + figure.start, start + figure.end, "")
             if is_cited or not _is_within(span, linkable):
                 continue
@@ -100,35 +100,36 @@ class Annotator:
             has_others |= not tag and not figure.is_trivial
         return sorted(spans), has_others
 
-    def _within_limit(self, places: Iterator[Found]) -> Iterator[Found]:
+    def _within_limit(self, items: Iterator[Item]) -> Iterator[Item]:
         """Yield places until the answer has too many of them."""
-        for place in places:
+        for item in items:
             self._places += 1
             if self._places > MAX_PLACES:
                 self.is_complete = False
                 return
-            yield place
+            yield item
 
-    def _citations(self, found: re.Match[str], sentence: str, start: int) -> Iterator["_Span"]:
-        numbers = list(re.finditer(r"\d+", found[found.lastgroup or 0]))
+    def _citations(self, match: re.Match[str], sentence: str, start: int) -> Iterator["_Span"]:
+        numbers = list(re.finditer(r"\d+", match[match.lastgroup or 0]))
         for number in numbers:
-            at = self.index.cited(int(number[0]), sentence)
+            source_index = self.index.cited(int(number[0]), sentence)
             if (
-                at is None
-                or (tag := self._tag(Link(self.index.sources[at]), "evidence-cite")) is None
+                source_index is None
+                or (tag := self._tag(Link(self.index.sources[source_index]), "evidence-cite"))
+                is None
             ):
                 continue
-            offset = found.start(found.lastgroup or 0)
+            offset = match.start(match.lastgroup or 0)
             span = (offset + number.start(), offset + number.end())
-            span = found.span() if len(numbers) == 1 else span
+            span = match.span() if len(numbers) == 1 else span
             yield _Span(start + span[0], start + span[1], tag)
 
     def _figure_tag(self, figure: Figure) -> str | None:
         hit = self.index.find(figure)
         if hit is None:
             return None
-        (at, begin, end), is_rounded = hit
-        source = self.index.sources[at]
+        (source_index, begin, end), is_rounded = hit
+        source = self.index.sources[source_index]
         half = EXCERPT_CHARS // 2
         before = " ".join(source.text[max(0, begin - half) : begin].split("\n")).lstrip()
         after = " ".join(source.text[end : end + half].split("\n")).rstrip()
@@ -152,23 +153,25 @@ class Annotator:
         return f'<a class="evidence {kind}" href="{href}" data-evidence="{number}">'
 
     def _write(self, block: Block, spans: list["_Span"]) -> None:
-        at = 0
+        offset = 0
         for kind, part in block.parts:
             if kind == "tag":
                 self.html.append(part)
-                at += len(plain_text(kind, part))
+                offset += len(plain_text(kind, part))
                 continue
-            end, position = at + len(part), at
+            end = offset + len(part)
+            position = offset
             for span in spans if kind == "text" else ():
-                left, right = max(span.start, position), min(span.end, end)
+                left = max(span.start, position)
+                right = min(span.end, end)
                 if left >= right:
                     continue
                 close = "</a>" if span.open.startswith("<a") else "</span>"
-                self.html += [part[position - at : left - at], span.open]
-                self.html += [part[left - at : right - at], close]
+                self.html += [part[position - offset : left - offset], span.open]
+                self.html += [part[left - offset : right - offset], close]
                 position = right
-            self.html.append(part[position - at :])
-            at = end
+            self.html.append(part[position - offset :])
+            offset = end
 
 
 class _Span(NamedTuple):

@@ -50,8 +50,10 @@ class Evidence:
 
     @cached_property
     def _passages(self) -> list[Source]:
-        known = {one.number: one for one in self.sources if one.passage is not None}
-        return [known[number] for number in sorted(known)]
+        by_number = {
+            source.number: source for source in self.sources if source.passage is not None
+        }
+        return [by_number[number] for number in sorted(by_number)]
 
 
 @lru_cache(maxsize=64)

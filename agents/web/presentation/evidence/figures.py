@@ -53,8 +53,8 @@ def figures_in(text: str) -> Iterator[Figure]:
     """Return numbers, dates and codes, in any of the usual forms."""
     if DIGIT.search(text) is None:
         return
-    for found in FIGURE.finditer(half_width(text)):
-        figure = _date(found) if found["date"] else _code_or_number(found)
+    for match in FIGURE.finditer(half_width(text)):
+        figure = _date(match) if match["date"] else _code_or_number(match)
         if figure is not None:
             yield figure
 
@@ -63,35 +63,38 @@ def half_width(text: str) -> str:
     return text if text.isascii() else text.translate(HALF_WIDTH)
 
 
-def _code_or_number(found: re.Match[str]) -> Figure | None:
-    if found["code"]:
-        return Figure(found.start(), found.end("code"), found["code"])
-    digits, scale = found["digits"], SCALES.get(found["scale"] or "", 1)
+def _code_or_number(match: re.Match[str]) -> Figure | None:
+    if match["code"]:
+        return Figure(match.start(), match.end("code"), match["code"])
+    digits = match["digits"]
+    scale = SCALES.get(match["scale"] or "", 1)
     value = Decimal(digits.replace(",", "")) * scale
-    mark = found["unit"] or found["currency"] or ""
-    is_whole = "." not in digits and not found["currency"] and not found["unit"] and scale == 1
+    unit = match["unit"] or match["currency"] or ""
+    is_whole = "." not in digits and not match["currency"] and not match["unit"] and scale == 1
     is_year = "," not in digits and 1900 <= value <= 2100
-    ends = [found.end(name) for name in ("digits", "scale", "unit")]
+    ends = [match.end(name) for name in ("digits", "scale", "unit")]
     return Figure(
-        found.start(),
+        match.start(),
         max(ends),
-        -value if found["sign"] else value,
-        CURRENCIES.get(mark, mark) or (found["word"] or "").lower().rstrip("s"),
+        -value if match["sign"] else value,
+        CURRENCIES.get(unit, unit) or (match["word"] or "").lower().rstrip("s"),
         len(digits.partition(".")[2]) if scale == 1 else 0,
         len(digits.replace(",", "").replace(".", "").lstrip("0")),
         is_whole and (value <= 12 or is_year),
     )
 
 
-def _date(found: re.Match[str]) -> Figure | None:
-    text = found["date"]
+def _date(match: re.Match[str]) -> Figure | None:
+    text = match["date"]
     numbers = [int(number) for number in re.findall(r"\d+", text)]
     if len(numbers) == 3:
         year, month, day = numbers
     else:
         name = next(name for name in _MONTHS if name in text)
-        year, month, day = max(numbers), _MONTHS.index(name) + 1, min(numbers)
+        year = max(numbers)
+        month = _MONTHS.index(name) + 1
+        day = min(numbers)
     try:
-        return Figure(found.start(), found.end("date"), date(year, month, day))
+        return Figure(match.start(), match.end("date"), date(year, month, day))
     except ValueError:
         return None

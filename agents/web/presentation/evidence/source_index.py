@@ -150,5 +150,9 @@ def terms_of(text: str) -> frozenset[str]:
     """Return the stems of English words and pairs of Japanese characters."""
     words = (word.lower() for word in WORD.findall(text))
     stems = (word.rstrip("s")[:6] for word in words if word not in COMMON)
-    pairs = (run[at : at + 2] for run in JAPANESE.findall(text) for at in range(len(run) - 1))
+    pairs = (
+        text_run[index : index + 2]
+        for text_run in JAPANESE.findall(text)
+        for index in range(len(text_run) - 1)
+    )
     return frozenset([*stems, *pairs])

@@ -74,23 +74,24 @@ def observed(steps: Iterable[Any]) -> Sources:
 
     Results of other agents are left out: their own steps have what they saw.
     """
-    found: list[Source] = []
-    room = MAX_TOTAL_CHARS
+    sources: list[Source] = []
+    remaining_chars = MAX_TOTAL_CHARS
     for step in steps:
         if step.kind == AgentStep.Kind.ANSWER:
-            found += _earlier_passages(step)
+            sources += _earlier_passages(step)
         if not _is_observation(step):
             continue
-        text = step.observation[: min(MAX_SOURCE_CHARS, room)]
-        room -= len(text)
+        text = step.observation[: min(MAX_SOURCE_CHARS, remaining_chars)]
+        remaining_chars -= len(text)
         if text:
             asked = format_compact(step.action_input)[:MAX_ASKED_CHARS]
-            parts = _passages(step.number, step.action, text)
-            saved = {one.number: one for one in recorded_sources(_saved_sources(step))}
-            found += [
-                part._replace(asked=asked, passage=saved.get(part.number)) for part in parts
+            passages = _passages(step.number, step.action, text)
+            saved = {source.number: source for source in recorded_sources(_saved_sources(step))}
+            sources += [
+                passage._replace(asked=asked, passage=saved.get(passage.number))
+                for passage in passages
             ]
-    return tuple(found[:MAX_SOURCES])
+    return tuple(sources[:MAX_SOURCES])
 
 
 def _saved_sources(step: Any) -> Any:
@@ -108,8 +109,8 @@ def _earlier_passages(step: Any) -> list[Source]:
     ]
     texts = [str(value.get("text", "")) for value in values]
     return [
-        Source(step.number, SearchTool.name, text, one.number, one.title, passage=one)
-        for one, text in zip(recorded_sources(values), texts, strict=False)
+        Source(step.number, SearchTool.name, text, source.number, source.title, passage=source)
+        for source, text in zip(recorded_sources(values), texts, strict=False)
     ]
 
 
@@ -145,8 +146,8 @@ def _is_observation(step: Any) -> bool:
 def _tool_steps(run: int) -> QuerySet[AgentStep]:
     kinds = (AgentStep.Kind.TOOL, AgentStep.Kind.ANSWER)
     steps = AgentStep.objects.filter(run=run, kind__in=kinds).order_by("number")
-    known = ("run", "number", "kind", "status", "action", "action_input", "observation")
-    return steps.only(*known, "sources", "notes")
+    fields = ("run", "number", "kind", "status", "action", "action_input", "observation")
+    return steps.only(*fields, "sources", "notes")
 
 
 def _passages(step: int, tool: str, text: str) -> list[Source]:

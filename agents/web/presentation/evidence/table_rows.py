@@ -23,47 +23,49 @@ DELIMITER = re.compile(r"[ \t]*\|[ \t:|-]*-[ \t:|-]*")
 
 def statements_citing(answer: str, number: int) -> list[str]:
     """Return the sentences of an answer that cite this passage, without their citations."""
-    found: list[str] = []
-    before, start = "", 0
-    for end in [*(one.end() for one in SENTENCE_END.finditer(answer)), len(answer)]:
-        sentence, start = answer[start:end], end
+    statements: list[str] = []
+    before = ""
+    start = 0
+    for end in [*(match.end() for match in SENTENCE_END.finditer(answer)), len(answer)]:
+        sentence = answer[start:end]
+        start = end
         citations = list(CITATION.finditer(half_width(sentence)))
         plain = CITATION.sub(" ", half_width(sentence)).strip()
-        if any(number in cited_numbers(one) for one in citations):
-            found.append((plain if terms_of(plain) else before)[:MAX_STATEMENT_CHARS])
+        if any(number in cited_numbers(match) for match in citations):
+            statements.append((plain if terms_of(plain) else before)[:MAX_STATEMENT_CHARS])
         before = plain or before
-    return found[:MAX_STATEMENTS]
+    return statements[:MAX_STATEMENTS]
 
 
 def cited_rows(text: str, statements: Iterable[str]) -> list[int]:
     """Return where in a passage the rows begin that the statements match best, if few do."""
-    rows = {start: _signs(line) for start, line in _rows(text)}
+    rows = {start: _terms(line) for start, line in _rows(text)}
     if len(rows) < 2:
         return []
-    frequency = Counter(sign for signs in rows.values() for sign in signs)
-    found: set[int] = set()
+    frequency = Counter(term for terms in rows.values() for term in terms)
+    starts: set[int] = set()
     for statement in statements:
-        wanted = _signs(statement)
+        statement_terms = _terms(statement)
         scores = {
-            start: sum(1 / frequency[sign] for sign in wanted & signs)
-            for start, signs in rows.items()
+            start: sum(1 / frequency[term] for term in statement_terms & terms)
+            for start, terms in rows.items()
         }
         best = max(scores.values())
         close = [start for start, score in scores.items() if score >= CLOSE * best]
         if best >= MIN_SCORE and len(close) <= MAX_CITED_ROWS and len(close) < len(rows):
-            found.update(close)
-    return sorted(found)
+            starts.update(close)
+    return sorted(starts)
 
 
 def _rows(text: str) -> Iterator[tuple[int, str]]:
     """Yield the rows of tables without their heads."""
     lines = [(row.start(), row[0]) for row in ROW.finditer(text)]
-    rules = {at for at, (_, line) in enumerate(lines) if DELIMITER.fullmatch(line)}
-    for at, row in enumerate(lines):
-        if at not in rules and at + 1 not in rules:
+    delimiters = {index for index, (_, line) in enumerate(lines) if DELIMITER.fullmatch(line)}
+    for index, row in enumerate(lines):
+        if index not in delimiters and index + 1 not in delimiters:
             yield row
 
 
-def _signs(text: str) -> frozenset[Hashable]:
+def _terms(text: str) -> frozenset[Hashable]:
     """Return the words and figures of a text."""
     return frozenset((*terms_of(text), *(figure.value for figure in figures_in(text))))

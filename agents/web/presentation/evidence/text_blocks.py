@@ -23,28 +23,29 @@ def split_blocks(html: str) -> Iterator[Block | str]:
     stack: list[str] = []
     skipped = 0  # depth of elements whose text isn't linked
     block = Block("")
-    at = 0
-    for found in TAG.finditer(html):
-        if found.start() > at:
-            block.parts.append(("code" if skipped else "text", html[at : found.start()]))
-        at, name = found.end(), found[2]
+    position = 0
+    for match in TAG.finditer(html):
+        if match.start() > position:
+            block.parts.append(("code" if skipped else "text", html[position : match.start()]))
+        position = match.end()
+        name = match[2]
         if name in INLINE_TAGS or name == "br":
-            block.parts.append(("tag", found[0]))
+            block.parts.append(("tag", match[0]))
         else:
             yield block
-            yield found[0]
-        if found[1]:
+            yield match[0]
+        if match[1]:
             if stack:
                 skipped -= stack.pop().startswith("!")
         elif name not in VOID_TAGS:
-            is_skipped = name in SKIPPED_TAGS or 'class="math' in found[3]
+            is_skipped = name in SKIPPED_TAGS or 'class="math' in match[3]
             skipped += is_skipped
             stack.append(f"{'!' if is_skipped else ''}{name}")
         if name not in INLINE_TAGS and name != "br":
             open_blocks = [tag for tag in stack if tag.lstrip("!") not in INLINE_TAGS]
             block = Block(open_blocks[-1] if open_blocks else "")
-    if at < len(html):
-        block.parts.append(("text", html[at:]))
+    if position < len(html):
+        block.parts.append(("text", html[position:]))
     yield block
 
 
@@ -56,10 +57,10 @@ def plain_text(kind: str, part: str) -> str:
 
 def linkable_ranges(block: Block) -> list[tuple[int, int]]:
     ranges: list[tuple[int, int]] = []
-    at = 0
+    offset = 0
     for kind, part in block.parts:
         size = len(plain_text(kind, part))
         if kind == "text":
-            ranges.append((at, at + size))
-        at += size
+            ranges.append((offset, offset + size))
+        offset += size
     return ranges

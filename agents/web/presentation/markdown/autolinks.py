@@ -37,18 +37,19 @@ def _with_links(markdown: MarkdownIt, children: list[Token]) -> Iterator[Token]:
 
 
 def _split(markdown: MarkdownIt, child: Token) -> Iterator[Token]:
-    text, at = child.content, 0
-    for found in ADDRESS.finditer(text):
-        address = _without_sentence_end(found[0])
+    text = child.content
+    position = 0
+    for match in ADDRESS.finditer(text):
+        address = _without_sentence_end(match[0])
         href = markdown.normalizeLink(address)
         if address.endswith(SCHEME_END) or not markdown.validateLink(href):
             continue
-        yield Token("text", "", 0, content=text[at : found.start()], level=child.level)
+        yield Token("text", "", 0, content=text[position : match.start()], level=child.level)
         yield Token("link_open", "a", 1, attrs={"href": href}, level=child.level)
         yield Token("text", "", 0, content=address, level=child.level + 1)
         yield Token("link_close", "a", -1, level=child.level)
-        at = found.start() + len(address)
-    yield Token("text", "", 0, content=text[at:], level=child.level)
+        position = match.start() + len(address)
+    yield Token("text", "", 0, content=text[position:], level=child.level)
 
 
 def _without_sentence_end(address: str) -> str:

@@ -26,10 +26,10 @@ def weight(text: str) -> int:
     """Return the cost of rendering, in equivalents of plain characters."""
     # Bytes are counted four times as fast, and every streamed piece is weighed.
     data = text.encode(errors="replace")
-    if not (signs := _count(data, MARKS + BREAKS)):
+    if not (sign_count := _count(data, MARKS + BREAKS)):
         return len(text)
     marks = _count(data, MARKS)
-    return len(text) + MARK_WEIGHT * marks + BREAK_WEIGHT * (signs - marks)
+    return len(text) + MARK_WEIGHT * marks + BREAK_WEIGHT * (sign_count - marks)
 
 
 def max_weight(chars: int) -> int:

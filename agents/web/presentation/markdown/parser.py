@@ -35,63 +35,63 @@ def _parse_inline(state: StateCore) -> None:
     state.env["spent"] = spent
 
 
-def _render_fence(tokens: list[Token], at: int, options: Any, about: dict[str, Any]) -> str:
+def _render_fence(tokens: list[Token], index: int, options: Any, env: dict[str, Any]) -> str:
     """Render code with highlighting, but not while it grows: every token would repeat it."""
-    token = tokens[at]
+    token = tokens[index]
     language = token.info.strip().split(" ")[0].lower()
     code: str = escape(token.content)
-    if language in LANGUAGES and not about.get("growing"):
-        spent: LimitUsage = about["spent"]
-        about["spent"] = spent = spent._replace(highlighted=spent.highlighted + len(code))
+    if language in LANGUAGES and not env.get("growing"):
+        spent: LimitUsage = env["spent"]
+        env["spent"] = spent = spent._replace(highlighted=spent.highlighted + len(code))
         if spent.highlighted <= MAX_HIGHLIGHTED_CHARS and looks_like_code(token.content):
             code = highlight_code(token.content, language)
     label = f' class="language-{escape(language)}"' if language else ""
     return f'<pre class="code"><code{label}>{code}</code></pre>\n'
 
 
-def _render_image(tokens: list[Token], at: int, *_: Any) -> str:
+def _render_image(tokens: list[Token], index: int, *_: Any) -> str:
     """Render a link instead: an external image would reveal who reads this."""
-    token = tokens[at]
+    token = tokens[index]
     source = escape(str(token.attrs.get("src", "")))
     return f'<a href="{source}">{escape(token.content or "image")}</a>'
 
 
-def _open_cell(tokens: list[Token], at: int, *_: Any) -> str:
+def _open_cell(tokens: list[Token], index: int, *_: Any) -> str:
     """Use a class for alignment, because inline styles are blocked by the CSP."""
-    token = tokens[at]
+    token = tokens[index]
     style = str(token.attrs.get("style", ""))
     label = f' class="{style.removeprefix("text-align:")}"' if style else ""
     return f"<{token.tag}{label}>"
 
 
-def _open_heading(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) -> str:
+def _open_heading(tokens: list[Token], index: int, _: Any, env: dict[str, Any]) -> str:
     """Open a heading one level below its parent, so that the page skips no level."""
-    level = int(tokens[at].tag[1])
-    spent: LimitUsage = about["spent"]
+    level = int(tokens[index].tag[1])
+    spent: LimitUsage = env["spent"]
     parents = tuple(parent for parent in spent.headings if parent < level)
-    about["spent"] = spent._replace(headings=(*parents, level))
-    return f"<{_heading_tag(about)}>"
+    env["spent"] = spent._replace(headings=(*parents, level))
+    return f"<{_heading_tag(env)}>"
 
 
-def _close_heading(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) -> str:
-    return f"</{_heading_tag(about)}>\n"
+def _close_heading(tokens: list[Token], index: int, _: Any, env: dict[str, Any]) -> str:
+    return f"</{_heading_tag(env)}>\n"
 
 
-def _heading_tag(about: dict[str, Any]) -> str:
+def _heading_tag(env: dict[str, Any]) -> str:
     """Return the tag of the last heading."""
-    spent: LimitUsage = about["spent"]
+    spent: LimitUsage = env["spent"]
     return f"h{min(6, spent.top_level - 1 + len(spent.headings))}"
 
 
 def _parse_destination(source: str, start: int, end: int) -> Any:
     """Parse a link target, if guardrails recognize it as a link too."""
-    found = helpers.parseLinkDestination(source, start, end)
-    before = source[max(0, start - MAX_GAP_CHARS - 3) : start].rstrip(" \t\r\n")
-    is_inline = not before or before.endswith("(")
-    if found.ok and is_inline:
-        at = source.rfind("](", 0, start)
-        found.ok = LINK_TARGET.match(source, at) is not None
-    return found
+    destination = helpers.parseLinkDestination(source, start, end)
+    text_before = source[max(0, start - MAX_GAP_CHARS - 3) : start].rstrip(" \t\r\n")
+    is_inline = not text_before or text_before.endswith("(")
+    if destination.ok and is_inline:
+        opening = source.rfind("](", 0, start)
+        destination.ok = LINK_TARGET.match(source, opening) is not None
+    return destination
 
 
 def _create_parser() -> MarkdownIt:
@@ -107,7 +107,7 @@ def _create_parser() -> MarkdownIt:
     tables.MAX_AUTOCOMPLETED_CELLS = MAX_FILLED_CELLS
     renderer: Any = markdown.renderer  # its protocol has no rules
     renderer.rules |= {
-        "plain": lambda tokens, at, *_: escape(tokens[at].content),
+        "plain": lambda tokens, index, *_: escape(tokens[index].content),
         "fence": _render_fence,
         "image": _render_image,
         "th_open": _open_cell,

@@ -52,8 +52,8 @@ def _render_uncached(text: str, spent: LimitUsage) -> tuple[SafeString, LimitUsa
         return render_paragraph(line), spent
     if is_too_large(text):
         return _plain_block(text), spent
-    about = {"spent": spent}
-    return render_safe(text, about), about["spent"]
+    env = {"spent": spent}
+    return render_safe(text, env), env["spent"]
 
 
 # Long texts are few, and each takes as much memory as hundreds of short ones.
@@ -70,20 +70,20 @@ def plain_end(text: str, start: int = 0) -> int:
     """Return up to where the text is plain, given that it is up to `start`."""
     if not start and not PLAIN_START.match(text):
         return 0
-    rest = PLAIN_REST.match(text, start)
-    end = rest.end() if rest else start
+    plain_rest = PLAIN_REST.match(text, start)
+    end = plain_rest.end() if plain_rest else start
     # An underscore may be emphasis, and an address becomes a link.
-    marks = (text.find("_", start, end), text.find(SCHEME_END, max(0, start - 2), end))
-    return min((mark for mark in marks if mark >= 0), default=end)
+    stops = (text.find("_", start, end), text.find(SCHEME_END, max(0, start - 2), end))
+    return min((stop for stop in stops if stop >= 0), default=end)
 
 
 def render_paragraph(line: str) -> SafeString:
     return SafeString(f"<p>{line.rstrip(' ')}</p>\n")
 
 
-def render_safe(text: str, about: dict[str, Any]) -> SafeString:
+def render_safe(text: str, env: dict[str, Any]) -> SafeString:
     html = nh3.clean(
-        MARKDOWN.render(text.replace("\0", ""), about),
+        MARKDOWN.render(text.replace("\0", ""), env),
         tags=TAGS,
         attributes=ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},

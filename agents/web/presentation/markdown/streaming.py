@@ -62,25 +62,25 @@ class StreamingMarkdown:
         if "\n" not in text or not self._may_have_ended(len(text)):
             return SafeString()
         self._charge(self._weight)
-        at = _closed_length(self.tail)
-        if not at:
+        closed_length = _closed_length(self.tail)
+        if not closed_length:
             return SafeString()
-        closed = self.tail[:at]
+        closed = self.tail[:closed_length]
         self._charge(weight(closed))
         ended, self._spent = render_blocks(closed, self._spent)
         self._ended.append(ended)
-        self._reset_tail(self.tail[at:])
+        self._reset_tail(self.tail[closed_length:])
         return ended
 
-    def _charge(self, heavy: int) -> None:
-        self.work += heavy
-        self._credit_used += heavy if heavy > SMALL_WEIGHT else 0
+    def _charge(self, text_weight: int) -> None:
+        self.work += text_weight
+        self._credit_used += text_weight if text_weight > SMALL_WEIGHT else 0
 
     def _append(self, text: str) -> None:
-        heavy = weight(text)
+        text_weight = weight(text)
         self.tail += text
-        self._weight += heavy
-        self._given += heavy
+        self._weight += text_weight
+        self._given += text_weight
         self._length += len(text)
         self._lines += text.count("\n")
         self._bars += text.count("|")
@@ -113,12 +113,12 @@ class StreamingMarkdown:
 
     def render_cost(self, text: str) -> int:
         """Return the cost of rendering when this text is added."""
-        heavy = weight(text)
-        tail = self._weight + heavy
+        text_weight = weight(text)
+        tail = self._weight + text_weight
         is_read = tail <= SMALL_WEIGHT or self._credit_used + tail <= SCAN_BUDGET * (
-            self._given + heavy
+            self._given + text_weight
         )
-        return 2 * tail if is_read else heavy
+        return 2 * tail if is_read else text_weight
 
     @property
     def tail_html(self) -> SafeString:
@@ -144,13 +144,14 @@ class StreamingMarkdown:
         if 0 < self._plain == len(self.tail):
             self._head = render_paragraph(self.tail)
         else:
-            about = {"growing": True, "spent": self._spent}
+            env = {"growing": True, "spent": self._spent}
             text = _complete_table(self.tail)
             # What comes next decides whether this ends a formula or begins a price.
             if self._weight <= SMALL_WEIGHT and text.endswith("$") and text[-2:] != "$$":
                 text = text[:-1]
-            self._head = render_safe(text, about)
-        self._read, self._is_due = len(self.tail), False
+            self._head = render_safe(text, env)
+        self._read = len(self.tail)
+        self._is_due = False
         self._charge(self._weight)
 
     def is_whole(self, text: str) -> bool:
@@ -190,10 +191,10 @@ def _complete_table(text: str) -> str:
 def _append_rest(html: str, rest: str, name: str) -> SafeString:
     """Append text that isn't rendered yet to the last block."""
     end = html[-400:]
-    found = TRAILING_TAGS.search(end)
-    at = len(html) - len(end) + found.start() if found else len(html)
+    trailing = TRAILING_TAGS.search(end)
+    position = len(html) - len(end) + trailing.start() if trailing else len(html)
     added = f'<span id="{name}-rest" class="prose-rest">{escape(rest)}</span>'
-    return mark_safe(html[:at] + added + html[at:])
+    return mark_safe(html[:position] + added + html[position:])
 
 
 class BoundedMarkdown(StreamingMarkdown):
@@ -201,10 +202,8 @@ class BoundedMarkdown(StreamingMarkdown):
 
     def __init__(self, text: str = "", name: str = "answer") -> None:
         self.left_out = self.shown_chars = 0  # characters
-        self._room, self._html = (
-            MAX_ANSWER_CHARS,
-            0,
-        )  # remaining characters, and HTML created
+        self._room = MAX_ANSWER_CHARS  # remaining characters
+        self._html_chars = 0  # of the HTML created
         super().__init__(text, name)
 
     def feed(self, text: str) -> SafeString:
@@ -222,12 +221,12 @@ class BoundedMarkdown(StreamingMarkdown):
         self.left_out += len(text)
         return mark_safe("".join(ended))
 
-    def _count(self, shown_chars: int, html: int) -> None:
+    def _count(self, shown_chars: int, html_chars: int) -> None:
         """Count text; the limit is checked at the same positions, however it is split."""
         self.shown_chars += shown_chars
         self._room -= shown_chars
-        self._html += html
-        if self.shown_chars % CHECK_CHARS == 0 and self._html > MAX_ANSWER_HTML_CHARS:
+        self._html_chars += html_chars
+        if self.shown_chars % CHECK_CHARS == 0 and self._html_chars > MAX_ANSWER_HTML_CHARS:
             self._room = 0
 
     def render_cost(self, text: str) -> int:

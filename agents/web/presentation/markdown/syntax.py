@@ -78,13 +78,14 @@ def _math_inline(state: StateInline, silent: bool) -> bool:
 
 def _dollar_math(state: StateInline, silent: bool) -> bool:
     end = min(state.posMax, state.pos + MAX_INLINE_MATH_CHARS)
-    found = DOLLAR_MATH.match(state.src, state.pos, end)
-    if found is None or (end < state.posMax and found.end() == end):
+    match = DOLLAR_MATH.match(state.src, state.pos, end)
+    if match is None or (end < state.posMax and match.end() == end):
         return False
     if not silent:
         token = state.push("math_inline", "", 0)
-        token.content, token.markup = found["formula"], "$"
-    state.pos = found.end()
+        token.content = match["formula"]
+        token.markup = "$"
+    state.pos = match.end()
     return True
 
 
@@ -117,8 +118,8 @@ def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _has_text_after(rest: str, closing: str) -> bool:
     """Whether a line closes its math and continues: then it's an ordinary paragraph."""
-    _, found, after = rest.partition(closing)
-    return bool(found and after.strip())
+    _, separator, after = rest.partition(closing)
+    return bool(separator and after.strip())
 
 
 def _last_math_line(state: StateBlock, start: int, end: int, closing: str) -> int:
@@ -152,18 +153,18 @@ def _source(token: Token) -> str:
     return escape(f"{token.markup}{token.content}{CLOSINGS[token.markup]}")
 
 
-def _render_math(tokens: list[Token], at: int, *_: Any) -> str:
-    kind = "math" if tokens[at].markup in {"\\(", "$"} else "math display"
-    return f'<span class="{kind}">{_source(tokens[at])}</span>'
+def _render_math(tokens: list[Token], index: int, *_: Any) -> str:
+    kind = "math" if tokens[index].markup in {"\\(", "$"} else "math display"
+    return f'<span class="{kind}">{_source(tokens[index])}</span>'
 
 
-def _render_math_block(tokens: list[Token], at: int, *_: Any) -> str:
-    return f'<div class="math display">{_source(tokens[at])}</div>\n'
+def _render_math_block(tokens: list[Token], index: int, *_: Any) -> str:
+    return f'<div class="math display">{_source(tokens[index])}</div>\n'
 
 
-def _render_open_math(tokens: list[Token], at: int, *_: Any) -> str:
+def _render_open_math(tokens: list[Token], index: int, *_: Any) -> str:
     """Render math that is still being written as its source."""
-    return f'<div class="math-open">{escape(tokens[at].content)}</div>\n'
+    return f'<div class="math-open">{escape(tokens[index].content)}</div>\n'
 
 
 # Task lists
@@ -171,20 +172,20 @@ def _render_open_math(tokens: list[Token], at: int, *_: Any) -> str:
 
 def _mark_tasks(state: StateCore) -> None:
     """Replace [ ] and [x] at the start of a list item by a box."""
-    for at, token in enumerate(state.tokens[2:], start=2):
-        if token.type != "inline" or state.tokens[at - 2].type != "list_item_open":
+    for index, token in enumerate(state.tokens[2:], start=2):
+        if token.type != "inline" or state.tokens[index - 2].type != "list_item_open":
             continue
         children = token.children or []
         if not children or children[0].type != "text":
             continue
-        if found := TASK.match(children[0].content):
-            children[0].content = children[0].content[found.end() :]
-            children.insert(0, Token("task_box", "", 0, info=found[1].strip()))
-            state.tokens[at - 2].attrSet("class", "task")
+        if match := TASK.match(children[0].content):
+            children[0].content = children[0].content[match.end() :]
+            children.insert(0, Token("task_box", "", 0, info=match[1].strip()))
+            state.tokens[index - 2].attrSet("class", "task")
 
 
-def _render_task(tokens: list[Token], at: int, *_: Any) -> str:
-    is_done = bool(tokens[at].info)
+def _render_task(tokens: list[Token], index: int, *_: Any) -> str:
+    is_done = bool(tokens[index].info)
     return f'<span class="task-box">{"☑" if is_done else "☐"}</span> '
 
 
@@ -196,8 +197,8 @@ def _footnote_block(state: StateBlock, start: int, end: int, silent: bool) -> bo
     if state.is_code_block(start):
         return False
     first = _line(state, start)
-    found = FOOTNOTE.match(first)
-    if found is None or first[found.end() : found.end() + 1] != ":":
+    match = FOOTNOTE.match(first)
+    if match is None or first[match.end() : match.end() + 1] != ":":
         return False
     if silent:
         return True
@@ -208,27 +209,29 @@ def _footnote_block(state: StateBlock, start: int, end: int, silent: bool) -> bo
     state.line = line
     defined = state.env.setdefault("footnotes", {})
     opening = state.push("footnote_open", "", 1)
-    opening.info, opening.map = found[1], [start, line]
+    opening.info = match[1]
+    opening.map = [start, line]
     token = state.push("inline", "", 0)
-    token.content = content[found.end() + 1 :].strip()
-    token.map, token.children = [start, line], []
+    token.content = content[match.end() + 1 :].strip()
+    token.map = [start, line]
+    token.children = []
     state.push("footnote_close", "", -1)
     if len(defined) < MAX_FOOTNOTES:
-        defined.setdefault(found[1], 0)  # its number, once it is referred to
+        defined.setdefault(match[1], 0)  # its number, once it is referred to
     return True
 
 
 def _footnote_reference(state: StateInline, silent: bool) -> bool:
-    found = FOOTNOTE.match(state.src, state.pos, state.posMax)
+    match = FOOTNOTE.match(state.src, state.pos, state.posMax)
     defined: dict[str, int] = state.env.get("footnotes", {})
-    if found is None or found[1] not in defined:
+    if match is None or match[1] not in defined:
         return False
     if not silent:
-        is_first = not defined[found[1]]
-        defined[found[1]] = defined[found[1]] or max(defined.values()) + 1
+        is_first = not defined[match[1]]
+        defined[match[1]] = defined[match[1]] or max(defined.values()) + 1
         token = state.push("footnote_reference", "", 0)
-        token.meta = {"number": defined[found[1]], "is_first": is_first}
-    state.pos = found.end()
+        token.meta = {"number": defined[match[1]], "is_first": is_first}
+    state.pos = match.end()
     return True
 
 
@@ -257,22 +260,22 @@ def _move_footnotes(state: StateCore) -> None:
     state.tokens = [*rest, edges[0], *ordered, edges[1]]
 
 
-def _note_id(about: dict[str, Any], number: int) -> str:
-    return f"{about.get('footnote_key', '')}-{number}"
+def _note_id(env: dict[str, Any], number: int) -> str:
+    return f"{env.get('footnote_key', '')}-{number}"
 
 
-def _render_reference(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) -> str:
-    meta = tokens[at].meta
-    key = _note_id(about, meta["number"])
+def _render_reference(tokens: list[Token], index: int, _: Any, env: dict[str, Any]) -> str:
+    meta = tokens[index].meta
+    key = _note_id(env, meta["number"])
     name = f' id="fnref-{key}"' if meta["is_first"] else ""
     return f'<sup><a href="#fn-{key}"{name}>{meta["number"]}</a></sup>'
 
 
-def _open_footnote(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) -> str:
-    return f'<li id="fn-{_note_id(about, tokens[at].meta["number"])}">'
+def _open_footnote(tokens: list[Token], index: int, _: Any, env: dict[str, Any]) -> str:
+    return f'<li id="fn-{_note_id(env, tokens[index].meta["number"])}">'
 
 
-def _close_footnote(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) -> str:
-    meta = tokens[at].meta
-    back = f' <a href="#fnref-{_note_id(about, meta["number"])}">↩</a>'
+def _close_footnote(tokens: list[Token], index: int, _: Any, env: dict[str, Any]) -> str:
+    meta = tokens[index].meta
+    back = f' <a href="#fnref-{_note_id(env, meta["number"])}">↩</a>'
     return f"{back if meta['is_used'] else ''}</li>\n"

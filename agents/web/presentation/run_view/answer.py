@@ -56,9 +56,9 @@ class RunAnswer(RunRows):
             return find_evidence(html, self.sources, STEP_LINK)
         if self.recordings:
             html = link_times(html, self.recordings)
-        page = trace_url(self.run.pk)
+        run_url = trace_url(self.run.pk)
         return find_evidence(
-            html, self.sources, f"{page}{STEP_LINK}", documents=f"{page}sources/"
+            html, self.sources, f"{run_url}{STEP_LINK}", documents=f"{run_url}sources/"
         )
 
     @cached_property
@@ -66,7 +66,9 @@ class RunAnswer(RunRows):
         """The recordings that times in the answer are of; most answers have no times."""
         if self.place not in PLAYING_PLACES or self.masker is not None:
             return ()
-        is_read = any(one.passage and one.passage.kind == "clip" for one in self.sources)
+        is_read = any(
+            source.passage and source.passage.kind == "clip" for source in self.sources
+        )
         if not is_read and not has_times(self.run.answer):
             return ()
         return find_recordings(self.run, self.sources)
@@ -87,15 +89,15 @@ class RunAnswer(RunRows):
         if self.run.output is None or not self._is_sourced:
             return None
         cited = set(output_numbers(self.run.output))
-        passages = [one for one in self.sources if one.passage is not None]
-        links = tuple(Link(one) for one in passages if one.number in cited)
-        page = "" if self.place == "shared" else trace_url(self.run.pk)
+        passages = [source for source in self.sources if source.passage is not None]
+        links = tuple(Link(source) for source in passages if source.number in cited)
+        run_url = "" if self.place == "shared" else trace_url(self.run.pk)
         return Evidence(
             SafeString(),
             links,
             self.sources,
-            base=f"{page}{STEP_LINK}",
-            documents=f"{page}sources/" if page else "",
+            base=f"{run_url}{STEP_LINK}",
+            documents=f"{run_url}sources/" if run_url else "",
         )
 
     @cached_property

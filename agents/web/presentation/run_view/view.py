@@ -42,11 +42,12 @@ class RunView(RunFeedback):
     @property
     def is_plain(self) -> bool:
         """Whether it is just an answer after thoughts, in the chat that streamed it."""
-        run, about = self.run, (self.is_judged, self.is_discussed, self.is_brief, self.masker)
+        run = self.run
+        extras = (self.is_judged, self.is_discussed, self.is_brief, self.masker)
         return (
             self.place == "chat"
             and run.status == Run.Status.COMPLETED
-            and not (any(about) or self.sentence or run.advice or self.can_continue)
+            and not (any(extras) or self.sentence or run.advice or self.can_continue)
             and bool(run.answer)
             and run.output is None
             and self.shows_results
