@@ -33,33 +33,35 @@ class SharedRateLimiter:
     """Admits calls in order of arrival, whichever process they come from."""
 
     def __init__(self, label: str, limits: Limits) -> None:
-        self.label, self.limits = label, limits
+        self.label = label
+        self.limits = limits
 
     @asynccontextmanager
     async def request(self, model: str) -> AsyncIterator["SharedRequest"]:
-        held = _held_here()
+        held = _held.setdefault(asyncio.get_running_loop(), HeldSlots())
         request = SharedRequest(held, self.label, model, self.limits)
         held.add(request)
         try:
-            request.apply(await self._join(request))
+            try:
+                queue = await database.run(slots.join, request.key, self.label, self.limits)
+            except DatabaseProblem as error:
+                raise ModelBusy(f"The queue of {model} can't be read right now.") from error
+            request.apply(queue)
             yield request
         finally:
             # Shielded, because a cancelled run frees its slot, too. The database thread makes
             # this call after the one above.
             await asyncio.shield(held.leave(request))
 
-    async def _join(self, request: "SharedRequest") -> QueueState:
-        try:
-            return await database.run(slots.join, request.key, self.label, self.limits)
-        except DatabaseProblem as error:
-            raise ModelBusy(f"The queue of {request.model} can't be read right now.") from error
-
 
 class SharedRequest:
     """A call in a model's line, or with its slot."""
 
     def __init__(self, held: "HeldSlots", label: str, model: str, limits: Limits) -> None:
-        self.held, self.label, self.model, self.limits = held, label, model, limits
+        self.held = held
+        self.label = label
+        self.model = model
+        self.limits = limits
         self.key = secrets.token_hex(16)
         self.is_running = False
         self.place = 0
@@ -68,7 +70,8 @@ class SharedRequest:
         self.changed = asyncio.Event()
 
     async def places(self) -> AsyncGenerator[QueuePlace, None]:
-        deadline, last = monotonic() + self.limits.patience, None
+        deadline = monotonic() + self.limits.patience
+        last = None
         try:
             while not self.is_running:
                 place = QueuePlace(self.place, self.limit)
@@ -77,10 +80,11 @@ class SharedRequest:
                     yield place
                     continue
                 self.held.watch(self)
-                if (left := deadline - monotonic()) <= 0:
+                seconds_left = deadline - monotonic()
+                if seconds_left <= 0:
                     raise self.limits.busy(self.model, self.limit)
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self.changed.wait(), left)
+                    await asyncio.wait_for(self.changed.wait(), seconds_left)
                 self.changed.clear()
         finally:
             self.held.unwatch(self)
@@ -168,9 +172,8 @@ class WatchedQueue:
     async def _look(self) -> float:
         """Admit who is next, tell all where they stand, and return when to look again."""
         waiting = dict(self.waiting)
-        limits = next(
-            reversed(waiting.values())
-        ).limits  # the newest call has the newest limits
+        newest_request = next(reversed(waiting.values()))
+        limits = newest_request.limits  # they may have changed meanwhile
         queue = await database.run(slots.admit, self.label, limits, frozenset(waiting))
         for request in waiting.values():
             is_known = request.key in queue.places or request.key in queue.admitted
@@ -182,20 +185,11 @@ class WatchedQueue:
                 request.apply(again)
             if request.is_running:
                 self.waiting.pop(request.key, None)
-        return _pause(queue, limits)
-
-
-def _pause(queue: QueueState, limits: Limits) -> float:
-    place = min(queue.places.values(), default=0)
-    # As many as there are slots can be next at once, if other processes look meanwhile.
-    usual = FIRST_SECONDS if place <= (limits.concurrency or 1) else OTHERS_SECONDS
-    if place != 1 or queue.seconds is None or queue.limit == "concurrency":
-        return usual
-    return min(OTHERS_SECONDS, max(MIN_SECONDS, queue.seconds))
+        place = min(queue.places.values(), default=0)
+        if place == 1 and queue.seconds is not None and queue.limit != "concurrency":
+            return min(OTHERS_SECONDS, max(MIN_SECONDS, queue.seconds))
+        # As many as there are slots can be next at once, if other processes look meanwhile.
+        return FIRST_SECONDS if place <= (limits.concurrency or 1) else OTHERS_SECONDS
 
 
 _held: WeakKeyDictionary[AbstractEventLoop, HeldSlots] = WeakKeyDictionary()
-
-
-def _held_here() -> HeldSlots:
-    return _held.setdefault(asyncio.get_running_loop(), HeldSlots())

@@ -1,17 +1,10 @@
-"""Rate limits: excess requests wait in order."""
+"""Rate limits: a token bucket, and runs that wait in a model's line."""
 
 import asyncio
-
-import pytest
+from contextlib import asynccontextmanager
 
 from agents.engine import ReActPlanner
-from agents.engine.errors import ModelBusy
-from agents.engine.resilience.rate_limiter import (
-    Limits,
-    LocalRateLimiter,
-    TokenBucket,
-    acquire_slot,
-)
+from agents.engine.resilience import Limits, QueuePlace, TokenBucket
 from agents.engine.testing import Says, ScriptedModel
 from tests.engine.test_model_call import collect, failure, model_call, planner
 
@@ -23,41 +16,36 @@ class Clock:
         return self.now
 
 
-def limited_planner(gate, *script):
-    return ReActPlanner(ScriptedModel(*script), "fast", rate_limiter=gate)
+class ScriptedLimiter:
+    """Lets a request wait at these places, and then run, or give up if it is busy."""
+
+    def __init__(self, *places, limits, is_busy=False):
+        self.script = [QueuePlace(*place) for place in places]
+        self.limits = limits
+        self.is_busy = is_busy
+        self.tokens = 0
+
+    @asynccontextmanager
+    async def request(self, model):
+        yield self
+
+    async def places(self):
+        for place in self.script:
+            yield place
+            await asyncio.sleep(0.02)
+        if self.is_busy:
+            raise self.limits.busy("fast", place.limit)
+
+    def spend(self, tokens):
+        self.tokens += tokens
+
+
+def limited_planner(limiter, *script):
+    return ReActPlanner(ScriptedModel(*script), "fast", rate_limiter=limiter)
 
 
 def notes(events):
     return [e.data for e in events if e.type == "status" and e.data["kind"] == "limited"]
-
-
-async def use_slot(gate, order, name, leave):
-    async with acquire_slot(gate, "fast"):
-        order.append(name)
-        await leave.wait()
-
-
-async def test_slots_are_given_in_order_up_to_the_limit():
-    gate, order, leave = LocalRateLimiter(Limits(concurrency=1)), [], asyncio.Event()
-    visits = [asyncio.create_task(use_slot(gate, order, name, leave)) for name in "abc"]
-    await asyncio.sleep(0)
-
-    assert (order, gate.blocking_limit()) == (["a"], "concurrency")
-    leave.set()
-    await asyncio.gather(*visits)
-    assert order == ["a", "b", "c"]
-    assert gate.blocking_limit() is None
-
-
-async def test_a_cancelled_waiter_does_not_block_the_queue():
-    gate, order, leave = LocalRateLimiter(Limits(concurrency=1)), [], asyncio.Event()
-    a, b, c = [asyncio.create_task(use_slot(gate, order, name, leave)) for name in "abc"]
-    await asyncio.sleep(0)
-
-    b.cancel()
-    leave.set()
-    await asyncio.wait([a, b, c])
-    assert order == ["a", "c"]
 
 
 def test_a_token_bucket_is_emptied_and_refilled():
@@ -83,56 +71,28 @@ def test_a_token_bucket_repays_its_debt_first():
     assert not bucket.allows()
 
 
-async def test_requests_over_the_limit_wait_for_a_refill():
+def test_a_token_bucket_continues_with_what_was_saved():
     clock = Clock()
-    gate = LocalRateLimiter(Limits(requests=2, patience=0.05), clock=clock)
-    for _ in range(2):
-        async with acquire_slot(gate, "fast"):
-            pass
+    bucket = TokenBucket(3, 2.0, used=5, since=clock.now - 1, clock=clock)
 
-    with pytest.raises(ModelBusy, match="limit of 2 requests per minute"):
-        await acquire_slot(gate, "fast").__aenter__()
-    clock.now += 30
-    async with acquire_slot(gate, "fast"):
-        assert gate.blocking_limit() == "requests"
-    clock.now += 60
-    assert gate.blocking_limit() is None
+    assert bucket.used == 3
+    assert bucket.seconds_until_free() == 0.5
 
 
-async def test_a_waiter_continues_when_the_bucket_is_refilled():
-    gate = LocalRateLimiter(Limits(requests=1200, patience=5))
-    gate._request_bucket.spend(1200)
-    began = asyncio.get_running_loop().time()
-
-    async with acquire_slot(gate, "fast"):
-        assert asyncio.get_running_loop().time() - began > 0.03
-
-
-async def test_tokens_over_the_limit_are_refilled_within_a_minute():
+def test_a_token_bucket_ignores_a_clock_that_was_set_back():
     clock = Clock()
-    gate = LocalRateLimiter(Limits(tokens=100), clock=clock)
-    gate.spend(120)
+    bucket = TokenBucket(3, 2.0, used=3, since=clock.now + 60, clock=clock)
 
-    assert gate.blocking_limit() == "tokens"
-    clock.now += 12
-    assert gate.blocking_limit() == "tokens"
-    clock.now += 1
-    assert gate.blocking_limit() is None
+    assert bucket.used == 3
 
 
 async def test_a_run_reports_that_it_waits_for_the_rate_limit():
-    gate, leave = LocalRateLimiter(Limits(concurrency=1)), asyncio.Event()
-    other = asyncio.create_task(use_slot(gate, [], "other", leave))
-    await asyncio.sleep(0)
+    limiter = ScriptedLimiter((1, "concurrency"), limits=Limits(concurrency=1))
 
-    hearing = asyncio.create_task(
-        collect(model_call(limited_planner(gate, Says(answer="Yes."))))
+    first, last = notes(
+        await collect(model_call(limited_planner(limiter, Says(answer="Yes."))))
     )
-    await asyncio.sleep(0.05)
-    leave.set()
-    await other
 
-    first, last = notes(await hearing)
     facts = {"kind": "limited", "limit": "concurrency", "most": 1, "model": "fast", "step": 1}
     assert facts.items() <= first.items()
     assert (first["place"], last["place"]) == (1, 0)
@@ -140,22 +100,27 @@ async def test_a_run_reports_that_it_waits_for_the_rate_limit():
 
 
 async def test_the_usage_of_an_answer_counts_for_the_next_request():
-    gate = LocalRateLimiter(Limits(tokens=1, patience=0.02))
-    await collect(model_call(limited_planner(gate, Says(answer="Yes."))))
+    limiter = ScriptedLimiter(limits=Limits(tokens=1))
+    await collect(model_call(limited_planner(limiter, Says(answer="Yes."))))
 
-    error = await failure(model_call(limited_planner(gate)))
+    assert limiter.tokens > 0
+
+
+async def test_a_request_that_waits_too_long_fails_without_counting_as_an_outage():
+    limits = Limits(tokens=1, patience=0.02)
+    limiter = ScriptedLimiter((1, "tokens"), limits=limits, is_busy=True)
+
+    error = await failure(model_call(limited_planner(limiter)))
 
     assert "limit of 1 tokens per minute" in str(error)
     assert not error.is_outage
 
 
 async def test_the_fallback_model_is_used_when_waiting_times_out():
-    gate = LocalRateLimiter(Limits(requests=1, patience=0.02))
-    async with acquire_slot(gate, "fast"):
-        pass
+    limiter = ScriptedLimiter((1, "requests"), limits=Limits(requests=1), is_busy=True)
 
     events = await collect(
-        model_call(limited_planner(gate), planner("other", Says(answer="Yes.")))
+        model_call(limited_planner(limiter), planner("other", Says(answer="Yes.")))
     )
 
     replaced = [e.data for e in events if e.data.get("kind") == "model_fallback"]

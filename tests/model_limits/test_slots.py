@@ -41,7 +41,7 @@ def test_a_cancelled_call_frees_its_place_in_line():
     join(*"abc")
     slots.leave("b", "fast", ONE)
 
-    assert slots.read_queue("fast", ONE, {"c"}).places == {"c": 1}
+    assert slots.admit("fast", ONE, {"c"}).places == {"c": 1}
 
 
 def test_the_slots_of_a_crashed_process_expire():

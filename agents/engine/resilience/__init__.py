@@ -1,17 +1,9 @@
 """Retries, circuit breakers and rate limits."""
 
 from .circuit_breaker import CircuitPolicy, Circuits, CircuitState
-from .rate_limiter import (
-    WINDOW_SECONDS,
-    LimitKind,
-    Limits,
-    LocalRateLimiter,
-    QueuePlace,
-    RateLimiter,
-    SlotRequest,
-    TokenBucket,
-)
+from .rate_limiter import LimitKind, Limits, QueuePlace, RateLimiter, SlotRequest
 from .retry import RetryPolicy
+from .token_bucket import WINDOW_SECONDS, TokenBucket
 
 __all__ = [
     "WINDOW_SECONDS",
@@ -20,7 +12,6 @@ __all__ = [
     "Circuits",
     "LimitKind",
     "Limits",
-    "LocalRateLimiter",
     "QueuePlace",
     "RateLimiter",
     "RetryPolicy",
