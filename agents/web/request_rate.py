@@ -1,17 +1,19 @@
 """Limits how often something is requested, per minute and process."""
 
-import time
+from functools import lru_cache
+from threading import Lock
 
-from django.core.cache import cache
+from agents.engine.resilience import WINDOW_SECONDS, TokenBucket
 
-WINDOW_SECONDS = 60
+_lock = Lock()  # views run in threads
 
 
 def is_exceeded(what: str, who: str | int, most: int) -> bool:
-    """Count a request, and return whether there were more than `most` in this minute."""
-    key = f"rate.{what}.{who}.{int(time.time() // WINDOW_SECONDS)}"
-    cache.add(key, 0, 2 * WINDOW_SECONDS)
-    try:
-        return cache.incr(key) > most
-    except ValueError:  # the entry was evicted meanwhile
-        return False
+    """Count a request, and return whether there were more than `most` per minute."""
+    with _lock:
+        return not bucket_of(what, who, most).allows()
+
+
+@lru_cache(maxsize=10_000)
+def bucket_of(what: str, who: str | int, most: int) -> TokenBucket:
+    return TokenBucket(most, most / WINDOW_SECONDS)

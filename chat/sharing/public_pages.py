@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from agents.access import audit
 from agents.access.audit.request_context import client_address
 from agents.access.requests import UserRequest
+from agents.engine.resilience import WINDOW_SECONDS
 from agents.models import AgentStep, Run
 from agents.review.views.sharing import PRIVATE_HEADERS
 from agents.web import request_rate
@@ -71,7 +72,7 @@ def public_chat(request: HttpRequest, token: str) -> HttpResponse:
         response = render(
             request, "chat/sharing/public_gone.html", {"is_busy": True}, status=429
         )
-        response["Retry-After"] = str(request_rate.WINDOW_SECONDS)
+        response["Retry-After"] = str(WINDOW_SECONDS)
     elif (link := public_links.find(token)) is None:
         response = render(request, "chat/sharing/public_gone.html", status=404)
     else:

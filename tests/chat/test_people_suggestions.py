@@ -1,7 +1,6 @@
 """People are suggested in the share dialog, if the installation allows it."""
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from agents.accounts.models import Profile
@@ -14,7 +13,6 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def chat(person, settings, django_user_model):
-    cache.clear()
     settings.SUGGEST_PEOPLE = True
     people = django_user_model.objects
     people.create_user("grace", first_name="Grace", last_name="Hopper")

@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.core import mail
-from django.core.cache import cache
 from django.db import connections
 from django.test import Client
 from django.utils import timezone
@@ -22,11 +21,6 @@ from tests.people.provider import signed_in, use
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/people/invitation/"
-
-
-@pytest.fixture(autouse=True)
-def _no_earlier_visits():
-    cache.clear()
 
 
 @pytest.fixture
