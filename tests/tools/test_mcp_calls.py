@@ -71,7 +71,7 @@ async def test_a_server_that_runs_is_not_reported_as_starting(plain):
 
 
 async def test_progress_is_reported_and_restarts_the_timeout(plain, monkeypatch):
-    monkeypatch.setattr(calls, "PROGRESS_INTERVAL_SECONDS", 0)
+    monkeypatch.setattr(calls, "PROGRESS_PER_SECOND", 1_000_000)
     call = Call()
     async with connect(plain()) as server:
         await server.ready()

@@ -1,10 +1,10 @@
 """Publishes what happens to the documents of a collection, at most twice a second each."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from agents.engine.resilience import TokenBucket
 from agents.models import Document
 
 Publisher = Callable[..., Awaitable[None]]
@@ -14,7 +14,7 @@ KIND = "document.changed"
 
 _publisher: Publisher | None = None
 _loop: asyncio.AbstractEventLoop | None = None
-_next: dict[int, float] = {}
+_limits: dict[int, TokenBucket] = {}  # by document
 
 
 def topic(collection: int) -> str:
@@ -41,15 +41,14 @@ def is_server() -> bool:
 
 def announce(document: Document, *, is_deleted: bool = False) -> None:
     """Publish a document's new status."""
-    _next.pop(document.pk, None)
+    _limits.pop(document.pk, None)
     _publish(document, is_deleted=is_deleted)
 
 
 def report(document: Document) -> None:
     """Publish how far a document is, unless that was done a moment ago."""
-    now = time.monotonic()
-    if now >= _next.get(document.pk, 0.0):
-        _next[document.pk] = now + INTERVAL_SECONDS
+    limit = _limits.setdefault(document.pk, TokenBucket(1, 1 / INTERVAL_SECONDS))
+    if limit.allows():
         _publish(document)
 
 

@@ -22,8 +22,9 @@ from agents.engine.call_context import (
 )
 from agents.engine.call_timeout import CallTimeout
 from agents.engine.errors import ToolError
+from agents.engine.resilience import TokenBucket
 
-PROGRESS_INTERVAL_SECONDS = 0.1
+PROGRESS_PER_SECOND = 10
 MAX_PROGRESS_CHARS = 300
 # How long a server may still ask about a call that was stopped or took too long.
 ABANDONED_SECONDS = 600.0
@@ -57,7 +58,9 @@ class CallInFlight:
     variables: contextvars.Context = field(default_factory=contextvars.copy_context)
     requests: set[asyncio.Task[Any]] = field(default_factory=set)
     is_sent: bool = False
-    reported_at: float = -math.inf
+    progress_limit: TokenBucket = field(
+        default_factory=lambda: TokenBucket(1, PROGRESS_PER_SECOND)
+    )
 
     @property
     def owner(self) -> Owner:
@@ -77,17 +80,13 @@ class CallInFlight:
         """Pass on a server's progress, but not faster than anyone can read it."""
         self.timeout.extend()
         is_last = total is not None and progress >= total
-        if not math.isfinite(progress) or not (is_last or self._is_due()):
+        if not math.isfinite(progress) or not (is_last or self.progress_limit.allows()):
             return
-        self.reported_at = _now()
         known_total = (
             total if total is not None and math.isfinite(total) and total > 0 else None
         )
         text = self.mask((message or "")[:MAX_PROGRESS_CHARS])
         self.context.report_progress(progress, known_total, text)
-
-    def _is_due(self) -> bool:
-        return _now() - self.reported_at >= PROGRESS_INTERVAL_SECONDS
 
 
 class CallTracker:
