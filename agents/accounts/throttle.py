@@ -18,6 +18,7 @@ from agents.access.audit.request_context import parse_address
 
 from .models import Attempts
 
+# No token bucket: that one refills at the same pace however often someone guesses wrong.
 RESET_AFTER = timedelta(hours=1)
 TRUSTED_FOR = timedelta(days=90)
 

@@ -9,7 +9,14 @@ from .holds import Estimate
 from .limits import Limit, is_any_set, limits_for, resolve
 from .payers import NO_PAYER, Payer, current_payer, payer_of, paying
 from .refusals import format_amount, format_limit, reset_sentence
-from .starts import check_calls, check_run, count_message, lock_user, start_run
+from .starts import (
+    check_calls,
+    check_run,
+    count_last_minute,
+    count_message,
+    lock_user,
+    start_run,
+)
 from .states import BudgetState, read, read_limits, read_shared
 
 __all__ = [
@@ -24,6 +31,7 @@ __all__ = [
     "call_now",
     "check_calls",
     "check_run",
+    "count_last_minute",
     "count_message",
     "current_payer",
     "format_amount",

@@ -1,6 +1,7 @@
 """Limits where a message is sent and where a run starts."""
 
 from collections.abc import Collection
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -60,6 +61,11 @@ def count_message(user: User) -> None:
     if configured.CONCURRENT_RUNS.value or configured.MESSAGES_PER_MINUTE.value:
         lock_user(user)
     _count(Payer(user=user.pk), (Measure.MESSAGES,), {"messages": 1}, RUN_MEASURES)
+
+
+def count_last_minute(rows: QuerySet[Any]) -> int:
+    """Count the rows of the last minute, for limits over all processes that need no counter."""
+    return rows.filter(created_at__gt=timezone.now() - timedelta(minutes=1)).count()
 
 
 def check_calls(user: User) -> None:

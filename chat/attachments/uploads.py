@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import file_types
+from agents import budgets, file_types
 from agents.db.sanitize import sanitize_text
 from agents.engine.tool import IMAGE_TYPES
 from agents.files import FileRefused, images, store
@@ -92,9 +92,7 @@ def _check_limits(user: User) -> None:
         # The oldest make room: they belong to an abandoned composer.
         for old in unsent.order_by("pk")[:1]:
             old.delete()
-    recent = timezone.now() - timedelta(minutes=1)
-    theirs = Attachment.objects.filter(user=user, created_at__gt=recent)
-    if theirs.count() >= MAX_PER_MINUTE:
+    if budgets.count_last_minute(Attachment.objects.filter(user=user)) >= MAX_PER_MINUTE:
         raise FileRefused(
             _("You've uploaded %(most)d files in the last minute. Wait a moment.")
             % {"most": MAX_PER_MINUTE}

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from typing import Any, Protocol
 
@@ -37,7 +36,6 @@ from .run_options import RunOptions
 
 logger = logging.getLogger(__name__)
 
-RATE_WINDOW = timedelta(minutes=1)
 MAX_MESSAGE_BYTES = 200_000
 
 
@@ -241,10 +239,8 @@ def _check_rate(user: User) -> None:
     """Raise MessageRejected if the user has reached the rate limit."""
     with run_factory.reject_agent_errors():
         budgets.count_message(user)
-    if not (most := configured.MESSAGES_PER_MINUTE.value):
-        return
-    since = timezone.now() - RATE_WINDOW
-    if Message.objects.filter(author=user, created_at__gt=since).count() >= most:
+    most = configured.MESSAGES_PER_MINUTE.value
+    if most and budgets.count_last_minute(Message.objects.filter(author=user)) >= most:
         sentence = ngettext(
             "You've sent %(most)d message in the last minute. Wait a moment, "
             "then send it again.",
