@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agents import runs
 from agents.access.requests import UserRequest
 from agents.db import database
+from agents.db.sanitize import parse_id
 from agents.installation import configured
 from agents.models import AgentStep, Project, Workflow
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
@@ -69,9 +70,9 @@ def session(request: UserRequest, pk: int) -> HttpResponse:
 
 def _linked_message(request: UserRequest, chat: ChatSession) -> int | None:
     """Return the message that a link leads to, by its own number or its run's."""
-    if (run := _parse_pk(request.GET.get("run", ""))) is not None:
+    if (run := parse_id(request.GET.get("run", ""))) is not None:
         return chat.messages.filter(run=run).values_list("pk", flat=True).first()
-    return _parse_pk(request.GET.get("leaf") or request.GET.get("message") or "")
+    return parse_id(request.GET.get("leaf") or request.GET.get("message") or "")
 
 
 @require_POST
@@ -100,7 +101,7 @@ async def start_workflow(request: UserRequest, pk: int) -> HttpResponse:
 async def send(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
-    if (linked := _parse_pk(request.POST.get("leaf", ""))) is not None:
+    if (linked := parse_id(request.POST.get("leaf", ""))) is not None:
         await message_actions.show_branch(chat, user, linked)
     try:
         await _submit(request, chat, user)
@@ -176,7 +177,7 @@ async def _submit(request: UserRequest, chat: ChatSession | None, user: User) ->
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
     is_temporary = chat is None and "temporary" in request.POST
-    project = _parse_pk(request.POST.get("project", "")) if chat is None else None
+    project = parse_id(request.POST.get("project", "")) if chat is None else None
     return await messages.submit(
         *(chat, user, text, client_id, agent),
         options=request.POST,
@@ -234,7 +235,7 @@ def _page_context(
 
 def _requested_project(request: UserRequest, value: str) -> Project | None:
     """Return the project in which a new chat starts, if the user is a member."""
-    if (pk := _parse_pk(value)) is None:
+    if (pk := parse_id(value)) is None:
         return None
     projects = Project.objects.for_user(request.user).select_related("agent")
     return projects.filter(pk=pk).first()
@@ -265,9 +266,9 @@ def _conversation_context(
     tree = branches.read(chat.pk)
     path = tree.path(branches.linked_leaf(tree, chat.pk, user.pk, linked))
     forks = branches.forks(tree, path)
-    if (first := _parse_pk(before)) is not None:
+    if (first := parse_id(before)) is not None:
         path = [pk for pk in path if pk < first]
-    if (last := _parse_pk(after)) is not None:
+    if (last := parse_id(after)) is not None:
         path = [pk for pk in path if pk > last]
     rows = _load_messages(chat, is_discussed).filter(pk__in=path[-MAX_MESSAGES - 1 :])
     newest = list(rows.order_by("-pk"))
@@ -320,8 +321,3 @@ def _fill_deferred(message: Message) -> Message:
         for step in run.steps.all():
             step.observation = vars(step)["found"]
     return message
-
-
-def _parse_pk(text: str) -> int | None:
-    is_number = text.isascii() and text.isdigit() and len(text) < 19
-    return int(text) if is_number else None

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET
 from agents.access.requests import UserRequest
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
+from agents.db.sanitize import parse_id
 from agents.models import Run
 from agents.runs import pubsub
 from chat.models import ChatSession, Message
@@ -26,7 +27,6 @@ FRAME = (
     '<div id="run-news" hidden data-run="{run}" data-status="{status}" data-chat="{chat}"'
     ' data-title="{title}" data-seconds="{seconds}"></div>'
 )
-KIND = "run.news"
 SESSION_COLUMNS = tuple(
     f"session__{name}"
     for name in ("user", "title", "title_source", "is_shared", "is_temporary")
@@ -42,7 +42,7 @@ async def announce(run: Run | None) -> None:
     if news is None:
         return
     for person in news.people:
-        await pubsub.publish(pubsub.person_topic(person), KIND, **news.entry)
+        await pubsub.publish(pubsub.person_topic(person), "run.news", **news.entry)
     for person in news.others:
         await pubsub.publish(pubsub.person_topic(person), "chats.changed")
     if news.unnamed is not None:
@@ -105,13 +105,10 @@ def render(entry: dict[str, Any]) -> SafeString:
 @require_GET
 def poll(request: UserRequest) -> HttpResponse:
     """Return the user's live runs, and how those that the page knows have ended."""
-    known = [int(pk) for pk in request.GET.getlist("run")[:MAX_RUNS] if _is_pk(pk)]
+    watched_runs = filter(None, map(parse_id, request.GET.getlist("run")[:MAX_RUNS]))
     chats = ChatSession.objects.for_user(request.user)
     own = _messages().filter(run__user=request.user, session__in=chats)
-    found = [*own.filter(run__status__in=Run.LIVE)[:MAX_RUNS], *own.filter(run__in=known)]
-    entries = {m.run.pk: _entry(m, m.run) for m in found if m.run is not None}
+    live = own.filter(run__status__in=Run.LIVE)[:MAX_RUNS]
+    watched = own.filter(run__in=list(watched_runs))
+    entries = {m.run.pk: _entry(m, m.run) for m in [*live, *watched] if m.run is not None}
     return JsonResponse({"runs": list(entries.values())}, headers={"Cache-Control": "no-store"})
-
-
-def _is_pk(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 19
