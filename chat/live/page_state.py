@@ -81,8 +81,12 @@ class Conversation:
         These are missing messages, oldest first, and its last run.
         """
 
-        async def later(method: Callable[..., Any], *subject: Any) -> Any:
-            return await database.run_deferred(_apply, preferences, method, *subject)
+        async def later(method: Callable[..., Any], *args: Any) -> Any:
+            def render() -> Any:
+                with preferences.applied():
+                    return method(*args)
+
+            return await database.run_deferred(render)
 
         frames = [await later(self._open)]
         frames.append(await later(self._last_run_frame))
@@ -105,20 +109,17 @@ class Conversation:
         self._visible_path = path
         self.forks = branches.forks(tree, path)
         self.path = [pk for pk in path if pk <= self.last]
-        is_there = not self.last or self.path[-1:] == [self.last]
-        if is_there and self.shown_digest in {"", self._digest()}:
-            return ""
-        return self._clear()
-
-    def _digest(self) -> str:
-        """Return what a page with these messages would send, from its first message on."""
+        if self.last and self.path[-1:] != [self.last]:
+            return self._clear()
         edited = dict(_edited_messages(self.session.pk)) if self.path else {}
-        return page_digest.digest(
+        digest = page_digest.digest(
             (pk, self.forks.get(pk), edited.get(pk)) for pk in self.path if pk >= self.first
         )
+        return "" if self.shown_digest in {"", digest} else self._clear()
 
     def _clear(self) -> str:
-        self.last, self.path = 0, []
+        self.last = 0
+        self.path = []
         self.live_views.clear()
         return CLEARED
 
@@ -161,30 +162,33 @@ class Conversation:
     def path_frames(self, new_run: int | None = None, sent: Message | None = None) -> str:
         """Return frames that bring the page to the path its user sees now."""
         tree, path = self._read_tree()
-        removal_frames = "" if path[: len(self.path)] == self.path else self._leave(path)
-        fork_frames = self._fork_frames(branches.forks(tree, path))
+        frames = []
+        if path[: len(self.path)] != self.path:
+            frames.append(self._leave(path))
+        former_forks = self.forks
+        self.forks = branches.forks(tree, path)
+        for pk in self.path:
+            fork = self.forks.get(pk)
+            if fork != former_forks.get(pk):
+                frames.append(fragments.render_fork(self.session, pk, fork))
         missed = MissedMessages(self, path, new_run, sent)
         while missed.read_batch():
             pass
-        return "".join([removal_frames, fork_frames, *missed.frames()])
+        return "".join([*frames, *missed.frames()])
 
     def _leave(self, path: list[int]) -> str:
         """Return frames that remove what isn't on this path; all of it if the fork is above."""
-        kept = sum(ours == theirs for ours, theirs in zip(self.path, path, strict=False))
-        gone, stays = self.path[kept:], self.path[:kept]
+        shared = sum(ours == theirs for ours, theirs in zip(self.path, path, strict=False))
+        gone = self.path[shared:]
+        stays = self.path[:shared]
         self.hidden_runs.clear()
         if not stays or stays[-1] < self.first:
             return self._clear()
-        self.path, self.last = stays, stays[-1]
+        self.path = stays
+        self.last = stays[-1]
         for run in [run for run in self.live_views if self.messages_of.get(run) in gone]:
             del self.live_views[run]
         return "".join(fragments.render_removed(pk) for pk in gone)
-
-    def _fork_frames(self, forks: dict[int, Fork]) -> str:
-        """Return the counters that have changed."""
-        before, self.forks = self.forks, forks
-        changed = [pk for pk in self.path if forks.get(pk) != before.get(pk)]
-        return "".join(fragments.render_fork(self.session, pk, forks.get(pk)) for pk in changed)
 
     def corrected_frames(self, pk: int) -> str:
         """Return the question again, after its text was corrected."""
@@ -264,8 +268,15 @@ class MissedMessages:
         self.is_all = True
 
     def read_batch(self) -> bool:
-        """Read a batch; return whether there may be more."""
-        for message in self._next_messages():
+        """Read the last of the messages that are left; return whether there may be more."""
+        batch = self.waiting[-BATCH_SIZE:]
+        del self.waiting[-BATCH_SIZE:]
+        messages: Iterable[Message] = ()
+        if self.sent is not None and batch == [self.sent.pk]:
+            messages = [self.sent]
+        elif batch:
+            messages = _messages(*batch, *[0] * (BATCH_SIZE - len(batch)))
+        for message in messages:
             # The run may have ended elsewhere, with its notifications lost.
             with suppress(ObjectDoesNotExist):
                 run = _answering_run(message)
@@ -280,14 +291,6 @@ class MissedMessages:
                     return False
                 self.rendered.append((message.pk, html))
         return bool(self.waiting)
-
-    def _next_messages(self) -> list[Message]:
-        """Return the last of those that are left, the newest first."""
-        wanted = self.waiting[-BATCH_SIZE:]
-        del self.waiting[-BATCH_SIZE:]
-        if self.sent is not None and wanted == [self.sent.pk]:
-            return [self.sent]
-        return _messages(*wanted, *[0] * (BATCH_SIZE - len(wanted))) if wanted else []
 
     def frames(self) -> list[str]:
         """Return one frame per message, and mark them as displayed."""
@@ -315,11 +318,6 @@ def _answering_run(message: Message) -> Run:
     if message.run is None:
         raise Run.DoesNotExist
     return message.run
-
-
-def _apply(preferences: Preferences, method: Callable[..., Any], *subject: Any) -> Any:
-    with preferences.applied():
-        return method(*subject)
 
 
 def _batches(rows: Iterable[Any]) -> Iterable[list[Any]]:
