@@ -1,8 +1,6 @@
 """Announces the users who are on the page of a shared chat."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 from agents.access.names import display_name
@@ -21,26 +19,20 @@ class PresenceConsumer(LiveConsumer):
     topic = ""  # set once access is granted
     tab: str
     attending: asyncio.Task[None] | None = None  # only in shared chats
-    shown_present: tuple[Person, ...] = ()
+    shown_people: tuple[Person, ...] = ()
 
     async def _update_presence(self) -> None:
         """Announce presence while the chat is shared."""
         if self.session.is_shared and self.attending is None:
             self.presence = Presence()
-            self.attending = await self.stack.enter_async_context(self._presence_task())
+            self.stack.push_async_callback(
+                pubsub.publish, self.topic, "presence.gone", tab=self.tab
+            )
+            self.attending = self._spawn(self._announce_loop())
         elif not self.session.is_shared and self.attending is not None:
             self.attending.cancel()
             self.attending = None
             await self._show_people(())
-
-    @asynccontextmanager
-    async def _presence_task(self) -> AsyncIterator[asyncio.Task[None]]:
-        task = self.tasks.create_task(self._announce_loop())
-        try:
-            yield task
-        finally:
-            task.cancel()
-            await pubsub.publish(self.topic, "presence.gone", tab=self.tab)
 
     async def _announce_loop(self) -> None:
         await self._announce(is_new=True)
@@ -50,8 +42,8 @@ class PresenceConsumer(LiveConsumer):
 
     async def _announce(self, is_new: bool = False) -> None:
         user = self.scope["user"]
-        about = {"tab": self.tab, "user": user.pk, "name": display_name(user)}
-        await pubsub.publish(self.topic, "presence.here", is_new=is_new, **about)
+        person = {"tab": self.tab, "user": user.pk, "name": display_name(user)}
+        await pubsub.publish(self.topic, "presence.here", is_new=is_new, **person)
 
     async def presence_here(self, notification: dict[str, Any]) -> None:
         if self.attending is None:
@@ -68,8 +60,13 @@ class PresenceConsumer(LiveConsumer):
             self.presence.remove(notification["tab"])
             await self._show_people(self.presence.people())
 
+    handlers = LiveConsumer.handlers | {
+        "presence.here": presence_here,
+        "presence.gone": presence_gone,
+    }
+
     async def _show_people(self, people: tuple[Person, ...]) -> None:
         others = tuple(person for person in people if person.pk != self.scope["user"].pk)
-        if others != self.shown_present:
-            self.shown_present = others
+        if others != self.shown_people:
+            self.shown_people = others
             await self.show(fragments.render_people, others)

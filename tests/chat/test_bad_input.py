@@ -46,6 +46,8 @@ FRAMES = {
     "a number of many digits": ('{"a": ' + "9" * 5_000 + "}", UNREADABLE),
     "unknown type": ('{"type": "dance"}', UNREADABLE),
     "no type": ("{}", UNREADABLE),
+    "type is a list": ('{"type": ["message"]}', UNREADABLE),
+    "type is half a character": (r'{"type": "\ud800"}', UNREADABLE),
     "text is a number": (message(5), UNREADABLE),
     "text is missing": ('{"type": "message", "client_id": "bad"}', UNREADABLE),
     "id is a list": (message(client_id=[]), UNREADABLE),
@@ -57,6 +59,12 @@ FRAMES = {
     "run is null": ('{"type": "stop", "run": null}', UNREADABLE),
     "nothing to withdraw": ('{"type": "withdraw"}', UNREADABLE),
     "a list to send now": ('{"type": "send_now", "message": [1]}', UNREADABLE),
+    "an unknown scope": (
+        '{"type": "delete_message", "message": "1", "scope": "all"}',
+        UNREADABLE,
+    ),
+    "unknown effort": (message(effort="\ud800"), UNREADABLE),
+    "temperature is a list": (message(temperature=[]), "Enter a temperature between 0 and 2."),
     "unknown agent": (message(agent="nobody"), "This agent is no longer available."),
     "half an agent": (message(agent="\ud800"), "This agent is no longer available."),
 }
@@ -81,6 +89,24 @@ async def test_a_binary_frame_gets_an_error_and_the_socket_stays_open(chat):
         await frames_until(page, "This page accepts text only.")
         await page.send_to(text_data=message())
         await frames_until(page, FINISHED)
+
+
+async def test_other_values_than_text_for_an_agent_model_or_files_are_ignored(chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_to(text_data=message(agent=5, model=[], files={}, HEADERS={"a": None}))
+        await frames_until(page, FINISHED)
+
+    await chat.arefresh_from_db()
+    assert chat.options == {}
+
+
+async def test_the_page_of_a_run_ignores_frames(chat):
+    run = await Run.objects.acreate(topic=chat.topic, query="6 * 7", user=chat.user)
+    async with tab(chat.user, f"/ws/runs/{run.pk}/") as page:
+        await frames_until(page, f'id="run-{run.pk}"')
+        for frame, _sentence in FRAMES.values():
+            await page.send_to(text_data=frame)
+        assert await page.receive_nothing()
 
 
 async def test_stopping_an_invalid_run_does_nothing(chat):
@@ -182,7 +208,7 @@ async def test_without_an_agent_there_is_an_error_message(chat):
 
 
 async def test_a_page_over_the_rate_limit_is_told_once_and_stays_open(chat, monkeypatch):
-    monkeypatch.setattr("agents.web.consumers.live.FRAME_BURST", 5)
+    monkeypatch.setattr("chat.live.consumers.FRAME_BURST", 5)
     path = f"/ws/chat/{chat.pk}/"
     async with tab(chat.user, path) as page, tab(chat.user, path) as other:
         await frames_until(page, "composer-state")

@@ -1,7 +1,7 @@
 import asyncio
+import inspect
 import re
 import threading
-from inspect import currentframe
 from traceback import walk_stack
 from unittest.mock import AsyncMock
 
@@ -13,13 +13,15 @@ from django.conf import settings
 
 from agents import runs
 from agents.engine.events import EventFactory, EventType
+from agents.library.live import CollectionConsumer
 from agents.models import Run
 from agents.runs import event_store, event_writer, pubsub
 from agents.web import consumers
-from agents.web.consumers import live, notifications
+from agents.web.consumers import RunConsumer, live
 from agents.web.presentation.live_run import LiveRunView
 from agents.web.presentation.markdown import StreamingMarkdown
 from chat import fragments, messages
+from chat.live.consumers import ChatConsumer
 from chat.live.page_state import Conversation
 from chat.messages import submission
 from chat.models import ChatSession, Message
@@ -105,7 +107,35 @@ def test_a_lagging_page_refreshes_once_after_its_notifications():
     )
     both = ("run.events", {"run": 1, "events": [{"seq": 1}, {"seq": 2}]})
 
-    assert notifications.coalesce([look, first, look, second]) == [both, look]
+    assert live.coalesce([look, first, look, second]) == [both, look]
+
+
+CONSUMERS = [ChatConsumer, RunConsumer, CollectionConsumer]
+
+
+def test_every_notification_with_a_handler_is_published():
+    """A kind that is misspelled on either side fails here."""
+    tables = {inspect.getfile(consumer) for consumer in (live.LiveConsumer, *CONSUMERS)}
+    roots = [settings.BASE_DIR / name for name in ("agents", "chat")]
+    sources = [path for root in roots for path in root.rglob("*.py")]
+    published = "".join(path.read_text() for path in sources if str(path) not in tables)
+
+    handled = {kind for consumer in CONSUMERS for kind in consumer.handlers}
+    assert [kind for kind in sorted(handled) if f'"{kind}"' not in published] == []
+
+
+async def test_a_page_ignores_notifications_without_a_handler(chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "composer-state")
+        await pubsub.publish(chat.topic, "tea.ready")
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        await frames_until(page, FINISHED)
+
+
+def test_a_handler_that_a_page_overrides_is_the_one_in_its_table():
+    for consumer_class in CONSUMERS:
+        for kind, handler in consumer_class.handlers.items():
+            assert getattr(consumer_class, handler.__name__) is handler, kind
 
 
 async def test_a_message_sent_twice_is_saved_once(person):
@@ -124,8 +154,8 @@ async def test_a_message_passes_at_most_eight_functions_to_its_row(person, monke
 
     def noting(message):
         tasks = [_awaited(task.get_coro()) for task in asyncio.all_tasks(loop)]
-        ways = [way for way in map(_own, tasks) if way & {"LiveConsumer.receive", "run_urgent"}]
-        stack = [frame.f_code for frame, _ in walk_stack(currentframe())]
+        ways = [way for way in map(_own, tasks) if way & {"ChatConsumer.receive", "run_urgent"}]
+        stack = [frame.f_code for frame, _ in walk_stack(inspect.currentframe())]
         passed.append(_own(stack).union(*ways) - NOT_COUNTED)
         insert(message)
 
@@ -135,7 +165,7 @@ async def test_a_message_passes_at_most_eight_functions_to_its_row(person, monke
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         await frames_until(page, FINISHED)
 
-    assert passed[0] >= {"LiveConsumer.receive", "run_urgent", "save"}
+    assert passed[0] >= {"ChatConsumer.receive", "run_urgent", "save"}
     assert len(passed[0]) <= 8, passed[0]
 
 

@@ -1,7 +1,6 @@
 """WebSocket consumers: pages that watch runs."""
 
-from .incoming_frames import BadFrame
-from .live import EventDicts, LiveConsumer, Subject
+from .live import EventDicts, Handlers, LiveConsumer
 from .run_page import RunConsumer
 
-__all__ = ["BadFrame", "EventDicts", "LiveConsumer", "RunConsumer", "Subject"]
+__all__ = ["EventDicts", "Handlers", "LiveConsumer", "RunConsumer"]

@@ -1,56 +1,49 @@
 """A socket that watches runs. It never awaits one: it is notified and sends frames."""
 
 import asyncio
-import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, ParamSpec, TypeVar
-from urllib.parse import parse_qs
+from typing import Any, ClassVar, TypeVar
+from urllib.parse import parse_qsl
 
 from autobahn.exception import Disconnected
 from channels.consumer import AsyncConsumer, get_handler_name
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
-from django.db import OperationalError
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 
 from agents.access import authentication
 from agents.access.authentication import SessionStore
 from agents.access.requests import Receive, Scope, Send
-from agents.db import database, errors
+from agents.db import database
 from agents.engine.concurrency import MAX_INLINE_CHARS
-from agents.engine.resilience import TokenBucket
 from agents.models import Run
-from agents.models.types import LazyText
 from agents.observability import process_status
 from agents.runs import close_codes, pubsub
 
 from .. import connections, first_frames, frames, preferences
 from ..presentation.live_run import LiveRunView
-from .incoming_frames import BadFrame, parse_frame
 from .language import page_language
-from .notifications import Notification, coalesce
 
-logger = logging.getLogger(__name__)
-FRAME_BURST = 60
-FRAMES_PER_SECOND = 10
 LIVE_POLL_SECONDS = 5
 IDLE_POLL_SECONDS = 300
 # After this much silence, access is checked again before anything is sent.
 RECHECK_SECONDS = 30
 MAX_QUEUED = 1000
 DELIVERY_GRACE = timedelta(seconds=0.5)  # newer events may still be in delivery
+# Handled by reading the rows, so once is enough.
+REPEATED_KINDS = {pubsub.REFRESH_KIND, "document.changed"}
+
 EventDicts = Sequence[dict[str, Any]]
-AsyncQuery = Callable[..., Awaitable[Any]]
 Frames = str | list[str] | None
-Text = TypeVar("Text")
-Subject = ParamSpec("Subject")
+Notification = tuple[str, dict[str, Any]]
+Handlers = dict[str, Callable[[Any, dict[str, Any]], Awaitable[None]]]
+Result = TypeVar("Result")
 
 
 class LiveConsumer(AsyncWebsocketConsumer):
@@ -60,13 +53,11 @@ class LiveConsumer(AsyncWebsocketConsumer):
     events are skipped, and after a gap the rows are read again.
     """
 
-    place = "chat"
     channel_layer_alias = ""  # notifications come through agents.runs.pubsub
     code = 1006  # close code, abnormal unless one is received
     language: str | None = None
     preferences = preferences.Preferences()
     lost_access_code = close_codes.NOT_FOUND  # close code for a page that lost access
-    is_admitted = False  # False as long as the socket may be refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the socket; if one part ends, all of it ends."""
@@ -80,21 +71,17 @@ class LiveConsumer(AsyncWebsocketConsumer):
             pass
         await self.on_disconnect()
 
-    async def on_disconnect(self) -> None:
-        """Handle the disconnect; not called when the server shuts down."""
-
-    async def disconnect(self, code: int) -> None:
-        self.code = code
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Dispatch directly; Channels would wait for the database thread first."""
+        await getattr(self, get_handler_name(message))(message)
 
     async def connect(self) -> None:
         self.live_views: dict[int, LiveRunView] = {}
         self.looked = time.monotonic()
         self.lock = asyncio.Lock()
-        self.rate_limit = TokenBucket(FRAME_BURST, FRAMES_PER_SECOND)
-        self.warning_limit = TokenBucket(1, 1)
         query = self.scope["query_string"].decode("latin-1")
-        self.query_params = parse_qs(query, keep_blank_values=True)
-        self.language = page_language(self.scope, self.query_params.get("language", [""])[0])
+        self.query_params = dict(parse_qsl(query, keep_blank_values=True))
+        self.language = page_language(self.scope, self.query_params.get("language", ""))
         await self.accept()
         if first_frames.is_full():
             await self.close(close_codes.TRY_AGAIN_LATER)
@@ -103,48 +90,42 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if topic is None:
             await self.close(close_codes.NOT_FOUND)
             return
-        person = self.scope["user"].pk
-        page = self.query_params.get("page", [""])[0]
+        user_pk = self.scope["user"].pk
+        page = self.query_params.get("page", "")
         name = f"{self.scope['path']} {page}" if page else secrets.token_hex(8)
         try:
-            self.stack.enter_context(connections.track_socket(person, name, self._on_replaced))
+            self.stack.enter_context(connections.track_socket(user_pk, name, self._on_replaced))
         except connections.TooManySockets:
             await self.close(close_codes.TOO_MANY)
             return
         self.begin()
-        self.is_admitted = True
-        for followed_topic in (topic, pubsub.person_topic(person)):
+        for followed_topic in (topic, pubsub.person_topic(user_pk)):
             await self.stack.enter_async_context(
                 pubsub.subscribe(followed_topic, self.on_notification)
             )
         self._spawn(self._watch())
 
-    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run a task alongside the socket, for as long as it is open."""
-        self.stack.callback(self.tasks.create_task(coroutine).cancel)
+    def find_topic(self) -> str | None:
+        """Return the topic to follow, or None if the user can see nothing."""
+        return None
 
-    async def _watch(self) -> None:
-        """Send the initial frames without blocking what the page sends."""
-        try:
-            await self.send_initial()
-        except first_frames.TooManyWaiting:
-            await self._end(close_codes.TRY_AGAIN_LATER)
-        self._spawn(self._process_queue())
-        self._spawn(self._poll_loop())
-
-    def _on_replaced(self) -> None:
-        ending = self._end(close_codes.REPLACED)
-        try:
-            self._spawn(ending)
-        except RuntimeError:  # already closing, and its slot is free
-            ending.close()
-
-    async def _end(self, code: int) -> None:
-        await self.close(code)
-        raise StopConsumer
+    def is_signed_in(self) -> bool:
+        """Whether the user is still signed in: signing out ends what open tabs can do."""
+        self.login = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
+        self.scope["user"] = user = authentication.session_user(self.login)
+        of_user = preferences.of_user(user, self.scope["cookies"])
+        # The page keeps its language, even if the user has changed it elsewhere since.
+        self.preferences = replace(of_user, language=self.language)
+        return self.scope["user"].is_authenticated
 
     def begin(self) -> None:
         """Prepare the page once access is granted."""
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a task alongside the socket, for as long as it is open."""
+        task = self.tasks.create_task(coroutine)
+        self.stack.callback(task.cancel)
+        return task
 
     def on_notification(self, kind: str, facts: dict[str, Any]) -> None:
         """Queue a notification; a page too far behind misses some and reads the rows again."""
@@ -152,63 +133,38 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self.notifications.append((kind, facts))
             self.woken.set()
 
-    async def _process_queue(self) -> None:
-        """Handle notifications one at a time, in order."""
+    async def _watch(self) -> None:
+        """Send the initial frames, then handle notifications one at a time, in order."""
+        try:
+            await self.send_initial()
+        except first_frames.TooManyWaiting:
+            await self._end(close_codes.TRY_AGAIN_LATER)
+        self._spawn(self._poll_loop())
         while True:
             await self.woken.wait()
             self.woken.clear()
-            notifications, self.notifications = self.notifications, []
+            notifications = self.notifications
+            self.notifications = []
             if time.monotonic() - self.looked > RECHECK_SECONDS:
                 await self.look_again({})
             for kind, facts in coalesce(notifications):
-                await getattr(self, kind.replace(".", "_"))(facts)
+                if (handler := self.handlers.get(kind)) is not None:
+                    await handler(self, facts)
 
-    async def receive(
-        self, text_data: str | None = None, bytes_data: bytes | None = None
-    ) -> None:
-        """Handle every frame; an invalid one must not close the socket."""
-        if not self.is_admitted:
-            return  # refused, but its frames arrive until it knows
-        if not self.rate_limit.allows():
-            await self._warn_rate_limit()
-            return
-        try:
-            await self.handle(parse_frame(text_data))
-        except BadFrame as error:
-            await self.send_error(error.args[0])
-        except StopConsumer:
-            raise
-        except OperationalError as error:
-            logger.warning("A frame arrived while the database was unavailable: %s", error)
-            await self.send_error(self._in_language(errors.error_message, error))
-        except Exception:
-            logger.exception("Can't handle a frame.")
-            await self.send_error(_("Something went wrong. Please try again."))
-
-    async def dispatch(self, message: dict[str, Any]) -> None:
-        """Dispatch directly; Channels would wait for the database thread first."""
-        await getattr(self, get_handler_name(message))(message)
-
-    async def _warn_rate_limit(self) -> None:
-        """Send one warning per second for all excess frames, to limit the cost."""
-        if self.warning_limit.allows():
-            await self.send_error(_("Too many requests. Wait a moment and try again."))
+    async def send_initial(self) -> None:
+        """Send the initial frames after connecting."""
 
     async def run_events(self, notification: dict[str, Any]) -> None:
-        run, events = notification["run"], notification["events"]
+        run = notification["run"]
+        events = notification["events"]
         live_view = self.live_views.get(run)
-        if live_view is not None and live_view.are_deltas(events):
-            await self._send_deltas(live_view, events)
-        else:
+        if live_view is None or not live_view.are_deltas(events):
             await self.show(self.event_frames, run, events)
-
-    async def _send_deltas(self, live_view: LiveRunView, events: EventDicts) -> None:
-        """Send streamed text, which needs no row; long blocks are rendered in a thread."""
-        if live_view.can_render_within(MAX_INLINE_CHARS, events):
-            await self.send(live_view.delta_frames(events))
-            return
-        async with self.lock:
-            await self.send(await asyncio.to_thread(live_view.delta_frames, events))
+        elif live_view.can_render_within(MAX_INLINE_CHARS, events):
+            await self.send(live_view.delta_frames(events))  # streamed text needs no row
+        else:
+            async with self.lock:
+                await self.send(await asyncio.to_thread(live_view.delta_frames, events))
 
     def event_frames(self, run: int, events: EventDicts) -> str:
         """Return frames for events that need rows."""
@@ -241,55 +197,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
         """Return a run on this page; others of its topic may not be visible to the user."""
         return self.live_views.get(run)
 
-    async def message_added(self, notification: dict[str, Any]) -> None:
-        """Ignore messages, which only a chat displays."""
-
-    async def message_corrected(self, notification: dict[str, Any]) -> None:
-        """Ignore corrected messages, which only a chat displays."""
-
-    async def messages_deleted(self, notification: dict[str, Any]) -> None:
-        """Check access again, because the run of this page may be deleted."""
-        await self.look_again({})
-
-    async def branch_shown(self, notification: dict[str, Any]) -> None:
-        """Ignore switched branches, which only a chat displays."""
-
-    async def queue_changed(self, notification: dict[str, Any]) -> None:
-        """Ignore the queue, which only a chat displays."""
-
-    async def presence_here(self, notification: dict[str, Any]) -> None:
-        """Ignore presence, which only a chat displays."""
-
-    async def presence_gone(self, notification: dict[str, Any]) -> None:
-        """Ignore departures, which only a chat displays."""
-
-    async def chats_changed(self, notification: dict[str, Any]) -> None:
-        """Ignore the list of chats, which only a chat displays."""
-
-    async def chat_named(self, notification: dict[str, Any]) -> None:
-        """Ignore titles, which only a chat displays."""
-
-    async def run_news(self, notification: dict[str, Any]) -> None:
-        """Ignore news of other runs, which only a chat displays."""
-
-    async def people_changed(self, notification: dict[str, Any]) -> None:
-        """Check access again, because members or permissions have changed."""
-        await self.look_again({})
-
-    async def storage_late(self, notification: dict[str, Any]) -> None:
-        """Tell the page that the database isn't responding, if it has a place for notices."""
-
     async def look_again(self, notification: dict[str, Any]) -> None:
         """Read the rows without a notification, in case the last one was lost.
 
         Also check access again: a user who signed out gets no more frames.
         """
         self.looked = time.monotonic()
-        if await self.show(self._look) is None:
-            await self._end(self.lost_access_code)
-
-    def _look(self) -> str | None:
-        return None if self.find_topic() is None else self.missed_frames()
+        await self.show_if_visible(self.missed_frames)
 
     def missed_frames(self) -> str:
         """Return frames for events whose notification is overdue."""
@@ -303,6 +217,17 @@ class LiveConsumer(AsyncWebsocketConsumer):
             else live_view.deferred_plan()
             for live_view in live_views
         )
+
+    # Each kind of notification that the page handles; it ignores all others.
+    handlers: ClassVar[Handlers] = {
+        "run.events": run_events,
+        "run.judged": run_judged,
+        "run.remembered": run_remembered,
+        "run.commented": run_commented,
+        "messages.deleted": look_again,  # the run of this page may be deleted
+        "people.changed": look_again,  # members or permissions
+        pubsub.REFRESH_KIND: look_again,
+    }
 
     async def _poll_loop(self) -> None:
         """Queue a periodic check, so that it waits its turn like everything else."""
@@ -318,21 +243,35 @@ class LiveConsumer(AsyncWebsocketConsumer):
         """Whether something on the page is expected to change soon."""
         return any(live_view.is_live for live_view in self.live_views.values())
 
+    async def show_if_visible(
+        self,
+        render: Callable[[], str],
+        execute: Callable[..., Awaitable[Any]] = database.run,
+    ) -> None:
+        """Show frames, or close the socket if access was revoked meanwhile."""
+
+        def render_if_visible() -> str | None:
+            return None if self.find_topic() is None else render()
+
+        if await self.show(render_if_visible, execute=execute) is None:
+            await self._end(self.lost_access_code)
+
     async def show(
-        self, fragment: Callable[..., Frames], *subject: Any, ask: AsyncQuery = database.run
+        self,
+        render: Callable[..., Frames],
+        *args: Any,
+        execute: Callable[..., Awaitable[Any]] = database.run,
     ) -> Frames:
         """Render and send in turn, so that frames are sent in the order they were rendered."""
         async with self.lock:
-            rendered: Frames = await ask(self._in_language, fragment, *subject)
+            rendered: Frames = await execute(self._in_language, render, *args)
             for frame in [rendered] if isinstance(rendered, str) else rendered or ():
                 await self.send(frame)
         return rendered
 
-    def _in_language(
-        self, fragment: Callable[Subject, Text], *subject: Subject.args, **named: Subject.kwargs
-    ) -> Text:
+    def _in_language(self, render: Callable[..., Result], *args: Any) -> Result:
         with self.preferences.applied():
-            return fragment(*subject, **named)
+            return render(*args)
 
     async def send(self, html: str) -> None:  # type: ignore[override]  # takes HTML
         """Send frames; a page that just disconnected isn't an error."""
@@ -344,25 +283,41 @@ class LiveConsumer(AsyncWebsocketConsumer):
         except Disconnected:
             raise StopConsumer from None
 
-    def find_topic(self) -> str | None:
-        """Return the topic to follow, or None if the user can see nothing."""
-        return None
+    def _on_replaced(self) -> None:
+        ending = self._end(close_codes.REPLACED)
+        try:
+            self._spawn(ending)
+        except RuntimeError:  # already closing, and its slot is free
+            ending.close()
 
-    def is_signed_in(self) -> bool:
-        """Whether the user is still signed in: signing out ends what open tabs can do."""
-        self.login = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
-        self.scope["user"] = user = authentication.session_user(self.login)
-        of_user = preferences.of_user(user, self.scope["cookies"])
-        # The page keeps its language, even if the user has changed it elsewhere since.
-        self.preferences = replace(of_user, language=self.language)
-        return self.scope["user"].is_authenticated
+    async def _end(self, code: int) -> None:
+        await self.close(code)
+        raise StopConsumer
 
-    async def send_initial(self) -> None:
-        """Send the initial frames after connecting."""
+    async def disconnect(self, code: int) -> None:
+        self.code = code
 
-    def handle(self, frame: dict[str, Any]) -> Awaitable[None]:
-        """Return what answers the frame; raise BadFrame if nothing does."""
-        raise BadFrame(_("This page doesn't accept messages."))
+    async def on_disconnect(self) -> None:
+        """Handle the disconnect; not called when the server shuts down."""
 
-    async def send_error(self, sentence: LazyText) -> None:
-        """Tell the user what was wrong with a frame."""
+
+def coalesce(notifications: list[Notification]) -> list[Notification]:
+    """Merge notifications of the same run, so that a slow page catches up.
+
+    A refresh runs once and last; earlier, it would find the page behind the events here.
+    """
+    if len(notifications) == 1:
+        return notifications
+    joined: list[Notification] = []
+    for kind, facts in sorted(
+        notifications, key=lambda notification: notification[0] == pubsub.REFRESH_KIND
+    ):
+        last_kind, last_facts = joined[-1] if joined else ("", {})
+        if kind == last_kind == "run.events" and facts["run"] == last_facts["run"]:
+            joined[-1] = (
+                kind,
+                {**last_facts, "events": last_facts["events"] + facts["events"]},
+            )
+        elif not (kind == last_kind and kind in REPEATED_KINDS):
+            joined.append((kind, facts))
+    return joined
