@@ -8,13 +8,14 @@ from contextlib import aclosing
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from agents.db import database
 from agents.engine.errors import ModelBusy
 from agents.engine.resilience import Limits
 from agents.engine.resilience.rate_limiter import acquire_slot
 from agents.model_limits import SharedRateLimiter, queue_lengths
-from agents.models import ModelSlot
+from agents.models import ModelGate, ModelSlot
 from tests.model_limits import limited_process
 from tests.model_limits.limited_process import LABEL
 
@@ -92,6 +93,18 @@ async def test_a_waiting_call_hears_its_place_in_line():
 
     assert places == [(2, "concurrency"), (1, "concurrency")]
     assert not await ModelSlot.objects.aexists()
+
+
+async def test_a_waiting_call_continues_when_requests_are_refilled():
+    limiter = SharedRateLimiter(LABEL, Limits(requests=600, patience=20))
+    used = {"requests_used": 605, "counted_at": timezone.now()}  # refilled in 0.6 s
+    await ModelGate.objects.acreate(model=LABEL, **used)
+
+    async with asyncio.timeout(20), limiter.request(LABEL) as slot:
+        async with aclosing(slot.places()) as places:
+            limits = [place.limit async for place in places]
+        assert limits == ["requests"]
+        assert (await database.run(queue_lengths))[LABEL].running == 1
 
 
 async def test_cancelling_a_waiting_call_frees_its_place():
