@@ -7,8 +7,8 @@ from typing import Any
 from agents.access import permissions
 from agents.db import database
 from agents.engine import call_context
-from agents.engine.cut_text import CUT_NOTE
 from agents.engine.result_cache import CachedResult, digest
+from agents.engine.text import CUT_NOTE
 from agents.engine.tool import ToolInput, ToolResult
 from agents.models import CacheGroup, DatabaseConnection, McpServer, ToolRegistration
 from agents.models.caches import CacheKind

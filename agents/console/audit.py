@@ -20,13 +20,13 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from agents.access import audit, masking
 from agents.access.audit import hash_chain, request_context
 from agents.access.audit import messages as audit_messages
+from agents.engine.text import shorten
 from agents.models import AuditEntry, AuditPerson, Upkeep
 from agents.models.types import AnyUser, LazyText
 from agents.web.downloads import download
@@ -213,7 +213,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("details"))
     def shortly(self, entry: ListedEntry) -> str:
-        return Truncator(entry.view.shortly).chars(MAX_SUMMARY_CHARS)
+        return shorten(entry.view.shortly, MAX_SUMMARY_CHARS)
 
     @admin.display(description=_("details"))
     def particulars(self, entry: ListedEntry) -> SafeString | str:

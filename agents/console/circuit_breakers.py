@@ -11,12 +11,12 @@ from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
-from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from agents.catalog.agent_factory import CIRCUITS
 from agents.engine.resilience import CircuitState
+from agents.engine.text import shorten
 from agents.models import ToolRegistration
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
@@ -54,7 +54,7 @@ class CircuitView:
             failures=state.failures,
             since=state.since,
             next_try=_next_try(state),
-            error=Truncator(translate(state.error)).chars(MAX_ERROR_CHARS),
+            error=shorten(translate(state.error), MAX_ERROR_CHARS),
         )
 
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from agents.access.requests import signed_in_user
+from agents.engine.text import shorten
 from agents.learning import ExperienceRejected, store
 from agents.models import Agent, Experience, ExperienceRun, ReviewScope, Run
 from agents.web.presentation.badges import badge
@@ -92,7 +93,7 @@ class ExperienceAdmin(ConsoleAdmin):
 
     @admin.display(description=gettext_lazy("lesson"), ordering="text")
     def lesson(self, row: Experience) -> str:
-        return row.text if len(row.text) <= 90 else f"{row.text[:89]}…"
+        return shorten(row.text, 90)
 
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def state(self, row: Experience) -> SafeString:

@@ -11,11 +11,11 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from agents.catalog import mcp_servers
+from agents.engine.text import shorten
 from agents.models import Deletion, McpServer
 from agents.runs.engine_messages import translate
 from agents.tools.mcp import server_folder
@@ -103,7 +103,7 @@ class McpServerAdmin(ConsoleAdmin):
 
     @admin.display(description=_("last error"))
     def trouble(self, server: McpServer) -> str:
-        return Truncator(server.last_error).chars(120) if server.state == "failed" else ""
+        return shorten(server.last_error, 120) if server.state == "failed" else ""
 
     @admin.display(description=_("tools"))
     def tool_count(self, server: CountedServer) -> str:
@@ -122,9 +122,7 @@ class McpServerAdmin(ConsoleAdmin):
             check_launch(config)
         except LaunchRefused as refusal:
             return translate(str(refusal))
-        arguments = [
-            (Truncator(argument).chars(MAX_ARG_CHARS),) for argument in resolve_argv(config)
-        ]
+        arguments = [(shorten(argument, MAX_ARG_CHARS),) for argument in resolve_argv(config)]
         lines = format_html_join(mark_safe("<br>"), "<code>{}</code>", arguments)
         warnings = [(translate(sentence),) for sentence in launch_warnings(config)]
         return lines + format_html_join("", '<p class="caution">{}</p>', warnings)

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.utils import timezone
-from django.utils.text import Truncator
 
 from agents.access.masking import mask_text
+from agents.engine.text import shorten
 from agents.models import AgentStep, LanguageModel, Run
 from agents.models.runs import RunQuerySet
 from agents.models.types import AnyUser
@@ -199,7 +199,7 @@ def _failed_runs(runs: RunQuerySet) -> Iterable[ModelError]:
 
 
 def _error(run: int, at: datetime, text: str) -> ModelError:
-    sentence = Truncator(mask_text(translate(text))).chars(MAX_ERROR_CHARS)
+    sentence = shorten(mask_text(translate(text)), MAX_ERROR_CHARS)
     return ModelError(run=run, at=at, sentence=sentence)
 
 

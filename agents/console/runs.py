@@ -6,11 +6,11 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
-from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
 from agents import runs
 from agents.access import audit, masking
+from agents.engine.text import shorten
 from agents.models import AgentStep, Approval, HiddenTopic, Run, RunEvent
 from agents.models.runs import RunQuerySet
 from agents.models.types import AnyUser
@@ -195,8 +195,8 @@ class ApprovalAdmin(RecordAdmin):
 
     @admin.display(description=_("arguments"))
     def called_with(self, approval: Approval) -> str:
-        return Truncator(approval.arguments).chars(MAX_TEXT_CHARS)
+        return shorten(approval.arguments, MAX_TEXT_CHARS)
 
     @admin.display(description=_("question"))
     def question(self, approval: Approval) -> str:
-        return Truncator(approval.run.query).chars(MAX_TEXT_CHARS)
+        return shorten(approval.run.query, MAX_TEXT_CHARS)

@@ -19,6 +19,8 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from agents.engine.text import shorten_middle
+
 from .errors import BadSchema
 
 MAX_SCHEMA_CHARS = 100_000
@@ -82,8 +84,10 @@ def is_strict(part: Any) -> bool:
 def format_violation(path: Iterable[int | str], message: str) -> str:
     """Return a message such as `rows[3].price: 'x' is not of type 'number'`."""
     steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in path]
-    location = _shorten("".join(steps).removeprefix("."))
-    return f"{location}: {_shorten(message)}" if steps else _shorten(message)
+    # The beginning and the end, because the reason follows the value.
+    location = shorten_middle("".join(steps).removeprefix("."), MAX_MESSAGE_CHARS)
+    reason = shorten_middle(message, MAX_MESSAGE_CHARS)
+    return f"{location}: {reason}" if steps else reason
 
 
 def _copy_schema(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,12 +153,6 @@ def _violation(error: Any) -> str:
     """Describe a violation; for failed alternatives, the closest one."""
     nearest = best_match([error]) or error
     return format_violation(nearest.absolute_path, nearest.message)
-
-
-def _shorten(text: str) -> str:
-    """Keep the beginning and the end, because the reason follows the value."""
-    half = MAX_MESSAGE_CHARS // 2
-    return text if len(text) <= MAX_MESSAGE_CHARS else f"{text[:half]}…{text[-half:]}"
 
 
 class _CheckBudget:

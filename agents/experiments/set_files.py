@@ -9,10 +9,10 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from agents.access import masking
+from agents.engine.text import shorten_line
 from agents.review.models import Example, ExampleSet
 
 from . import checks
@@ -169,7 +169,7 @@ def duplicate_message(example: Example) -> str:
 
 def free_name(text: str) -> str:
     """Return an unused name, numbered if needed."""
-    bare = Truncator(" ".join(text.split())).chars(MAX_NAME_CHARS - 8)
+    bare = shorten_line(text, MAX_NAME_CHARS - 8)
     name, number = bare, 1
     # Once for all numbers: a file can have hundreds of rows with one name.
     taken = {*Example.objects.filter(name__startswith=bare).values_list("name", flat=True)}

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from agents.access import masking
 from agents.catalog import file_context
+from agents.engine.text import shorten_line
 from agents.models import Agent, Run
 from agents.models.runs import DRAFT_TOPIC_PREFIX, RunQuerySet
 from agents.review.models import Example, ExampleSet, Rating
@@ -143,7 +143,7 @@ def run_name(run: Run, user: User | None) -> str:
     """Return a run's question as its name, masked unless it is the user's own."""
     is_own = user is not None and masking.is_own(run, user)
     text = run.query if is_own else masking.mask_text(run.query)
-    return Truncator(" ".join(text.split())).chars(MAX_NAME_CHARS)
+    return shorten_line(text, MAX_NAME_CHARS)
 
 
 def left_out_sentence(reason: str, count: int) -> str:

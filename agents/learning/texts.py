@@ -9,6 +9,7 @@ from agents.db.sanitize import sanitize_text
 from agents.engine.guardrails import strip_invisible
 from agents.engine.material import find_instructions
 from agents.engine.privacy import mask, mask_secrets
+from agents.engine.text import shorten_line
 from agents.memory import texts
 from agents.models import Experience
 
@@ -27,8 +28,7 @@ def clean(text: str, most: int) -> str:
     """Return the text on one line, without invisible characters and marks of the prompt."""
     visible = MARKS.sub(" ", strip_invisible(sanitize_text(text)))
     kept = "".join(c for c in visible if unicodedata.category(c)[0] != "C" or c.isspace())
-    line = " ".join(kept.split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return shorten_line(kept, most)
 
 
 def masked(text: str) -> str:

@@ -17,6 +17,7 @@ from agents.engine.errors import (
     RateLimited,
 )
 from agents.engine.privacy import mask_secrets
+from agents.engine.text import shorten
 
 from .error_causes import (
     CHAT_TOO_LONG,
@@ -191,8 +192,7 @@ def _provider_message(error: BaseException, secrets: Iterable[str | None]) -> st
     # A proxy wraps the message, or the whole response, of the provider behind it.
     text = _unwrap(_extract_message(text) or text)
     text = _extract_message(text) or text.strip().partition("\n")[0]
-    text = mask_secrets(text[:MAX_MASKED_CHARS], *secrets)
-    return text if len(text) <= 300 else text[:299] + "…"
+    return shorten(mask_secrets(text[:MAX_MASKED_CHARS], *secrets), 300)
 
 
 def _unwrap(text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from agents.engine.text import UNSPACED
 from agents.knowledge.parsing import ParsedPart
 from agents.llm.media_models import MediaUsage
 
@@ -17,7 +18,7 @@ TIME_MARK = re.compile(r"^\[(?:\d+:)?\d\d:\d\d\]\s*")
 MAX_LINE_SECONDS = 30
 MAX_SENTENCE_CHARS = 200
 SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
-WITHOUT_SPACES = re.compile(r"[\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]")
+WITHOUT_SPACES = re.compile(f"[{UNSPACED}]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from agents.db.sanitize import sanitize_text
 from agents.engine.guardrails import strip_invisible
 from agents.engine.privacy import PiiKind, find, mask_secrets
+from agents.engine.text import HIRAGANA, JAPANESE, STOP_WORDS, bigrams, fold, stem
 from agents.models import Memory
 
 from .errors import MemoryRejected
@@ -17,16 +18,14 @@ from .errors import MemoryRejected
 ALLOWED_KINDS = {PiiKind.EMAIL, PiiKind.PHONE, PiiKind.ADDRESS, PiiKind.BIRTH_DATE}
 TAGS = re.compile(r"[<>＜＞]")
 MARKS = re.compile(r"user_profile|user_memory|project_instructions|project_memory", re.I)
-JAPANESE = r"぀-ヿ㐀-䶿一-鿿々〆ヵヶー"
+HIRAGANA_RUN = re.compile(f"[{HIRAGANA}]+")
 WORD = re.compile(rf"[{JAPANESE}]+|[^\W_]+(?:['’][^\W_]+)?")
-_STOP_WORDS = """
-    a an and am are as at be been but by can could did do does for from had has have he her
-    his i if in is it its me my not of on or our please remember she so that the their them
-    there they this to us user user's was we were what when where which who will with would
-    you your about just like likes want wants always never i'm it's i've don't use
-    uses"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-HIRAGANA = re.compile(r"[ぁ-ゖ]+")
+POSSESSIVE = re.compile("['’]s$")
+# Words of any memory; they say little about what it is about.
+_COMMON_WORDS = """
+    am he her his she please remember user just like likes want wants always never i'm i've
+    don't use uses"""
+COMMON_WORDS = STOP_WORDS | frozenset(_COMMON_WORDS.split())
 
 
 def clean(text: str, most: int = Memory.MAX_CHARS) -> str:
@@ -60,42 +59,30 @@ def check(text: str, *, is_own: bool) -> str:
 
 def digest(text: str) -> str:
     """Return the same value for texts that differ only in case, width and punctuation."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    letters = "".join(c for c in folded if c.isalnum())
+    letters = "".join(c for c in fold(text) if c.isalnum())
     return blake2b(letters.encode(), digest_size=32).hexdigest()
 
 
 def normalize_subject(text: str) -> str:
     """Return a subject as it is compared: in small letters, with single spaces."""
-    folded = unicodedata.normalize("NFKC", clean(text, 80)).casefold()
-    return " ".join(re.sub(r"[_\W]+", " ", folded).split())
+    return re.sub(r"[_\W]+", " ", fold(clean(text, 80))).strip()
 
 
 def words(text: str) -> set[str]:
     """Return the words that carry meaning; of Japanese, pairs of characters."""
     found: set[str] = set()
-    for word in WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
+    for word in WORD.findall(fold(text)):
         if re.match(f"[{JAPANESE}]", word):
-            found |= _pairs(word)
-        elif word not in STOP_WORDS and (len(word) > 1 or word.isdigit()):
-            found.add(_stem(word))
+            # Pairs of hiragana are mostly endings.
+            pairs = {pair for pair in bigrams(word) if not HIRAGANA_RUN.fullmatch(pair)}
+            found |= pairs or {word}
+            continue
+        word = POSSESSIVE.sub("", word)
+        if word not in COMMON_WORDS and (len(word) > 1 or word.isdigit()):
+            found.add(stem(word))
     return found
 
 
 def sequence(text: str) -> list[str]:
     """Return every word in order, to compare texts word by word."""
-    return WORD.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
-
-
-def _pairs(word: str) -> set[str]:
-    """Return pairs of characters, except of hiragana, which are mostly endings."""
-    pairs = {word[at : at + 2] for at in range(len(word) - 1)}
-    return {pair for pair in pairs if not HIRAGANA.fullmatch(pair)} or {word}
-
-
-def _stem(word: str) -> str:
-    """Cut common endings, so that “shops” matches “shop”."""
-    for ending in ("ing", "ed", "es", "s", "'s", "’s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
+    return WORD.findall(fold(text).replace("’", "'"))

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.access import masking
+from agents.engine.text import shorten_line
 from agents.models import Run
-from agents.web.presentation.formatting import shorten
 
 from . import examples, feedback
 from .columns import Column
@@ -119,7 +119,7 @@ def _save_example(user: User, run: Run, session: Any) -> None:
         raise feedback.FeedbackRejected(_("Its agent was deleted."))
     is_masked = masking.is_masked_for(run, user, session)
     visible_run = masking.mask_row(run) if is_masked else run
-    name = shorten(" ".join(visible_run.query.split()), MAX_EXAMPLE_NAME_CHARS)
+    name = shorten_line(visible_run.query, MAX_EXAMPLE_NAME_CHARS)
     if run.examples.exists():
         raise feedback.FeedbackRejected(_("already saved as an example"))
     if Example.objects.filter(name=name).exists():

@@ -4,7 +4,8 @@ import re
 from collections import Counter
 from difflib import SequenceMatcher
 
-from agents.knowledge.retrieval.tokenizer import CJK, normalize
+from agents.engine.text import CJK
+from agents.knowledge.retrieval.tokenizer import normalize
 
 WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:[.,][^\W{CJK}]+)*")
 # Beyond this, order is ignored, because it would take too long.

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Count, Q
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.access import masking
+from agents.engine.text import shorten
 from agents.models import AgentStep, Run
 
 from . import comparison, evidence
@@ -38,7 +38,7 @@ def title(suggestion: Suggestion) -> str:
             )
             return sentence % params
         case _:
-            params["text"] = Truncator(suggestion.text).chars(90)
+            params["text"] = shorten(suggestion.text, 90)
             return _("Feedback repeats: “%(text)s”") % params
 
 
@@ -164,7 +164,7 @@ class SuggestionView:
     def _question(self, run: Run) -> str:
         is_masked = masking.is_masked_for(run, self.reader, self.session)
         text = masking.mask_text(run.query) if is_masked else run.query
-        return Truncator(text).chars(MAX_QUESTION_CHARS)
+        return shorten(text, MAX_QUESTION_CHARS)
 
     @cached_property
     def effect(self) -> Effect | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django import template
 
 from agents.access.names import display_name
+from agents.engine.text import shorten
 from agents.models import Approval, ToolGrant
 from agents.web.presentation import badges, charts, dates, formatting, icons, template_cache
 from agents.web.presentation.evidence import shared_by
@@ -24,7 +25,7 @@ FILTERS: tuple[Callable[..., object], ...] = (
     formatting.count,
     formatting.token_size,
     formatting.is_scrollable,
-    formatting.shorten,
+    shorten,
 )
 TAGS: tuple[Callable[..., object], ...] = (
     charts.bar_chart,

@@ -21,6 +21,7 @@ from agents.engine.plans import (
     ExecutionStep,
     topological_order,
 )
+from agents.engine.text import shorten
 from agents.runs.engine_messages import translate
 
 MAX_STEPS = 200
@@ -166,5 +167,4 @@ def _to_text(value: Any) -> str:
 
 
 def _shorten(value: Any) -> str:
-    text = _to_text(value)
-    return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}…"
+    return shorten(_to_text(value), MAX_VALUE_CHARS)

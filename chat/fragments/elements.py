@@ -12,11 +12,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from agents.engine.text import truncate
 from agents.models import Run
 from agents.models.types import LazyText
 from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MAX_QUESTION_CHARS
-from agents.web.presentation.markdown import render_markdown, truncate
+from agents.web.presentation.markdown import render_markdown
 from agents.web.presentation.template_cache import RUN_PLACEHOLDER
 from chat import attachments
 from chat.attachments.presentation import FileView

@@ -5,7 +5,6 @@ message, @ means nothing, and a message that starts with a space is sent as it i
 """
 
 import re
-import unicodedata
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -13,6 +12,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents.db.compiled_queries import compiled_query
+from agents.engine.text import fold
 from agents.models import Agent
 from chat.errors import MessageRejected
 from chat.models import Message
@@ -39,9 +39,9 @@ def parse(text: str, user: User) -> Mention | None:
     if not text.startswith(SIGNS):
         return None
     body = text[1:]
-    names = {_plain(name): name for (name,) in _agent_names(user.pk)}
+    names = {fold(name): name for (name,) in _agent_names(user.pk)}
     for end in range(min(len(body), MAX_NAME_CHARS), 0, -1):
-        name = names.get(_plain(body[:end]))
+        name = names.get(fold(body[:end]))
         if name is not None and not NAME_CHARACTER.match(body, end):
             return _mention(name, body[end:])
     if (unknown := UNKNOWN_NAME.match(body)) is not None:
@@ -75,8 +75,3 @@ def restore(text: str, agent: str) -> str:
 @compiled_query
 def _agent_names(user: int) -> QuerySet[Agent, tuple[str]]:
     return Agent.objects.open_to(user).filter(enabled=True).values_list("name")
-
-
-def _plain(name: str) -> str:
-    """Return a name without differences in case and width."""
-    return unicodedata.normalize("NFKC", name).casefold()

@@ -27,6 +27,7 @@ from agents.db.fast_writes import update
 from agents.db.sanitize import sanitize_line, sanitize_text
 from agents.engine.errors import AgentError
 from agents.engine.loop import PlainReply
+from agents.engine.text import shorten_line
 from agents.installation import configured
 from agents.models import Agent, Run
 from agents.runs import pubsub
@@ -74,7 +75,7 @@ def make_title(text: str) -> str:
             rest = sentence[greeting.end() :]
             sentence = rest[:1].upper() + rest[1:]
         if any(letter.isalnum() for letter in sentence):
-            return shorten(sentence)
+            return shorten_line(sentence, MAX_TITLE_CHARS)
     return ""
 
 
@@ -88,15 +89,6 @@ def _sentences(text: str) -> list[str]:
         elif line:
             pieces.append(line)
     return pieces
-
-
-def shorten(line: str) -> str:
-    """Cut a line at a word, if that leaves more than half of it."""
-    line = " ".join(line.split())
-    if len(line) <= MAX_TITLE_CHARS:
-        return line
-    cut = line[:MAX_TITLE_CHARS].rsplit(" ", 1)[0]
-    return f"{cut if len(cut) > MAX_TITLE_CHARS // 2 else line[:MAX_TITLE_CHARS]}…"
 
 
 def rename(session: ChatSession, title: str) -> None:
@@ -239,7 +231,8 @@ def _clean(reply: str, run: Run) -> str:
     title = MARKUP.sub("", line).strip(QUOTES)
     if not any(letter.isalnum() for letter in title) or len(title) > MAX_TITLE_CHARS * 2:
         return ""
-    return shorten(masking.mask_for_storage(run.agent, title) if run.agent else title)
+    masked = masking.mask_for_storage(run.agent, title) if run.agent else title
+    return shorten_line(masked, MAX_TITLE_CHARS)
 
 
 def _name(unnamed: Unnamed, reply: PlainReply | None) -> tuple[str, set[int]] | None:

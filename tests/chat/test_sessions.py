@@ -80,9 +80,9 @@ async def test_two_users_can_use_the_same_message_id(person, stranger):
     ("text", "title"),
     [
         ("short", "short"),
-        ("x" * 100, "x" * 60 + "…"),
+        ("x" * 100, "x" * 59 + "…"),
         ("word " * 30, "word word word word word word word word word word word word…"),
-        ("足跡" * 50, "足跡" * 30 + "…"),
+        ("足跡" * 50, "足跡" * 29 + "足…"),
         ("a\n\n\tb", "a b"),
     ],
 )

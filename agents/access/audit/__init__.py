@@ -12,6 +12,7 @@ from django.utils.crypto import salted_hmac
 
 from agents.access import masking
 from agents.db import errors
+from agents.engine.text import shorten
 from agents.models import AuditEntry, AuditPerson, Run
 from agents.models.audit import ANONYMOUS_TOKEN
 from agents.models.types import AnyUser
@@ -224,7 +225,7 @@ def to_json_value(value: Any, depth: int = 0) -> Any:
 
 def _shorten(text: str) -> str:
     text = text.replace("\0", "\ufffd").encode(errors="replace").decode()
-    return text if len(text) <= MAX_TEXT_CHARS else f"{text[:MAX_TEXT_CHARS]}…"
+    return shorten(text, MAX_TEXT_CHARS)
 
 
 def _authenticated_user(user: Actor | None) -> User | None:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from django import forms
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from agents.catalog import agent_spec
 from agents.catalog.agent_spec import AgentSpec
+from agents.engine.text import shorten, shorten_line
 
 from .. import agent_changes
 from ..agent_changes import FieldChange
@@ -81,10 +81,10 @@ def _short_text(field: forms.Field, texts: list[str]) -> str:
     if isinstance(field, forms.ModelMultipleChoiceField):
         rows: Any = field.queryset
         names = [str(row) for row in rows.filter(pk__in=texts)]
-        return Truncator(", ".join(names) or _("none")).chars(MAX_WAS_CHARS)
+        return shorten(", ".join(names) or _("none"), MAX_WAS_CHARS)
     if isinstance(field, forms.ChoiceField):
         choices: Any = field.choices
         labels = {str(value): str(label) for value, label in choices}
         text = labels.get("".join(texts), "".join(texts))
-        return Truncator(text).chars(MAX_WAS_CHARS)
-    return Truncator(" ".join("".join(texts).split()) or _("empty")).chars(MAX_WAS_CHARS)
+        return shorten(text, MAX_WAS_CHARS)
+    return shorten_line("".join(texts), MAX_WAS_CHARS) or _("empty")

@@ -8,13 +8,13 @@ from itertools import islice
 from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.access.masking import mask_text
 from agents.catalog.agent_factory import CIRCUITS
 from agents.engine.loop import StopReason
+from agents.engine.text import shorten
 from agents.models import Document, McpServer, Run
 from agents.models.runs import RunQuerySet
 from agents.runs.engine_messages import translate
@@ -76,7 +76,7 @@ def _server_problems(servers: Sequence[McpServer]) -> Iterator[Problem]:
         if server.state == McpServer.State.FAILED:
             yield Problem(
                 title=_("MCP server %(name)s is failing") % {"name": server.name},
-                sentence=_shorten(translate(server.last_error)),
+                sentence=shorten(translate(server.last_error), MAX_CHARS),
                 at=server.state_since,
                 icon="failed",
                 tone="red",
@@ -91,7 +91,7 @@ def _circuit_problems() -> Iterator[Problem]:
             yield Problem(
                 title=_("Calls of %(name)s are paused")
                 % {"name": state.label.partition(":")[2]},
-                sentence=_shorten(mask_text(translate(state.error))),
+                sentence=shorten(mask_text(translate(state.error)), MAX_CHARS),
                 at=state.since,
                 icon="failed",
                 tone="red",
@@ -150,7 +150,7 @@ def _run_problem(user: User, runs: list[Run], period: Period) -> Problem:
             url = reverse("admin:agents_agent_change", args=[run.agent_id])
     return Problem(
         title=_run_title(run, count) % params,
-        sentence=_shorten(mask_text(translate(run.detail))),
+        sentence=shorten(mask_text(translate(run.detail)), MAX_CHARS),
         at=run.ended_at,
         icon=icon,
         tone=tone,
@@ -190,14 +190,10 @@ def _document_problems(period: Period) -> Iterator[Problem]:
     for document in failed.order_by("-added_at")[:MAX_DOCUMENTS]:
         yield Problem(
             title=_("%(name)s couldn't be indexed") % {"name": document.title},
-            sentence=_shorten(translate(document.problem)),
+            sentence=shorten(translate(document.problem), MAX_CHARS),
             at=document.added_at,
             icon="document",
             tone="amber",
             action=_("View document"),
             url=reverse("library:document", args=[document.pk]),
         )
-
-
-def _shorten(text: str) -> str:
-    return Truncator(text).chars(MAX_CHARS)

@@ -5,10 +5,10 @@ from itertools import chain
 from typing import Any
 
 from agents.engine.attachments import refs_of
-from agents.engine.cut_text import cut_text
 from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.guardrails.checks import GuardrailResult, Inspection
 from agents.engine.state import AgentStep, Message
+from agents.engine.text import cut_text
 from agents.engine.tool import ToolResult
 from agents.engine.turn.assembly import ToolCall
 

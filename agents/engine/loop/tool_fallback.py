@@ -15,6 +15,7 @@ from agents.engine.errors import AgentError, ToolExecutionFailed
 from agents.engine.guardrails.patterns import GuardrailResult
 from agents.engine.privacy.secrets import mask_secrets
 from agents.engine.result_cache import CacheMark
+from agents.engine.text import shorten
 from agents.engine.tool import (
     Effect,
     Tool,
@@ -179,12 +180,7 @@ def _mask_error(result: ToolResult) -> ToolResult:
     """Mask secrets in a tool's error, which may quote other systems."""
     if result.error is None:
         return result
-    cut = (
-        result.error
-        if len(result.error) <= MAX_ERROR_CHARS
-        else result.error[:MAX_ERROR_CHARS] + "…"
-    )
-    return replace(result, error=mask_secrets(cut))
+    return replace(result, error=mask_secrets(shorten(result.error, MAX_ERROR_CHARS)))
 
 
 def _to_result(tool: Tool, value: object) -> ToolResult:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from agents.engine.attachments import refs_of, token_count
 from agents.engine.state import Message, question_indexes, repair_history
+from agents.engine.text import shorten_middle
 
 from . import message_attachments
 
@@ -81,9 +82,8 @@ def _shorten_observations(messages: Sequence[Message], share: float) -> list[Mes
 
 
 def _cut_middle(text: str, share: float) -> str:
-    keep = max(MIN_OBSERVATION_CHARS, int(len(text) * (1 - share) * 0.9)) // 2
-    left_out = len(text) - 2 * keep
-    return f"{text[:keep]}\n[… {left_out:,} characters cut …]\n{text[-keep:]}"
+    keep = max(MIN_OBSERVATION_CHARS, int(len(text) * (1 - share) * 0.9)) // 2 * 2
+    return shorten_middle(text, keep, f"\n[… {len(text) - keep:,} characters cut …]\n")
 
 
 def _repair_arguments(message: Message) -> Message:

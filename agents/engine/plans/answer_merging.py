@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.loop.handoff import Handoff, HandoffRun
 from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.text import cut_text
 
 from ..events import Event, EventType
 from .arithmetic import AnswerValue, NotNumeric, calculate
@@ -253,7 +254,7 @@ class AnswerMerger:
 def format_answers(members: Sequence[PanelMember]) -> str:
     """Format each member's answer under its name."""
     return "\n\n".join(
-        f"### {member.name}\n\n{_shorten(member.answer, MAX_SHOWN_CHARS)}" for member in members
+        f"### {member.name}\n\n{cut_text(member.answer, MAX_SHOWN_CHARS)}" for member in members
     )
 
 
@@ -292,9 +293,5 @@ def _merge_groups(exact: AnswerGroups, reply_groups: Sequence[Sequence[str]]) ->
 
 
 def _member_record(member: PanelMember) -> dict[str, str]:
-    answer = _shorten(member.answer, MAX_STORED_CHARS)
+    answer = cut_text(member.answer, MAX_STORED_CHARS)
     return {"name": member.name, "answer": answer, "problem": member.problem}
-
-
-def _shorten(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]} [… cut]"

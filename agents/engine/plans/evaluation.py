@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.engine.loop.handoff import Handoff, HandoffRun
 from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.text import cut_text
 
 from ..errors import BadExpression
 from ..events import Event, EventType
@@ -130,13 +131,11 @@ class OutcomeCheck:
         return EvaluationResult(is_met=is_met, reason=reason)
 
     def _question(self) -> str:
-        text = to_text(self.output)
-        shown = text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]} [… cut]"
         performer = self.step.tool or self.step.agent or "a person"
         return (
             f"Step: {self.step.name} ({performer})\n"
             f"Expected: {self.step.expected_outcome}\n"
-            f"Result:\n{shown}"
+            f"Result:\n{cut_text(to_text(self.output), MAX_SHOWN_CHARS)}"
         )
 
 

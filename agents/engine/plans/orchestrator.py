@@ -11,6 +11,7 @@ from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.termination import StopReason
 from agents.engine.loop.tool_runner import ToolRunner
+from agents.engine.text import cut_text
 
 from ..errors import BudgetExceeded
 from ..events import Event, EventType
@@ -186,6 +187,4 @@ def _results_message(plan: ExecutionPlan, outcomes: Mapping[str, StepOutcome]) -
 
 
 def _format_result(name: str, outcome: StepOutcome) -> str:
-    text = outcome.text
-    shown = text if len(text) <= MAX_RESULT_CHARS else f"{text[:MAX_RESULT_CHARS]} [… cut]"
-    return f"## {name} ({outcome.status})\n{shown}"
+    return f"## {name} ({outcome.status})\n{cut_text(outcome.text, MAX_RESULT_CHARS)}"

@@ -6,14 +6,15 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from agents.engine.text import JAPANESE, fold
+
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.,])(-?)(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?(?![A-Za-z0-9_]|[.,]\d)"
 )
 _STRAY_POINT = re.compile(r"(?<!\d)\.|\.(?!\d)")
 _STRAY_MINUS = re.compile(r"(?<=\w)-|-(?!\d)")
 # Japanese and Chinese have no spaces between words.
-_CJK_CHAR = r"[\u3040-\u30ff\u3400-\u9fff]"
-_CJK_SPACES = re.compile(rf"\s+(?={_CJK_CHAR})|(?<={_CJK_CHAR})\s+")
+_JAPANESE_SPACES = re.compile(rf"\s+(?=[{JAPANESE}])|(?<=[{JAPANESE}])\s+")
 _SIGNIFICANT_CHARS = {".", "-", "%", "‰"}
 _KEPT_CATEGORIES = {"L", "N", "M"}
 _SYMBOL_CATEGORIES = {"Sc", "Sm", "So"}
@@ -25,10 +26,10 @@ def normal_form(value: Any) -> str:
         return json.dumps(
             _normalize_leaves(value), sort_keys=True, ensure_ascii=False, default=str
         )
-    text = unicodedata.normalize("NFKC", value).casefold().replace("−", "-")
+    text = fold(value).replace("−", "-")
     text = _STRAY_MINUS.sub(" ", _STRAY_POINT.sub(" ", _NUMBER.sub(_normalize_number, text)))
     significant = "".join(c if _is_significant(c) else " " for c in text)
-    return _CJK_SPACES.sub("", " ".join(significant.split()))
+    return _JAPANESE_SPACES.sub("", " ".join(significant.split()))
 
 
 def group_equal(answers: Mapping[str, Any]) -> list[list[str]]:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from agents.engine.text import is_japanese
+
 from . import words
 
 FILE = Path(__file__).with_name("lexicon.txt")
@@ -36,7 +38,7 @@ class Lexicon:
     def concepts(self, text: str) -> Iterator[tuple[str, list[str]]]:
         """Yield each phrase of a plain text that has concepts, with them."""
         yield from self._in_english(text)
-        if words.is_japanese(text):
+        if is_japanese(text):
             yield from self._in_japanese(text)
 
     def _in_english(self, text: str) -> Iterator[tuple[str, list[str]]]:

@@ -1,22 +1,17 @@
 """Splits names, descriptions and questions into words, in English and Japanese."""
 
 import re
-from unicodedata import normalize
+
+from agents.engine.text import KANJI, KATAKANA, STOP_WORDS, bigrams, fold
 
 MAX_CHARS = 4_000
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_RUNS = re.compile(
-    r"[a-z0-9]+"
-    r"|[\u30a1-\u30fa\u30fc]{2,}"  # katakana
-    r"|[\u3400-\u4dbf\u4e00-\u9fff\u3005]+"  # kanji
-)
-_JAPANESE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
-_STOP = """
-a an and are as at be been but by can could did do does doing down for from had has have he her
-him his i if in into is it its just let like may me my no not of off on once or our out over
-please she should so some than that the their them then there these they this those to too up us
-use used uses using very via want was we were what when where which while who whom whose why
-will with would you your need needs given e g optional
+_RUNS = re.compile(f"[a-z0-9]+|[{KATAKANA}]{{2,}}|[{KANJI}]+")
+_KATAKANA = re.compile(f"[{KATAKANA}]")
+# Words of any description; they say nothing about which tool is meant.
+_COMMON = """
+doing down he her him his just let like off once out over please she some too up use used uses
+using very via want while need needs given e g optional
 """
 # Words of any request; they say little about which tool is meant.
 _WEAK = """
@@ -25,8 +20,9 @@ way thing things now today yesterday tomorrow week month year day time last next
 most still already again also another other same people person everyone someone anyone have got
 set turn run how long here ahead great good right able help try first second company item number
 """
-STOP_WORDS = frozenset(_STOP.split())
+COMMON_WORDS = STOP_WORDS | frozenset(_COMMON.split())
 WEAK_WORDS = frozenset(_WEAK.split())
+# The stems of `engine.text` are shorter: `evaluate_tools` finds fewer tools with them.
 _ENDINGS = (
     ("ations", "ate"),
     ("ation", "ate"),
@@ -47,16 +43,12 @@ MIN_STEM = 3
 
 def plain(text: str) -> str:
     """Return the text in one notation: compatible characters, camelCase split, lower case."""
-    return _CAMEL.sub(" ", normalize("NFKC", text[:MAX_CHARS])).lower()
+    return fold(_CAMEL.sub(" ", text[:MAX_CHARS])).replace("・", " ")
 
 
 def runs(text: str) -> list[str]:
     """Return the words of plain text: Latin words, katakana and kanji, in their order."""
     return _RUNS.findall(text)
-
-
-def is_japanese(text: str) -> bool:
-    return _JAPANESE.search(text) is not None
 
 
 def stem(word: str) -> str:
@@ -65,12 +57,9 @@ def stem(word: str) -> str:
         return word
     for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) + len(instead) >= MIN_STEM:
-            return _shorten(word[: -len(ending)] + instead)
-    return _shorten(word)
-
-
-def _shorten(word: str) -> str:
-    """Drop a final e and a doubled consonant, which endings add and remove."""
+            word = word[: -len(ending)] + instead
+            break
+    # Endings add and remove a final e and a doubled consonant.
     if len(word) > MIN_STEM and word.endswith("e"):
         word = word[:-1]
     is_doubled = len(word) > MIN_STEM and word[-1] == word[-2] and word[-1] not in "sloaeu"
@@ -82,14 +71,10 @@ def terms(text: str) -> list[str]:
     found: list[str] = []
     for run in runs(text):
         if run.isascii():
-            if run not in STOP_WORDS:
+            if run not in COMMON_WORDS:
                 found.append(stem(run))
             continue
         found.append(run)
-        if len(run) > 2 and not _is_katakana(run):
-            found += [run[at : at + 2] for at in range(len(run) - 1)]
+        if len(run) > 2 and not _KATAKANA.match(run):
+            found += bigrams(run)
     return found
-
-
-def _is_katakana(run: str) -> bool:
-    return "\u30a1" <= run[0] <= "\u30fc"

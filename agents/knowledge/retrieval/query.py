@@ -5,16 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from .tokenizer import (
-    CJK_RUN,
-    HIRAGANA,
-    MAX_TERMS,
-    STOP_WORDS,
-    WORD,
-    bigrams,
-    is_japanese,
-    normalize,
-)
+from agents.engine.text import STOP_WORDS, bigrams
+
+from .tokenizer import CJK_RUN, HIRAGANA_RUN, MAX_TERMS, WORD, is_japanese, normalize
 from .translations import split_words, translate
 
 # An identifier, a figure or a quotation is found as it is written, or it isn't there.
@@ -57,19 +50,19 @@ def _significant_words(words: Iterable[str]) -> list[str]:
     Hiragana is mostly grammar, and only used if there is nothing else.
     """
     distinct = [word for word in dict.fromkeys(words) if word not in STOP_WORDS]
-    return [word for word in distinct if not HIRAGANA.match(word)] or distinct
+    return [word for word in distinct if not HIRAGANA_RUN.match(word)] or distinct
 
 
 def _words(text: str) -> Iterator[str]:
     for run in WORD.findall(normalize(text)):
-        if HIRAGANA.match(run) or not CJK_RUN.match(run):
+        if HIRAGANA_RUN.match(run) or not CJK_RUN.match(run):
             yield run
             continue
         for word, is_known in split_words(run):
             if is_known:
                 yield word
             else:
-                yield from bigrams(word).split() or word
+                yield from bigrams(word) or word
 
 
 def _exact_strings(text: str) -> Iterator[str]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
+from agents.engine.text import stem
 from agents.models import Chunk
 
 from .index import WordHits
 from .query import Query
-from .stemming import stem
 from .tokenizer import CJK_RUN, normalize
 
 MIN_RARITY = 0.3

@@ -6,28 +6,19 @@ Japanese has no visible word boundaries, so overlapping pairs are used.
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import pairwise
 
+from agents.engine.text import CJK, HANGUL, HIRAGANA, KANJI, KATAKANA, STOP_WORDS, bigrams
 from agents.models import Document
 
 MAX_TERMS = 64
 
-KANJI = "々〆㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
-WIDE = f"゠-ヿㇰ-ㇿ{KANJI}가-힣"
-CJK = f"ぁ-ゟ{WIDE}"
-KANA = re.compile("[ぁ-ゟァ-ヺー]")
-HIRAGANA = re.compile("[ぁ-ゟ]+")
+KANA = re.compile(f"[{HIRAGANA}ァ-ヺー]")
+HIRAGANA_RUN = re.compile(f"[{HIRAGANA}]+")
 CJK_RUN = re.compile(f"[{CJK}]+")
-WORD = re.compile(rf"[ぁ-ゟ]+|[{WIDE}]+|[^\W_{CJK}](?:[^\W{CJK}]*[^\W_{CJK}])?")
+WORD = re.compile(
+    rf"[{HIRAGANA}]+|[{KATAKANA}{KANJI}{HANGUL}]+|[^\W_{CJK}](?:[^\W{CJK}]*[^\W_{CJK}])?"
+)
 ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
-
-STOP_WORD_LIST = """
-a about an and any are as at be been but by can could d did do does don for from get had has
-have how i if in into is it its ll m may me my no not of on or our re s shall should so t tell
-than that the their them then there these they this those to us ve was we were what when where
-which who whom whose why will with would you your 何 方法 教 下 とは それは これは ですか
-"""
-STOP_WORDS = frozenset(STOP_WORD_LIST.split())
 
 
 def query_terms(query: str) -> list[str]:
@@ -36,18 +27,20 @@ def query_terms(query: str) -> list[str]:
     Hiragana is mostly grammar, and only used if there is nothing else.
     """
     words = [word for word in dict.fromkeys(_tokenize(query)) if word not in STOP_WORDS]
-    significant = [word for word in words if not HIRAGANA.match(word)]
+    significant = [word for word in words if not HIRAGANA_RUN.match(word)]
     return (significant or words)[:MAX_TERMS]
 
 
 def index_terms(text: str) -> str:
     """Return the text as index terms."""
-    return CJK_RUN.sub(lambda run: f" {bigrams(run[0])} {run[0][-1]} ", normalize(text))
+    return CJK_RUN.sub(
+        lambda run: f" {' '.join(bigrams(run[0]))} {run[0][-1]} ", normalize(text)
+    )
 
 
 def to_phrase(term: str) -> str:
     """Return a search term as a phrase of index terms."""
-    return bigrams(term) if CJK_RUN.match(term) and not is_single_cjk(term) else term
+    return " ".join(bigrams(term)) if CJK_RUN.match(term) and len(term) > 1 else term
 
 
 def is_single_cjk(term: str) -> bool:
@@ -74,13 +67,9 @@ def normalize(text: str) -> str:
     return unicodedata.normalize("NFKC", ACCENTS.sub("", apart))
 
 
-def bigrams(run: str) -> str:
-    return " ".join(first + second for first, second in pairwise(run))
-
-
 def _tokenize(text: str) -> Iterator[str]:
     for word in WORD.findall(normalize(text)):
-        if CJK_RUN.match(word) and not HIRAGANA.match(word):
-            yield from bigrams(word).split() or word
+        if CJK_RUN.match(word) and not HIRAGANA_RUN.match(word):
+            yield from bigrams(word) or word
         else:
             yield word

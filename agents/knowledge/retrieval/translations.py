@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from .stemming import stem
+from agents.engine.text import KATAKANA, stem
+
 from .tokenizer import normalize
 
 TABLE = Path(__file__).with_name("translations.tsv")
-KATAKANA = re.compile("[゠-ヿㇰ-ㇿ]+")
-SCRIPTS = re.compile("[゠-ヿㇰ-ㇿ]+|[^゠-ヿㇰ-ㇿ]+")
+SCRIPTS = re.compile(f"[{KATAKANA}]+|[^{KATAKANA}]+")
 MAX_ALTERNATIVES = 6
 
 

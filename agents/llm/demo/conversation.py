@@ -3,7 +3,6 @@
 import json
 import re
 import tomllib
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import pairwise, takewhile
@@ -13,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from agents.engine.loop import ApprovalDecision
 from agents.engine.material import unwrap
 from agents.engine.state import INTERRUPTED, NOT_STARTED
+from agents.engine.text import fold, is_japanese
 
 Message = Mapping[str, Any]
 
@@ -31,7 +31,6 @@ _FILES = re.compile(
     r".*?(?:</(?P=mark)>|\Z)\s*",
     re.DOTALL,
 )
-_JAPANESE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
 _PARTICLES = re.compile(r"[はがをにでのへ](?![ぁ-ん])|です|ます|ください|して|した|ない")
 _CONTINUE = re.compile(LIBRARY["words"]["continue"])
 
@@ -44,15 +43,15 @@ class Question(NamedTuple):
 
     @property
     def plain(self) -> str:
-        """Return the text in lower case, with normalized width."""
-        return unicodedata.normalize("NFKC", self.text).lower().strip()
+        """Return the text as it is compared."""
+        return fold(self.text)
 
     @property
     def is_japanese(self) -> bool:
         """Whether its words are Japanese: 佐藤 in an English sentence is only a name."""
         text = self.voice or self.text
         is_english = re.search("[A-Za-z]{2,} [A-Za-z]", text) and not _PARTICLES.search(text)
-        return bool(_JAPANESE.search(text)) and not is_english
+        return is_japanese(text) and not is_english
 
     def say(self, key: str, **fields: Any) -> str:
         return str(SENTENCES[key][self.is_japanese]).format_map(fields)

@@ -5,25 +5,26 @@ the answer to a question that its rules can't answer, if that is almost the same
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+
+from agents.engine.text import JAPANESE, fold
 
 from .conversation import Situation, message_text
 
 PART = re.compile(r"<experiences>(.*?)</experiences>", re.DOTALL)
 LINE = re.compile(r'^- Question: "(?P<question>.*?)" Correction: "(?P<text>.*)"$', re.MULTILINE)
-ENGLISH = re.compile(
+ENGLISH_MEANING = re.compile(
     r"(?:['“‘](?P<quoted>[^'”’]{2,40})['”’]|(?P<word>[\w-]+(?: [\w-]+){0,2}))\s+"
     r"(?:means|stands for|refers to|is the same as)\s+(?:the |our )?"
     r"['“‘]?(?P<meaning>[^'”’.;,。]{2,60})",
     re.IGNORECASE,
 )
-JAPANESE = re.compile(
+JAPANESE_MEANING = re.compile(
     r"「?(?P<word>[^「」、。\s]{2,20}?)」?(?:とは|は)、?「?(?P<meaning>[^「」、。\s]{1,20}?)」?"
     r"(?:のこと|の意味|を指|と同じ)"
 )
-WORDS = re.compile(r"[a-z0-9][a-z0-9.'%-]*|[\u3041-\u30ff\u4e00-\u9fff]")
+WORDS = re.compile(rf"[a-z0-9][a-z0-9.'%-]*|[{JAPANESE}]")
 MIN_OVERLAP = 0.7
 
 
@@ -35,7 +36,10 @@ class Correction(NamedTuple):
 
     def translate(self, question: str) -> str:
         """Return the question with the word that the correction explains replaced."""
-        for found in (*ENGLISH.finditer(self.text), *JAPANESE.finditer(self.text)):
+        for found in (
+            *ENGLISH_MEANING.finditer(self.text),
+            *JAPANESE_MEANING.finditer(self.text),
+        ):
             groups = found.groupdict()
             for word in _endings(groups.get("quoted") or groups["word"]):
                 edge = r"\b" if word.isascii() else ""
@@ -81,4 +85,4 @@ def _endings(words: str) -> Iterator[str]:
 
 
 def _words(text: str) -> set[str]:
-    return set(WORDS.findall(unicodedata.normalize("NFKC", text).lower()))
+    return set(WORDS.findall(fold(text)))

@@ -10,6 +10,7 @@ from typing import Any
 
 from agents.engine.json_schema import violations
 from agents.engine.loop import INSTRUCTIONS
+from agents.engine.text import shorten
 
 from . import results
 from .conversation import LIBRARY, Message, Situation, message_text
@@ -102,7 +103,7 @@ class Form:
         yield from list(only.values())[-1:] if is_number else []
         yield from [self.question] if words & _TITLES else []
         yield from self.marked if is_number or words & _NAMES else []
-        prose = (self.prose, f"{self.prose[: longest - 1]}…" if longest else "")
+        prose = (self.prose, shorten(self.prose, longest) if longest else "")
         yield from prose if words & _PROSE or not name else ()
         yield from (None, part.get("const"), *choices, *prose, 0, False, "")
         yield from (part[rule] for rule in ("minimum", "maximum") if rule in part)

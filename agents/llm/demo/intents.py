@@ -7,6 +7,8 @@ from datetime import date
 from functools import cache
 from typing import NamedTuple
 
+from agents.engine.text import KANJI, KATAKANA
+
 from .conversation import LIBRARY, Question
 
 MONTHS = LIBRARY["words"]["months"].split()
@@ -188,7 +190,7 @@ def _residue(text: str) -> str:
     """Return the words that are neither concepts, slot values nor stop words."""
     plain = re.sub(r"‹\w+›", " ", text.lower())
     words = [word for word in re.findall(r"[a-z]+", plain) if word not in _LITTLE_WORDS]
-    return " ".join([*words, *re.findall(r"[\u30a0-\u30ff\u4e00-\u9fff]+", plain)])
+    return " ".join([*words, *re.findall(f"[{KATAKANA}{KANJI}]+", plain)])
 
 
 def matches(slots: Slots) -> Iterator[str]:

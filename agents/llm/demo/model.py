@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from agents.engine.loop import HANDOFF_PREFIX
 from agents.engine.plans import EVALUATION_SCHEMA, PLAN_SCHEMA
+from agents.engine.text import UNSPACED
 
 from . import conversation, experiences, forms, judge, panel, planner, plans, results, summary
 from .conversation import Situation
@@ -19,7 +20,7 @@ from .steps import REFERENCE, DemoPlan, DemoStep, Findings
 DEMO_LABEL = "Demo model (rules, no AI)"
 ARGUMENT_SIZE = 24  # characters of arguments per chunk
 # Words, and pairs of Japanese characters; joined, they are the original text.
-PIECE = re.compile(r"\s*(?:[\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]{1,2}|[!-~]+|\S)|\s+")
+PIECE = re.compile(rf"\s*(?:[{UNSPACED}]{{1,2}}|[!-~]+|\S)|\s+")
 
 
 class DemoTurn(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.engine.plans import QUESTION_TEMPLATE, SYNTHESIS_PROMPT, normal_form
+from agents.engine.text import shorten_line
 
 from .conversation import Message, Question, message_text, pattern
 
@@ -83,5 +84,4 @@ def _distinct_sentence(answer: str, others: Sequence[str]) -> str:
     sentences = [phrase for phrase in _SENTENCE.split(answer) if phrase.strip()]
     own = [phrase for phrase in sentences if not any(phrase in other for other in others)]
     first = next(iter([*own, *sentences]), "")
-    sentence = " ".join(_MARKUP.sub(lambda m: m[1] or m[2] or "", first).split())
-    return sentence if len(sentence) <= MAX_QUOTED else f"{sentence[: MAX_QUOTED - 1]}…"
+    return shorten_line(_MARKUP.sub(lambda m: m[1] or m[2] or "", first), MAX_QUOTED)

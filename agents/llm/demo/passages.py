@@ -3,14 +3,16 @@
 import re
 from typing import NamedTuple
 
+from agents.engine.text import HIRAGANA, KANJI, KATAKANA, bigrams
+
 from .conversation import LIBRARY, Question
 
 MAX_PASSAGES = 2
 MAX_QUOTED = 900  # characters of one passage
 _HEAD = re.compile(r"^\[(\d{1,3})\] (.+)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```.*?^```|(?:^(?!```|#).+\n?)+", re.MULTILINE | re.DOTALL)
-_RUN = re.compile(r"[\u30a0-\u30ff\u4e00-\u9fff]{2,}")
-_STEM = re.compile(r"(?<![\u4e00-\u9fff])[\u4e00-\u9fff][\u3041-\u309f]")
+_RUN = re.compile(f"[{KATAKANA}{KANJI}]{{2,}}")
+_STEM = re.compile(f"(?<![{KANJI}])[{KANJI}][{HIRAGANA}]")
 _COMMON = frozenset(LIBRARY["words"]["common"].split())
 _COURTESY = re.compile(LIBRARY["words"]["courtesy"], re.IGNORECASE)
 
@@ -73,5 +75,5 @@ def terms_of(text: str) -> frozenset[str]:
     """Return the stems of English words and pairs of Japanese characters."""
     text = text.lower()
     words = (word for word in re.findall(r"[a-z0-9_]{3,}", text) if word not in _COMMON)
-    pairs = (run[at : at + 2] for run in _RUN.findall(text) for at in range(len(run) - 1))
+    pairs = (pair for run in _RUN.findall(text) for pair in bigrams(run))
     return frozenset([*(word.rstrip("s")[:6] for word in words), *pairs, *_STEM.findall(text)])

@@ -9,11 +9,20 @@ from collections.abc import Sequence
 from itertools import islice
 
 from agents.engine.loop import UNFINISHED
+from agents.engine.text import shorten_line
 
 from . import arithmetic, intents, passages, results
 from .conversation import LIBRARY, Finding, Question, Situation
 from .shop_plans import ShopPlans
-from .steps import REFERENCE, DemoPlan, DemoStep, Findings, calculation, search, short
+from .steps import (
+    MAX_NAME_CHARS,
+    REFERENCE,
+    DemoPlan,
+    DemoStep,
+    Findings,
+    calculation,
+    search,
+)
 
 GENERALIST = "helper"  # the sample agent with every tool
 _WORDS = LIBRARY["words"]
@@ -97,7 +106,9 @@ def _hand_off(situation: Situation, names: Sequence[str], task: str) -> DemoPlan
     agents, question = situation.agents, situation.question
     steps = []
     for name in names:
-        title = question.say("handoff_name", agent=name, task=short(task))
+        title = question.say(
+            "handoff_name", agent=name, task=shorten_line(task, MAX_NAME_CHARS)
+        )
         thought = question.say("think_handoff", agent=name)
         steps.append(DemoStep(title, agents[name], task, thought))
 

@@ -4,9 +4,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from agents.engine.text import shorten_line
+
 from .conversation import Finding, Offer, Situation
 
 Findings = Sequence[Finding]
+MAX_NAME_CHARS = 150
 REFERENCE = re.compile(r"⟦(\d)(?: (\w+))?⟧")
 
 
@@ -35,11 +38,6 @@ def calculation(situation: Situation, text: str, name: str, thought: str = "rest
 
 
 def search(situation: Situation, tool: Offer, words: str) -> DemoStep:
-    say, line = situation.question.say, short(words)
-    name = say("search_name", name=line)
+    say = situation.question.say
+    name = say("search_name", name=shorten_line(words, MAX_NAME_CHARS))
     return DemoStep(name, tool, words, say("think_search"), say("expect_passage"))
-
-
-def short(text: str, most: int = 150) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"

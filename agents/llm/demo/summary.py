@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from agents.engine.history_summary import OPENING, PREAMBLE
+from agents.engine.text import is_japanese, shorten_line
 
 MAX_LINES = 12
 MAX_CHARS = 120
@@ -31,13 +32,11 @@ def confirm(messages: list[Any]) -> str | None:
     found = next((match for text in told if (match := SAVED.search(text))), None)
     if found is None or last.get("role") != "user":
         return None
-    is_japanese = re.search("[ぁ-ヿ一-鿿]", found["text"])
-    return (
-        f"覚えました：「{found['text']}」" if is_japanese else f"I'll remember: {found['text']}"
-    )
+    if is_japanese(found["text"]):
+        return f"覚えました：「{found['text']}」"
+    return f"I'll remember: {found['text']}"
 
 
 def _line(speaker: str, words: str) -> str:
-    text = " ".join(re.sub(r"</?earlier_conversation>", " ", words).split())
-    short = text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}…"
+    short = shorten_line(re.sub(r"</?earlier_conversation>", " ", words), MAX_CHARS)
     return f"- {speaker}: {short}" if short else ""

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from agents.engine.text import shorten
 from agents.llm.providers import ModelProvider, find_provider
 
 from .. import model_info
@@ -62,5 +63,4 @@ def provider_of(model: str) -> ModelProvider | None:
 
 
 def short_name(name: Any) -> str:
-    text = str(name)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    return shorten(str(name), 60)

@@ -7,10 +7,10 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.utils.safestring import SafeString
-from django.utils.text import Truncator
 
 from agents.access import masking
 from agents.access.names import display_name
+from agents.engine.text import shorten
 from agents.models import Run
 from agents.problems import presentation
 from agents.problems.models import Problem, ProblemChange, ProblemTag
@@ -102,7 +102,7 @@ class ProblemView:
     def _question(self, run: Run) -> str:
         is_masked = masking.is_masked_for(run, self.reader, self.session)
         text = masking.mask_text(run.query) if is_masked else run.query
-        return Truncator(text).chars(MAX_QUESTION_CHARS)
+        return shorten(text, MAX_QUESTION_CHARS)
 
     @cached_property
     def history(self) -> list[ChangeLine]:

@@ -5,6 +5,7 @@ import json
 from email.message import Message
 from http import HTTPStatus
 
+from agents.engine.text import shorten_line
 from agents.engine.tool import ToolResult
 
 from ..egress import Response
@@ -59,8 +60,7 @@ def decode(content: bytes, charset: str) -> str:
 
 
 def status_error(host: str, status: int, text: str) -> ToolResult:
-    detail = " ".join(text.split())
-    short = detail if len(detail) <= MAX_ERROR_CHARS else f"{detail[:MAX_ERROR_CHARS]}…"
+    short = shorten_line(text, MAX_ERROR_CHARS)
     status_text = format_status(status)
     error = (
         f"{host} returned HTTP {status_text}: {short}"

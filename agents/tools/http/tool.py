@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from agents.engine import json_schema
-from agents.engine.cut_text import cut_text
 from agents.engine.privacy import MASK
+from agents.engine.text import cut_text
 from agents.engine.tool import Effect, ToolInput, ToolResult, uncertain_message
 
 from ..egress import Egress, EgressFailed, EgressRefused, Response, ResponseTooLarge, fetch

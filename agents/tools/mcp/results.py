@@ -22,8 +22,8 @@ from agents.engine.attachments import (
     too_large,
     verify,
 )
-from agents.engine.cut_text import cut_text
 from agents.engine.privacy import MASK
+from agents.engine.text import cut_text
 from agents.engine.tool import Attachment, ToolResult
 from agents.file_types import OTHER
 

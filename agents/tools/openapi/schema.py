@@ -9,6 +9,8 @@ from typing import Any
 
 import re2
 
+from agents.engine.text import shorten_line
+
 MAX_DEPTH = 8
 MAX_NODES = 400
 MAX_REFERENCES = 20
@@ -34,10 +36,7 @@ class TooComplex(ValueError):
 
 def shorten(text: Any, limit: int = MAX_DESCRIPTION_CHARS) -> str:
     """Return the text in one line, cut at a word."""
-    line = " ".join(text.split()) if isinstance(text, str) else ""
-    if len(line) <= limit:
-        return line
-    return f"{line[: limit - 1].rsplit(' ', 1)[0].rstrip(' ,;:.')}…"
+    return shorten_line(text, limit) if isinstance(text, str) else ""
 
 
 class References:

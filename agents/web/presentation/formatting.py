@@ -6,9 +6,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from agents.engine.text import shorten_line, shorten_middle
 from agents.runs.projection import decode_json
-
-from .markdown import truncate
 
 DASH = "—"
 MAX_SHOWN_CHARS = 20_000
@@ -29,9 +28,8 @@ def format_value(value: Any, most: int = MAX_SHOWN_CHARS) -> str:
     text = value if isinstance(value, str) else format_json(value)
     if len(text) <= most:
         return text
-    half = most // 2
-    left_out = _("%(count)d characters omitted") % {"count": len(text) - 2 * half}
-    return f"{text[:half]}\n\n[… {left_out} …]\n\n{text[-half:]}"
+    left_out = _("%(count)d characters omitted") % {"count": len(text) - most // 2 * 2}
+    return shorten_middle(text, most, f"\n\n[… {left_out} …]\n\n")
 
 
 def format_json(value: Any, indent: int = 0) -> str:
@@ -71,8 +69,8 @@ def format_compact(value: Any) -> str:
 
 def one_line(text: str) -> str:
     """Return one line without direction marks, which could reverse its order."""
-    line = " ".join(BIDI_CONTROLS.sub("", text[: MAX_INTENT_CHARS * 4]).split())
-    return line if len(line) <= MAX_INTENT_CHARS else f"{line[: MAX_INTENT_CHARS - 1]}…"
+    visible = BIDI_CONTROLS.sub("", text[: MAX_INTENT_CHARS * 4])
+    return shorten_line(visible, MAX_INTENT_CHARS)
 
 
 def duration(milliseconds: float | None) -> str:
@@ -120,8 +118,3 @@ def token_size(number: int) -> str:
 def is_scrollable(text: str, most: int) -> bool:
     """Whether the text may overflow its box, which must then be focusable by keyboard."""
     return len(text) > most or text.count("\n") > most // 20
-
-
-def shorten(text: str, most: int) -> str:
-    """Cut the text to this length."""
-    return text if len(text) <= most else f"{truncate(text, most)}…"

@@ -2,9 +2,8 @@
 
 from django.contrib.auth.models import User
 
+from agents.engine.text import shorten
 from agents.models import Run, ToolGrant
-
-from .formatting import shorten
 
 MAX_TITLE_CHARS = 80
 

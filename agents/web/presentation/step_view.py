@@ -12,6 +12,7 @@ from agents.catalog import custom_instructions
 from agents.engine.events import StatusKind
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
 from agents.engine.result_cache import CACHED_NOTE
+from agents.engine.text import shorten, shorten_line
 from agents.models import AgentStep, Run
 from agents.runs import clocks, event_store, projection
 from agents.runs.engine_messages import translate
@@ -28,7 +29,6 @@ from .formatting import (
     unwrap_single,
 )
 from .links import milliseconds, trace_url
-from .markdown import truncate
 from .plan_view import PlanFacts
 from .progress import ProgressView
 from .step_summary import summarize
@@ -142,8 +142,7 @@ class StepView:
     @property
     def thought_excerpt(self) -> str:
         """The part of the thought that fits in a row."""
-        thought = self.thought
-        return thought if len(thought) <= self.most else f"{truncate(thought, self.most)}…"
+        return shorten(self.thought, self.most)
 
     @property
     def is_replayed(self) -> bool:
@@ -374,8 +373,7 @@ class StepView:
     @property
     def excerpt(self) -> str:
         """The beginning of a tool's result."""
-        text = " ".join(self.step.observation[: MAX_EXCERPT_CHARS * 2].split())
-        return text if len(text) <= MAX_EXCERPT_CHARS else f"{text[: MAX_EXCERPT_CHARS - 1]}…"
+        return shorten_line(self.step.observation[: MAX_EXCERPT_CHARS * 2], MAX_EXCERPT_CHARS)
 
     @cached_property
     def few_rows(self) -> OutputView | None:

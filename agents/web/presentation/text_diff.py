@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby, takewhile
 
-HIRAGANA, KATAKANA = "ぁ-ゟ", "゠-ヿㇰ-ㇿ"
-KANJI = "々〆㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
-JAPANESE = re.compile(f"[{HIRAGANA}{KATAKANA}{KANJI}]+")
+from agents.engine.text import HIRAGANA, JAPANESE, KANJI, KATAKANA
+
+JAPANESE_RUN = re.compile(f"[{JAPANESE}]+")
 # Japanese words have no visible end, but rarely continue in another script.
 WORD = re.compile(
     rf"\s+|[{HIRAGANA}]+|[{KATAKANA}]+|[{KANJI}]+"
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?"
-    rf"|[^\W\d{HIRAGANA}{KATAKANA}{KANJI}][^\W{HIRAGANA}{KATAKANA}{KANJI}]*(?:['’]\w+)?|.",
+    rf"|[^\W\d{JAPANESE}][^\W{JAPANESE}]*(?:['’]\w+)?|.",
     re.DOTALL,
 )
 
@@ -144,7 +144,7 @@ def _match_parts(left: Sequence[str], right: Sequence[str]) -> list[_DiffSpan]:
 
 def _narrow_japanese(left: str, right: str) -> list[_DiffSpan]:
     """Narrow a Japanese change to what differs, because endings follow without a space."""
-    if not (JAPANESE.fullmatch(left) and JAPANESE.fullmatch(right)):
+    if not (JAPANESE_RUN.fullmatch(left) and JAPANESE_RUN.fullmatch(right)):
         return [_DiffSpan(left, right, True)]
     start, end = _common_ends(left, right)
     a, b = len(left) - end, len(right) - end

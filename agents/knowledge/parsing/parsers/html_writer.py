@@ -227,8 +227,7 @@ def _finish(text: str) -> str:
     return "\n".join(map(markdown.collapse, lines)).strip()
 
 
-WIDE = r"\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
-WRAPPED = re.compile(rf"(?<=[{WIDE}])[ \t]*\n\s*(?=[{WIDE}])")
+WRAPPED = re.compile(rf"(?<=[{markdown.WIDE}])[ \t]*\n\s*(?=[{markdown.WIDE}])")
 
 
 def _join_wide(text: str) -> str:

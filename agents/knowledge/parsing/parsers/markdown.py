@@ -8,6 +8,8 @@ from .values import Kind, ParsedPart
 MAX_CELL_CHARS = 10_000
 MAX_COLUMNS = 500
 PART_CHARS = 150_000
+# Characters that are written without spaces between them; a reader loads no engine.
+WIDE = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
 SPACES = re.compile(r"[ \t\u00a0\u3000]*\n[ \t\u00a0]*|[ \t\u00a0]+")
 BLANK_LINES = re.compile(r"\n{3,}")
 # Characters of control, and those that are invisible and only hide text: tags and overrides.

@@ -12,6 +12,7 @@ from django.utils import timezone
 from agents import runs
 from agents.catalog.command_arguments import find_agent
 from agents.db import database
+from agents.engine.text import shorten
 from agents.models import Agent
 from agents.review import examples
 from agents.review.examples import ExampleResult
@@ -113,7 +114,7 @@ class Command(BaseCommand):
 
     def _print_table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print columns at the width of their content, counting wide characters as two."""
-        table = [head, *([_truncate(cell) for cell in row] for row in rows)]
+        table = [head, *([shorten(cell, MAX_CELL_CHARS) for cell in row] for row in rows)]
         widths = [max(map(_display_width, column)) for column in zip(*table, strict=True)]
         for row in table:
             cells = zip(row, widths, strict=True)
@@ -173,10 +174,6 @@ def _format_score(score: float | None) -> str:
 
 def _format_time(moment: datetime | None) -> str:
     return f"{timezone.localtime(moment):%Y-%m-%d %H:%M}" if moment else "never"
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= MAX_CELL_CHARS else f"{text[: MAX_CELL_CHARS - 1]}…"
 
 
 def _display_width(text: str) -> int:

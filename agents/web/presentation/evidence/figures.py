@@ -6,6 +6,8 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
+from agents.engine.text import JAPANESE
+
 _MONTHS = (
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
     *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
@@ -20,7 +22,7 @@ FIGURE = re.compile(
     r"|(?P<sign>(?<![\w)])[-−])?(?P<currency>[$€£¥])?"
     r"(?P<digits>\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,12})?|\d{1,18}(?:\.\d{1,12})?)(?![\d_]|\.\d|,\d)"
     r"(?:\s?(?P<scale>thousand|million|billion|[千万億兆]))?"
-    r"(?:\s?(?P<unit>%|円|ドル)|\s?(?P<word>[A-Za-z]{1,20}|[\u3041-\u30ff\u4e00-\u9fff]{1,2}))?)"
+    rf"(?:\s?(?P<unit>%|円|ドル)|\s?(?P<word>[A-Za-z]{{1,20}}|[{JAPANESE}]{{1,2}}))?)"
 )
 DIGIT = re.compile(r"\d")
 SCALES = {

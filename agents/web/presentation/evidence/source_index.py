@@ -7,6 +7,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from agents.engine.text import KANJI, KATAKANA, STOP_WORDS, bigrams
+
 from .figures import Figure, figures_in
 from .sources import MAX_SOURCE_CHARS, MAX_SOURCES, MAX_TOTAL_CHARS, Sources
 
@@ -14,13 +16,8 @@ MAX_FIGURES = 3_000  # in all observations
 MIN_ROUNDED_DIGITS = 3  # fewer may be chance
 MIN_TERMS, MIN_OVERLAP = 3, 0.6
 WORD = re.compile(r"[A-Za-z0-9_]{3,}")
-JAPANESE = re.compile(r"[\u30a0-\u30ff\u4e00-\u9fff]{2,}")
-COMMON = {
-    *("all", "also", "and", "any", "are", "but", "can", "for", "from", "had", "has", "have"),
-    *("into", "its", "more", "most", "not", "our", "than", "that", "the", "their", "then"),
-    *("there", "these", "they", "this", "those", "was", "were", "which", "who", "will"),
-    *("with", "you", "your"),
-}
+JAPANESE = re.compile(f"[{KATAKANA}{KANJI}]{{2,}}")
+COMMON_WORDS = STOP_WORDS | {"all", "also", "more", "most"}
 
 
 class Place(NamedTuple):
@@ -149,10 +146,6 @@ class SourceIndex:
 def terms_of(text: str) -> frozenset[str]:
     """Return the stems of English words and pairs of Japanese characters."""
     words = (word.lower() for word in WORD.findall(text))
-    stems = (word.rstrip("s")[:6] for word in words if word not in COMMON)
-    pairs = (
-        text_run[index : index + 2]
-        for text_run in JAPANESE.findall(text)
-        for index in range(len(text_run) - 1)
-    )
+    stems = (word.rstrip("s")[:6] for word in words if word not in COMMON_WORDS)
+    pairs = (pair for run in JAPANESE.findall(text) for pair in bigrams(run))
     return frozenset([*stems, *pairs])

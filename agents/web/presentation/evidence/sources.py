@@ -15,6 +15,7 @@ from agents.engine.events import StatusKind
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
 from agents.engine.material import PASSAGE_HEAD, recorded_sources
 from agents.engine.material import Source as PassageSource
+from agents.engine.text import shorten_line
 from agents.models import AgentStep, DocumentPart, Run
 from agents.tools.search import SearchTool
 
@@ -54,8 +55,7 @@ class Source(NamedTuple):
     def excerpt(self) -> str:
         text = self.text[: 2 * EXCERPT_CHARS]
         text = text if self.passage is None else MARKUP.sub("", text)
-        text = " ".join(text.split())
-        return text if len(text) <= EXCERPT_CHARS else f"{text[: EXCERPT_CHARS - 1]}…"
+        return shorten_line(text, EXCERPT_CHARS)
 
 
 Sources = tuple[Source, ...]

@@ -3,7 +3,7 @@
 The cost is bounded for any text: see `limits` and `streaming`.
 """
 
-from .excerpts import MAX_ANSWER_CHARS, render_excerpt, truncate
+from .excerpts import MAX_ANSWER_CHARS, render_excerpt
 from .highlighting import warm
 from .invisible_characters import render_exact, reveal_invisible
 from .rendering import render_markdown
@@ -17,6 +17,5 @@ __all__ = [
     "render_excerpt",
     "render_markdown",
     "reveal_invisible",
-    "truncate",
     "warm",
 ]

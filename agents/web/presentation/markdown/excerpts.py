@@ -2,21 +2,13 @@
 
 from django.utils.safestring import SafeString
 
+from agents.engine.text import truncate
+
 from .rendering import render_markdown
 
 MAX_ANSWER_CHARS = 20_000  # characters of an answer on a page
 MAX_ANSWER_HTML_CHARS = 100_000
 MIN_SHOWN_CHARS = 500
-
-
-def truncate(text: str, most: int) -> str:
-    """Cut a text at the end of a paragraph, line or word."""
-    if len(text) <= most:
-        return text
-    for end in ("\n\n", "\n", " "):
-        if (at := text.rfind(end, most - most // 10, most)) > 0:
-            return text[:at]
-    return text[:most]
 
 
 def render_excerpt(text: str, most: int = MAX_ANSWER_CHARS) -> tuple[SafeString, int]:

@@ -1,7 +1,15 @@
-"""English word stems, the same for questions and passages."""
+"""English word stems and stop words, the same for questions, passages and memories."""
 
 from functools import lru_cache
 
+# The language of a document is told by them, too.
+_STOP_WORDS = """
+a about an and any are as at be been but by can could d did do does don for from get had has
+have how i if in into is it its ll m may me my no not of on or our re s shall should so t tell
+than that the their them then there these they this those to us ve was we were what when where
+which who whom whose why will with would you your 何 方法 教 下 とは それは これは ですか
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 SUFFIXES = (
     *("ization", "isation", "ational", "fulness", "iveness", "ousness"),
     *("ations", "ation", "ments", "ment", "ingly", "edly", "ness", "ings"),

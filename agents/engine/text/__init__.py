@@ -1,0 +1,37 @@
+"""Text in English and Japanese: compared, split into words and shortened."""
+
+from .folding import fold
+from .scripts import (
+    CJK,
+    HANGUL,
+    HIRAGANA,
+    JAPANESE,
+    KANJI,
+    KATAKANA,
+    UNSPACED,
+    bigrams,
+    is_japanese,
+)
+from .shortening import CUT_NOTE, cut_text, shorten, shorten_line, shorten_middle, truncate
+from .stemming import STOP_WORDS, stem
+
+__all__ = [
+    "CJK",
+    "CUT_NOTE",
+    "HANGUL",
+    "HIRAGANA",
+    "JAPANESE",
+    "KANJI",
+    "KATAKANA",
+    "STOP_WORDS",
+    "UNSPACED",
+    "bigrams",
+    "cut_text",
+    "fold",
+    "is_japanese",
+    "shorten",
+    "shorten_line",
+    "shorten_middle",
+    "stem",
+    "truncate",
+]
