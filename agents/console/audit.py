@@ -1,7 +1,5 @@
 """The audit log: list, search, export and verification."""
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -29,7 +27,7 @@ from agents.access.audit import messages as audit_messages
 from agents.engine.text import shorten
 from agents.models import AuditEntry, AuditPerson, Upkeep
 from agents.models.types import AnyUser, LazyText
-from agents.web.downloads import download
+from agents.web.downloads import csv_line, download
 from agents.web.presentation.dates import timestamp
 
 from .read_only import ReadOnlyAdmin
@@ -42,8 +40,6 @@ MAX_VERIFIED = 20_000
 PAGE_SIZE = 500
 MAX_PEOPLE = 100
 MAX_SUMMARY_CHARS = 120
-# Excel also runs the full-width signs of Japanese keyboards.
-FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")
 EXPORT_FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 
 
@@ -316,29 +312,18 @@ def load_verification(report: dict[str, Any]) -> hash_chain.ChainVerification:
 def export_lines(rows: QuerySet[AuditEntry], user: AnyUser, file_format: str) -> Iterator[str]:
     """Yield lines from oldest to newest."""
     if file_format == "csv":
-        yield _csv_line(list(EntryView.__dataclass_fields__))
+        yield csv_line(EntryView.__dataclass_fields__)
     last = 0
     rows = rows.order_by("number").select_related("person")
     while batch := list(rows.filter(number__gt=last)[:PAGE_SIZE]):
         for entry, view in zip(batch, EntryView.all(batch, user), strict=True):
             values = asdict(view)
             if file_format == "csv":
-                yield _csv_line([_escape_formula(str(cell)) for cell in values.values()])
+                yield csv_line(values.values())
             else:
                 values |= {"detail": entry.detail}
                 yield json.dumps(values, ensure_ascii=False) + "\n"
         last = batch[-1].number
-
-
-def _csv_line(cells: list[str]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer).writerow(cells)
-    return buffer.getvalue()
-
-
-def _escape_formula(cell: str) -> str:
-    """Escape a cell that a spreadsheet would treat as a formula."""
-    return f"'{cell}" if cell.startswith(FORMULA_PREFIXES) else cell
 
 
 def _search_filter(word: str) -> Q:

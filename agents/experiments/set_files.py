@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from agents.access import masking
 from agents.engine.text import shorten_line
 from agents.review.models import Example, ExampleSet
+from agents.web.downloads import FORMULA, csv_line
 
 from . import checks
 
@@ -23,8 +24,6 @@ MAX_ROWS = 500
 MAX_QUESTION_CHARS = 20_000
 MAX_NAME_CHARS = 120
 COLUMNS = ("name", "question", "expected", "checks", "tags")
-# Excel also runs the full-width signs of Japanese keyboards.
-FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")
 
 
 class InvalidFile(ValueError):
@@ -187,13 +186,10 @@ def export(examples: Iterable[Example], file_format: str, *, is_unmasked: bool) 
     ]
     if file_format == "jsonl":
         return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(COLUMNS)
     for row in rows:
-        cells = {**row, "checks": json.dumps(row["checks"], ensure_ascii=False)}
-        writer.writerow([_escape(str(cells[name])) for name in COLUMNS])
-    return buffer.getvalue()
+        row["checks"] = json.dumps(row["checks"], ensure_ascii=False)
+    lines = [COLUMNS, *([row[name] for name in COLUMNS] for row in rows)]
+    return "".join(map(csv_line, lines))
 
 
 def _export_row(example: Example, *, is_masked: bool) -> dict[str, Any]:
@@ -204,11 +200,6 @@ def _export_row(example: Example, *, is_masked: bool) -> dict[str, Any]:
     return {**row, **hidden}
 
 
-def _escape(text: str) -> str:
-    """Return a cell that a spreadsheet doesn't run as a formula."""
-    return f"'{text}" if text.startswith(FORMULA_PREFIXES) else text
-
-
 def _unescape(value: Any) -> Any:
-    is_escaped = isinstance(value, str) and value[:1] == "'"
-    return value[1:] if is_escaped and value[1:].startswith(FORMULA_PREFIXES) else value
+    is_escaped = isinstance(value, str) and value[:1] == "'" and FORMULA.match(value, 1)
+    return value[1:] if is_escaped else value

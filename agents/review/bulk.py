@@ -1,7 +1,5 @@
 """Actions on several runs of the trace list: export, flag, save as examples."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from django.utils.translation import ngettext
 from agents.access import masking
 from agents.engine.text import shorten_line
 from agents.models import Run
+from agents.web.downloads import csv_line
 
 from . import examples, feedback
 from .columns import Column
@@ -23,8 +22,6 @@ from .models import Example, Review
 
 CHUNK = 200
 MAX_SELECTED = 500
-# Excel also runs the full-width signs of Japanese keyboards.
-FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")
 FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 MAX_EXAMPLE_NAME_CHARS = 60
 
@@ -79,7 +76,7 @@ class Outcome:
 def export(selection: Selection, columns: Sequence[Column], file_format: str) -> Iterator[str]:
     """Yield the selected runs with these columns, as the list displays them."""
     if file_format == "csv":
-        yield _csv_line(list(_id_cell(columns, "run")) + [column.name for column in columns])
+        yield csv_line([*_id_cell(columns, "run"), *(column.name for column in columns)])
     for pks in selection.chunks():
         for row in load_rows(pks, selection.user):
             yield _export_line(row, columns, file_format)
@@ -155,8 +152,7 @@ def _export_line(row: RunRow, columns: Iterable[Column], file_format: str) -> st
     pk = row.view.run.pk
     values = {column.name: _rounded(column.value(row)) for column in columns}
     if file_format == "csv":
-        cells = ["" if value is None else _escape_formula(value) for value in values.values()]
-        return _csv_line([*_id_cell(columns, str(pk)), *cells])
+        return csv_line([*_id_cell(columns, str(pk)), *values.values()])
     return json.dumps({"run": pk} | values, ensure_ascii=False) + "\n"
 
 
@@ -168,17 +164,3 @@ def _id_cell(columns: Iterable[Column], text: str) -> list[str]:
 def _rounded(value: Any) -> Any:
     """Return a figure without the last digits of binary fractions."""
     return round(value, 6) if isinstance(value, float) else value
-
-
-def _escape_formula(value: Any) -> str:
-    """Return a cell that a spreadsheet doesn't run as a formula; numbers are none."""
-    if isinstance(value, int | float):
-        return str(value)
-    text = str(value)
-    return f"'{text}" if text.lstrip().startswith(FORMULA_PREFIXES) else text
-
-
-def _csv_line(cells: list[str]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer).writerow(cells)
-    return buffer.getvalue()

@@ -1,6 +1,10 @@
-"""Streams files that may be too large for memory."""
+"""Files to download: streamed, because they may be too large for memory, and rows of CSV."""
 
-from collections.abc import AsyncIterator, Iterator
+import csv
+import io
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator
+from decimal import Decimal
 
 from django.http import StreamingHttpResponse
 from django.utils import translation
@@ -8,6 +12,8 @@ from django.utils import translation
 from agents.db import database
 
 CHUNK_BYTES = 64 * 1024
+# Excel also runs the full-width signs of Japanese keyboards.
+FORMULA = re.compile(r"\s*[-=+@＝＋－＠\t\r\n]")
 
 
 def download(pieces: Iterator[str | bytes], name: str, type: str) -> StreamingHttpResponse:
@@ -16,6 +22,20 @@ def download(pieces: Iterator[str | bytes], name: str, type: str) -> StreamingHt
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["Cache-Control"] = "no-store"
     return response
+
+
+def csv_line(cells: Iterable[object]) -> str:
+    """Return a row of a CSV file, in which a spreadsheet runs no text as a formula."""
+    values: list[object] = []
+    for cell in cells:
+        if cell is None or isinstance(cell, int | float | Decimal):
+            values.append(cell)
+        else:
+            text = str(cell)
+            values.append(f"'{text}" if FORMULA.match(text) else text)
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow(values)
+    return buffer.getvalue()
 
 
 async def _stream(pieces: Iterator[str | bytes], language: str) -> AsyncIterator[bytes]:

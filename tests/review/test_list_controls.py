@@ -15,6 +15,7 @@ from agents.review.bulk import Selection
 from agents.review.filter_language import parse
 from agents.review.listing import neighbours
 from agents.review.models import Example, Review, SavedView
+from agents.web.downloads import csv_line
 from tests.review.conftest import MAIL, client_of
 
 pytestmark = pytest.mark.django_db
@@ -186,6 +187,14 @@ def test_the_selected_runs_are_exported_with_the_visible_columns(person):
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["id", "question", "cost"]
     assert rows[1:] == [[str(last), "'=2+1", "2.0"], [str(first), "'=0+1", "0.0"]]
+
+
+def test_a_cell_of_text_is_never_a_formula_and_numbers_stay_numbers():
+    cells = ["=1", " =1", "\u3000＠x", "\n+1", "\tx", "a=1", -1, 0.5, None]
+
+    (row,) = csv.reader(io.StringIO(csv_line(cells)))
+
+    assert row == ["'=1", "' =1", "'\u3000＠x", "'\n+1", "'\tx", "a=1", "-1", "0.5", ""]
 
 
 def test_without_a_selection_all_matching_runs_are_exported(person, monkeypatch):
