@@ -10,12 +10,13 @@ from typing import Any
 from agents.budgets.metered_clients import MeteredReranker
 from agents.engine import call_context
 from agents.engine.errors import AgentError, ModelError
+from agents.engine.material import Passage
 from agents.engine.planner import LLM
 from agents.engine.state import Message
 from agents.llm import tokens, tuning
 from agents.llm.litellm_model import RerankClient
 from agents.models import ToolRegistration
-from agents.tools.search import Passage, Reranked, Reranker
+from agents.tools.search import Reranked, Reranker
 
 from . import model_clients, model_setups
 from .model_setups import ModelSetup
@@ -47,7 +48,7 @@ class ModelReranker:
         best = passages[: self.count]
         rest = passages[self.count :]
         texts = [
-            f"{passage.document} › {passage.heading}\n{passage.text}"[:MAX_PASSAGE_CHARS]
+            f"{passage.title} › {passage.heading}\n{passage.text}"[:MAX_PASSAGE_CHARS]
             for passage in best
         ]
         try:

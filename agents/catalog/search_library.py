@@ -12,12 +12,13 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
+from agents.engine.material import PLACES, Passage
 from agents.knowledge import background, find
 from agents.knowledge.retrieval import to_passage
 from agents.knowledge.scope import Scope, open_to_everyone
 from agents.models import Chunk, Collection, Document, DocumentPart, Membership
 from agents.tools.read_document import MAX_PASSAGES, MAX_READ_CHARS, ReadRequest
-from agents.tools.search import PLACES, FoundPassages, Passage, SearchRequest
+from agents.tools.search import SearchRequest, SearchResult
 
 OPENING, CLOSING = "<documents>", "</documents>"
 TAGS = re.compile(r"[<>＜＞]+")
@@ -36,18 +37,18 @@ class ScopedLibrary:
 
     scope: Callable[[], Scope] = open_to_everyone
 
-    async def search(self, request: SearchRequest) -> FoundPassages:
+    async def search(self, request: SearchRequest) -> SearchResult:
         return await background.run(self._search, request)
 
-    async def read(self, request: ReadRequest) -> FoundPassages:
+    async def read(self, request: ReadRequest) -> SearchResult:
         return await database.run(self._read, request)
 
-    def _search(self, request: SearchRequest) -> FoundPassages:
+    def _search(self, request: SearchRequest) -> SearchResult:
         scope = self.scope()
         if request.collection:
             chosen = scope.limited_to(_named(scope, request.collection))
             if not chosen:
-                return FoundPassages(problem=_unknown_collection(scope, request.collection))
+                return SearchResult(problem=_unknown_collection(scope, request.collection))
             scope = chosen
         result = find(
             request.query,
@@ -56,26 +57,22 @@ class ScopedLibrary:
             queries=request.queries,
             minimum=request.min_certainty,
         )
-        return FoundPassages(
-            passages=_with_places(result.passages),
-            confidence=result.confidence,
-            searched=result.searched,
-        )
+        return replace(result, passages=_with_places(result.passages))
 
-    def _read(self, request: ReadRequest) -> FoundPassages:
+    def _read(self, request: ReadRequest) -> SearchResult:
         document = self._document(request)
         if document is None:
-            return FoundPassages(problem=_unknown_document(request))
+            return SearchResult(problem=_unknown_document(request))
         chunks = document.chunks.select_related("document").order_by("ordinal")
         if request.first_part is not None or request.last_part is not None:
             first = request.first_part or 1
             last = max(first, request.last_part or first)
             chunks = chunks.filter(part__gte=first, part__lte=last)
             if not chunks.exists():
-                return FoundPassages(problem=_unknown_part(document, first))
+                return SearchResult(problem=_unknown_part(document, first))
         elif request.source is not None:
             chunks = chunks.filter(ordinal__gte=self._start(document, request))
-        return FoundPassages(passages=_with_places(_within_limit(chunks[:MAX_PASSAGES])))
+        return SearchResult(passages=_with_places(_within_limit(chunks[:MAX_PASSAGES])))
 
     def _document(self, request: ReadRequest) -> Document | None:
         """Return the document if it is in scope; what a model names is never added to it."""
@@ -173,30 +170,29 @@ def _within_limit(chunks: Iterable[Chunk]) -> list[Passage]:
         remaining_chars -= len(chunk.text)
         if passages and remaining_chars < 0:
             break
-        passages.append(to_passage(chunk, 0.0))
+        passages.append(to_passage(chunk))
     return passages
 
 
 def _with_places(passages: Sequence[Passage]) -> list[Passage]:
     """Return the passages with the part they are in, and with whose they are."""
-    documents = {passage.document_id for passage in passages}
+    documents = {passage.document for passage in passages}
     numbers = {passage.part for passage in passages}
     parts = DocumentPart.objects.filter(document__in=documents, number__in=numbers)
     rows = parts.filter(kind__in=PLACES).values_list("document", "number", "kind", "label")
-    places_by_part = {
+    places_by_part: dict[tuple[int | None, int], tuple[str, str]] = {
         (document, number): (kind, label) for document, number, kind, label in rows
     }
     places = [
-        places_by_part.get((passage.document_id, passage.part), ("", ""))
-        for passage in passages
+        places_by_part.get((passage.document, passage.part), ("", "")) for passage in passages
     ]
     collections = Collection.objects.library().exclude(owner=None)
     owners = dict(
-        collections.filter(pk__in={passage.collection_id for passage in passages}).values_list(
+        collections.filter(pk__in={passage.collection for passage in passages}).values_list(
             "pk", "owner"
         )
     )
     return [
-        replace(passage, kind=kind, label=label, owner_id=owners.get(passage.collection_id))
+        replace(passage, kind=kind, label=label, owner=owners.get(passage.collection))
         for passage, (kind, label) in zip(passages, places, strict=True)
     ]

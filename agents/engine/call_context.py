@@ -12,7 +12,8 @@ from typing import Any, Literal, Protocol
 
 from .call_timeout import CallTimeout
 from .errors import ToolError
-from .material.run_material import RunMaterial, Source
+from .material.passages import Passage
+from .material.run_material import RunMaterial
 
 
 class QuestionUnavailable(ToolError):
@@ -93,11 +94,11 @@ class CallContext:
         if self.timeout is not None:
             self.timeout.extend()
 
-    def number_sources(self, sources: Sequence[Source]) -> list[Source]:
+    def number_sources(self, passages: Sequence[Passage]) -> list[Passage]:
         """Return the passages with their numbers, which are unique in the run."""
-        return RunMaterial().number(sources)
+        return RunMaterial().number(passages)
 
-    def find_source(self, number: int) -> Source | None:
+    def find_source(self, number: int) -> Passage | None:
         """Return the passage with this number in the run."""
         return None
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from .errors import DuplicateToolError, ToolNotFoundError
-from .material.run_material import Source
+from .material.passages import Passage
 
 ToolInput = str | Mapping[str, Any]
 Effect = Literal["read", "idempotent", "at_most_once"]
@@ -61,7 +61,7 @@ class ToolResult:
     is_data: bool = False
     is_late: bool = False
     attachments: tuple[Attachment, ...] = ()
-    sources: tuple[Source, ...] | None = None
+    sources: tuple[Passage, ...] | None = None
     max_age: float | None = None
     is_private: bool = False
 

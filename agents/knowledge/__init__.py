@@ -1,7 +1,7 @@
 """Documents: reading, chunking and search."""
 
 from .background import keep_up_periodically
-from .chunking import CHUNK_SIZE, Section, split_parts
+from .chunking import CHUNK_SIZE, split_parts
 from .documents import (
     IngestResult,
     afind,
@@ -14,7 +14,7 @@ from .documents import (
 )
 from .parsed import ParsedPart
 from .readers import MAX_BYTES, UnreadableDocument, decode, find_files, read_file
-from .retrieval import SearchResult, find
+from .retrieval import find
 from .retrieval.tokenizer import MAX_TERMS, query_terms
 
 __all__ = [
@@ -23,8 +23,6 @@ __all__ = [
     "MAX_TERMS",
     "IngestResult",
     "ParsedPart",
-    "SearchResult",
-    "Section",
     "UnreadableDocument",
     "afind",
     "asearch",

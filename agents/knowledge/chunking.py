@@ -8,7 +8,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from agents.models import DocumentPart
+from agents.models import Chunk, DocumentPart
 
 from .parsed import ParsedPart
 
@@ -26,17 +26,6 @@ BLOCKS = MarkdownIt().enable("table").disable("inline")
 INLINE = MarkdownIt()
 # A heading on one page is the heading of the next, but not of the next sheet.
 CONTINUED_KINDS = {DocumentPart.Kind.TEXT, DocumentPart.Kind.PAGE}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A passage, its headings, and its place: part and characters in the part's text."""
-
-    heading: str
-    text: str
-    part: int = 1
-    start: int = 0
-    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +55,16 @@ class HeadingPath:
         return " › ".join(names)[:MAX_HEADING]
 
 
-def split_parts(parts: Sequence[ParsedPart], *, title: str) -> list[Section]:
-    """Return the passages of a document, in order; one without text is its headings."""
+def split_parts(parts: Sequence[ParsedPart], *, title: str) -> list[Chunk]:
+    """Return the passages of a document, not saved yet; one without text is its headings."""
     path = HeadingPath(title)
-    found: list[Section] = []
+    chunks: list[Chunk] = []
     for part in parts:
         if part.kind not in CONTINUED_KINDS:
             path = HeadingPath(title, {0: part.label})
-        found += _split_part(part, path)
-    return found or [
-        _section(part, "", 0, CHUNK_SIZE, "") for part in parts if part.text.strip()
+        chunks += _split_part(part, path)
+    return chunks or [
+        _chunk(part, "", 0, CHUNK_SIZE, "") for part in parts if part.text.strip()
     ]
 
 
@@ -84,7 +73,7 @@ def find_title(text: str) -> str:
     return next((block.heading for block in _blocks(text) if block.level == 1), "")
 
 
-def _split_part(part: ParsedPart, path: HeadingPath) -> Iterator[Section]:
+def _split_part(part: ParsedPart, path: HeadingPath) -> Iterator[Chunk]:
     blocks: list[Block] = []
     for block in _blocks(part.text):
         if block.level:
@@ -96,13 +85,13 @@ def _split_part(part: ParsedPart, path: HeadingPath) -> Iterator[Section]:
     yield from _pack(blocks, part, str(path))
 
 
-def _pack(blocks: Iterable[Block], part: ParsedPart, heading: str) -> Iterator[Section]:
+def _pack(blocks: Iterable[Block], part: ParsedPart, heading: str) -> Iterator[Chunk]:
     """Fill passages with whole pieces; the place of a passage is from its first to its last."""
     start = end = 0
     header = ""  # of the table that the passage begins in
     for piece_start, piece_end, table_header in _pieces(blocks, part.text):
         if end > start and piece_end - start + len(header) > CHUNK_SIZE:
-            yield _section(part, heading, start, end, header)
+            yield _chunk(part, heading, start, end, header)
             start = piece_start
             header = table_header
         elif end <= start:
@@ -110,15 +99,15 @@ def _pack(blocks: Iterable[Block], part: ParsedPart, heading: str) -> Iterator[S
             header = ""
         end = piece_end
     if end > start:
-        yield _section(part, heading, start, end, header)
+        yield _chunk(part, heading, start, end, header)
 
 
-def _section(part: ParsedPart, heading: str, start: int, end: int, header: str) -> Section:
+def _chunk(part: ParsedPart, heading: str, start: int, end: int, header: str) -> Chunk:
     text = part.text[start:end]
     end = start + len(text)
     start += len(text) - len(text.lstrip())
     end -= len(text) - len(text.rstrip())
-    return Section(
+    return Chunk(
         heading=heading, text=header + text.strip(), part=part.number, start=start, end=end
     )
 

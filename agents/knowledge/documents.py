@@ -12,16 +12,17 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.engine import fault_injection
+from agents.engine.material import Passage
 from agents.models import Chunk, Collection, Document, DocumentPart, EmbeddingIndex
-from agents.tools.search import Passage
+from agents.tools.search import SearchResult
 
 from . import background
 from . import scope as scopes
-from .chunking import Section, find_title, split_parts
+from .chunking import find_title, split_parts
 from .embeddings import EmbeddingUnavailable
 from .parsed import ParsedPart
 from .readers import UnreadableDocument, read_file
-from .retrieval import SearchResult, find, full_text, vector_index
+from .retrieval import find, full_text, vector_index
 from .retrieval.tokenizer import detect_language
 from .retrieval.vector_index import Progress
 from .scope import Scope
@@ -63,13 +64,13 @@ def index_document(
     `vector_index.keep_up` adds them later.
     """
     parts = [replace(part, text=clean_text(part.text)) for part in parts]
-    sections = split_parts(parts, title=document.title)
-    if not sections:
+    chunks = split_parts(parts, title=document.title)
+    if not chunks:
         raise UnreadableDocument(f"{document.name!r} contains no text.")
     index = vector_index.writable() if embeds else None
     blobs: vector_index.Blobs = []
     if index:
-        texts = [(document.title, section.heading, section.text) for section in sections]
+        texts = [(document.title, chunk.heading, chunk.text) for chunk in chunks]
         try:
             blobs = vector_index.embed_texts(index, texts, progress)
         except EmbeddingUnavailable as error:
@@ -77,7 +78,7 @@ def index_document(
     with transaction.atomic():
         if before_saving is not None:
             before_saving()
-        chunks = _replace(document, parts, sections, index if blobs else None, blobs)
+        _replace(document, parts, chunks, index if blobs else None, blobs)
     return len(chunks)
 
 
@@ -134,7 +135,7 @@ def search(
     *,
     scope: Scope | None = None,
     queries: Sequence[str] = (),
-) -> list[Passage]:
+) -> Sequence[Passage]:
     """Return the most relevant passages in scope, by default in open collections."""
     scope = scopes.open_to_everyone() if scope is None else scope
     return find(query, top_k, scope=scope, queries=queries).passages
@@ -146,7 +147,7 @@ async def asearch(
     *,
     scope: Scope | None = None,
     queries: Sequence[str] = (),
-) -> list[Passage]:
+) -> Sequence[Passage]:
     return await background.run(search, query, top_k, scope=scope, queries=queries)
 
 
@@ -159,10 +160,10 @@ async def afind(
 def _replace(
     document: Document,
     parts: Sequence[ParsedPart],
-    sections: Sequence[Section],
+    chunks: Sequence[Chunk],
     index: EmbeddingIndex | None,
     blobs: vector_index.Blobs,
-) -> list[Chunk]:
+) -> None:
     document.status = Document.Status.READY
     document.indexed_at = timezone.now()
     # One that was deleted meanwhile stays deleted, and one that was moved stays there.
@@ -170,35 +171,25 @@ def _replace(
     document.save(force_update=is_known, update_fields=INDEXED_FIELDS if is_known else None)
     document.parts.all().delete()
     document.chunks.all().delete()
-    DocumentPart.objects.bulk_create(_part_row(document, part) for part in parts)
-    chunks = Chunk.objects.bulk_create(
-        Chunk(
+    DocumentPart.objects.bulk_create(
+        DocumentPart(
             document=document,
-            ordinal=at,
-            heading=section.heading,
-            text=section.text,
-            part=section.part,
-            start=section.start,
-            end=section.end,
+            number=part.number,
+            kind=part.kind,
+            label=part.label[:200],
+            text=part.text,
+            is_recognized=part.is_recognized,
         )
-        for at, section in enumerate(sections, start=1)
+        for part in parts
     )
+    for ordinal, chunk in enumerate(chunks, start=1):
+        chunk.document = document
+        chunk.ordinal = ordinal
+    Chunk.objects.bulk_create(chunks)
     fault_injection.point("before_document_index")
     full_text.upsert(chunks)
     if index and EmbeddingIndex.objects.filter(pk=index.pk).exists():
         vector_index.save(index, [chunk.pk for chunk in chunks], blobs)
-    return chunks
-
-
-def _part_row(document: Document, part: ParsedPart) -> DocumentPart:
-    return DocumentPart(
-        document=document,
-        number=part.number,
-        kind=part.kind,
-        label=part.label[:200],
-        text=part.text,
-        is_recognized=part.is_recognized,
-    )
 
 
 def clean_text(text: str) -> str:

@@ -1,6 +1,7 @@
 """Searches the documents of the library for its search page."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -12,10 +13,10 @@ from django.utils.safestring import SafeString, mark_safe
 
 from agents.budgets import paying
 from agents.db.sanitize import parse_id, sanitize_text
+from agents.engine.material import Passage
 from agents.installation import configured
 from agents.knowledge import retrieval, scope
 from agents.models import Chunk, Collection, Document
-from agents.tools.search import Passage
 from agents.web.presentation.evidence import cited_rows
 
 MAX_QUERY_CHARS = 300
@@ -28,36 +29,26 @@ CELL_EDGE = re.compile(r"[ \t]+\|[ \t]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """A passage, and where it opens."""
-
-    passage: Passage
-    collection: str
-    place: str
-    url: str
-
-    excerpt: SafeString
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """The result of a search."""
+class SearchPage:
+    """What the search page displays; each hit is a passage and where it opens."""
 
     query: str
     collection: Collection | None
-    hits: list[Hit]
+    hits: list[dict[str, Any]]
     documents: list[Document]  # whose title or file name has the words
     confidence: str
 
 
-def search_page(user: User, params: Any) -> Found:
+def search_page(user: User, params: Any) -> SearchPage:
     """Search the user's library, or the collection in the URL if they can open it."""
     query = sanitize_text(params.get("q", "")).strip()[:MAX_QUERY_CHARS]
     visible = Collection.objects.for_user(user)
     wanted = parse_id(params.get("collection"))
     collection = visible.with_page().filter(pk=wanted).first() if wanted is not None else None
     if not query:
-        return Found(query="", collection=collection, hits=[], documents=[], confidence="none")
+        return SearchPage(
+            query="", collection=collection, hits=[], documents=[], confidence="none"
+        )
     library_pks = visible.library().values_list("pk", flat=True)
     search_scope = (
         scope.Scope(frozenset([collection.pk]))
@@ -66,7 +57,7 @@ def search_page(user: User, params: Any) -> Found:
     )
     with paying(user=user.pk):
         result = retrieval.find(query, configured.LIBRARY_RESULTS.value, scope=search_scope)
-    return Found(
+    return SearchPage(
         query=query,
         collection=collection,
         hits=_hits(result.passages, query),
@@ -82,20 +73,19 @@ def _named(query: str, search_scope: scope.Scope) -> list[Document]:
     return list(found.select_related("collection").order_by("title")[:5])
 
 
-def _hits(passages: list[Passage], query: str) -> list[Hit]:
-    ids = {passage.document_id for passage in passages}
+def _hits(passages: Sequence[Passage], query: str) -> list[dict[str, Any]]:
+    ids = {passage.document for passage in passages}
     documents = Document.objects.select_related("collection").in_bulk(ids)
-    chunks = Chunk.objects.in_bulk([passage.chunk_id for passage in passages])
+    chunks = Chunk.objects.in_bulk([passage.chunk for passage in passages])
     return [
-        Hit(
-            passage=passage,
-            collection=document.collection.name,
-            place=passage.heading,
-            url=place_url(passage, chunks.get(passage.chunk_id), query),
-            excerpt=excerpt(passage.text, query),
-        )
+        {
+            "passage": passage,
+            "collection": document.collection.name,
+            "url": place_url(passage, chunks.get(passage.chunk), query),
+            "excerpt": excerpt(passage.text, query),
+        }
         for passage in passages
-        if (document := documents.get(passage.document_id))
+        if (document := documents.get(passage.document))
     ]
 
 
@@ -118,11 +108,11 @@ def excerpt(text: str, words: str) -> SafeString:
 
 def place_url(passage: Passage, chunk: Chunk | None = None, words: str = "") -> str:
     """Return the address that opens the document at this passage, at rows with the words."""
-    url = reverse("library:document", args=[passage.document_id])
+    url = reverse("library:document", args=[passage.document])
     rows: list[int] = []
     if chunk is not None and chunk.end is not None:
         # A passage can have the head of its table before its own text.
         offset = chunk.end - len(chunk.text)
         rows = [offset + row for row in cited_rows(chunk.text, [words])]
-    place = {"part": passage.part, "chunk": passage.chunk_id, "row": rows}
+    place = {"part": passage.part, "chunk": passage.chunk, "row": rows}
     return f"{url}?{urlencode(place, doseq=True)}#place"

@@ -58,8 +58,8 @@ class PartView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """An occurrence of the searched words."""
+class Occurrence:
+    """Where the searched words are in a document."""
 
     number: int
     title: str
@@ -369,9 +369,9 @@ def _part_url(document: Document, part: int, offset: int = 0) -> str:
     return f"{url}&at={offset}" if offset else url
 
 
-def find_in_document(document: Document, words: str) -> tuple[list[Hit], bool]:
+def find_in_document(document: Document, words: str) -> tuple[list[Occurrence], bool]:
     """Return where the words occur, in order, and whether there are more."""
-    hits: list[Hit] = []
+    hits: list[Occurrence] = []
     for row in document.parts.filter(Q(text__icontains=words)).iterator(chunk_size=20):
         for found in re.finditer(re.escape(words), row.text, re.IGNORECASE):
             if len(hits) == MAX_HITS:
@@ -380,9 +380,9 @@ def find_in_document(document: Document, words: str) -> tuple[list[Hit], bool]:
     return hits, False
 
 
-def _hit(document: Document, row: DocumentPart, start: int, end: int) -> Hit:
+def _hit(document: Document, row: DocumentPart, start: int, end: int) -> Occurrence:
     text = row.text
-    return Hit(
+    return Occurrence(
         number=row.number,
         title=part_title(row),
         before=_before(text, start),

@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 
 from agents.media import services
 from agents.media.transcript import time_code
-from agents.web.presentation.evidence import Source
+from agents.web.presentation.evidence import Observation
 from agents.web.presentation.recordings import MARK, Recording, to_seconds
 
 register = template.Library()
@@ -25,7 +25,7 @@ def transcription_host() -> str:
 
 
 @register.simple_tag
-def play_passage(recordings: tuple[Recording, ...], source: Source) -> SafeString:
+def play_passage(recordings: tuple[Recording, ...], source: Observation) -> SafeString:
     """Return a link that plays a recording where a passage of it begins."""
     document = source.passage.document if source.passage is not None else None
     recording = next(

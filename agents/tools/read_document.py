@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agents.engine import call_context
-from agents.engine.material import Source
+from agents.engine.material import Passage, format_passages
 from agents.engine.tool import ToolInput, ToolResult, gettext_noop
 
-from .search import FoundPassages, format_passages
+from .search import SearchResult
 
 MAX_READ_CHARS = 12_000
 MAX_PASSAGES = 20
@@ -18,14 +18,14 @@ MAX_PASSAGES = 20
 class ReadRequest:
     """Where to read: around a passage, or in a document by its title, in these parts."""
 
-    source: Source | None = None
+    source: Passage | None = None
     title: str = ""
     first_part: int | None = None
     last_part: int | None = None
 
 
 class Reader(Protocol):
-    async def read(self, request: ReadRequest) -> FoundPassages: ...
+    async def read(self, request: ReadRequest) -> SearchResult: ...
 
 
 class ReadDocumentTool:
@@ -86,12 +86,11 @@ class ReadDocumentTool:
             first_part=_number(arguments, "first_part"),
             last_part=_number(arguments, "last_part"),
         )
-        found = await self.library.read(request)
-        if found.problem:
-            return ToolResult(error=found.problem, mendable=True)
-        sources = context.number_sources([passage.to_source() for passage in found.passages])
-        text = format_passages(found.passages, [one.number for one in sources])
-        return ToolResult(text, sources=tuple(sources))
+        result = await self.library.read(request)
+        if result.problem:
+            return ToolResult(error=result.problem, mendable=True)
+        passages = context.number_sources(result.passages)
+        return ToolResult(format_passages(passages), sources=tuple(passages))
 
 
 def _number(arguments: Mapping[str, Any], name: str) -> int | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from agents.catalog.search_library import ScopedLibrary
-from agents.engine.material import Source
+from agents.engine.material import Passage
 from agents.files import save, store
 from agents.knowledge import ParsedPart, find, index_document, scope
 from agents.library import deletion
@@ -175,7 +175,7 @@ class World:
         numbers = {one["document"]: at for at, one in enumerate(made)}
         sets = [
             {
-                numbers[passage.document_id]
+                numbers[passage.document]
                 for passage in find("green tea", 50, scope=each, minimum=-9.0).passages
             }
             for each in self.scopes(made)
@@ -187,7 +187,7 @@ class World:
         library = ScopedLibrary(lambda: self.scopes(made)[1])
         found = set()
         for at, one in enumerate(made):
-            source = Source(id=f"{one['document']}:1:x", title="x", document=one["document"])
+            source = Passage(id=f"{one['document']}:1:x", title="x", document=one["document"])
             by_number = library._read(ReadRequest(source=source))
             by_title = library._read(ReadRequest(title=f"Tea {at}"))
             assert bool(by_number.problem) == bool(by_title.problem)

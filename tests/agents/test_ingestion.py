@@ -98,7 +98,7 @@ def test_a_queued_file_becomes_a_document_that_is_found(add: Add) -> None:
     document.refresh_from_db()
     assert (document.status, document.title, document.language) == (READY, "Herons", "en")
     assert document.lease_until is None
-    assert knowledge.search("heron")[0].document == "Herons"
+    assert knowledge.search("heron")[0].title == "Herons"
 
 
 @pytest.mark.parametrize("other", ["Cafe\u0301.md", "caf\u00e9.md", "CAF\u00c9.md"])

@@ -89,7 +89,7 @@ def test_an_error_is_a_sentence_and_words_still_find(settings, refusal, words):
 
         with pytest.raises(EmbeddingUnavailable, match=words):
             embeddings.embed(["heron"], "query")
-        assert [hit.source for hit in find("heron").candidates] == ["heron.md"]
+        assert [hit.name for hit in find("heron").candidates] == ["heron.md"]
 
 
 def test_a_model_with_other_dimensions_is_indexed_while_the_old_one_answers(settings):
@@ -119,7 +119,7 @@ def test_a_model_that_changes_its_dimension_is_indexed_again(settings):
         vector_index.keep_up()
 
         assert vector_index.active().dimension == 12
-        assert {hit.source for hit in find("nests").candidates} == {"heron.md", "stork.md"}
+        assert {hit.name for hit in find("nests").candidates} == {"heron.md", "stork.md"}
         assert ChunkVector.objects.filter(index=vector_index.active()).count() == 2
 
 

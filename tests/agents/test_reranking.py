@@ -10,13 +10,14 @@ from asgiref.sync import sync_to_async
 from agents.catalog import reranking
 from agents.engine.call_context import CallContext, use_context
 from agents.engine.events import StatusKind
+from agents.engine.material import Passage
 from agents.models import LanguageModel, ToolRegistration
-from agents.tools.search import FoundPassages, Passage, SearchTool
+from agents.tools.search import SearchResult, SearchTool
 from agents.web.presentation import step_notes
 from tests.wire import USAGE, WireServer, fail, hang, say
 
 PASSAGES = [
-    Passage(document=name, source=f"{name}.md", heading="", chunk=1, text=f"About {name}s.")
+    Passage(title=name, path=f"{name}.md", ordinal=1, text=f"About {name}s.")
     for name in ("heron", "stork", "crane")
 ]
 
@@ -29,7 +30,7 @@ class Library:
 
     async def search(self, request):
         self.requests.append(request)
-        return FoundPassages(passages=PASSAGES, searched=["Birds"])
+        return SearchResult(passages=PASSAGES, searched=["Birds"])
 
 
 def reranker(url, model="openai/judge", **settings):

@@ -32,7 +32,7 @@ def find(query, **more):
 
 
 def sources(result):
-    return [passage.source for passage in result.candidates]
+    return [passage.name for passage in result.candidates]
 
 
 def add(name, text, **more):
@@ -199,9 +199,8 @@ def test_neighbouring_passages_are_one_result():
 
     [passage] = find("heron nests in reeds").passages
 
-    assert (passage.chunk, passage.last_chunk) == (1, document.chunks.count())
-    part = document.parts.get()
-    assert part.text[passage.start : passage.end].startswith("The heron number 0.")
+    assert (passage.ordinal, passage.last_ordinal) == (1, document.chunks.count())
+    assert passage.text.startswith("The heron number 0.")
 
 
 @pytest.mark.parametrize(

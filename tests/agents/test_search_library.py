@@ -9,7 +9,7 @@ from agents.catalog import agent_factory
 from agents.catalog.agent_factory import search_tools
 from agents.catalog.search_library import ScopedLibrary, announcement
 from agents.engine import prompt_parts
-from agents.engine.material import Source
+from agents.engine.material import Passage
 from agents.knowledge import ParsedPart
 from agents.knowledge.scope import Scope
 from agents.models import Agent, Collection, Document, ToolRegistration
@@ -55,7 +55,7 @@ def test_a_passage_says_on_which_page_it_is():
     [passage] = search(library_of(tea), "hojicha").passages[:1]
 
     assert (passage.kind, passage.part, passage.place) == ("page", 2, "p. 2")
-    assert passage.to_source().document == Document.objects.get().pk
+    assert passage.document == Document.objects.get().pk
 
 
 def test_a_model_can_choose_a_collection_but_only_within_its_scope():
@@ -73,12 +73,12 @@ def test_reading_goes_on_around_a_passage_and_not_outside_the_scope():
     plans = add(secret, "Plans", "Hidden.")
     library = library_of(tea)
     here = guide.chunks.get(ordinal=5)
-    source = Source(id=f"{guide.pk}:5:x", title="Guide", document=guide.pk, chunk=here.pk)
+    source = Passage(id=f"{guide.pk}:5:x", title="Guide", document=guide.pk, chunk=here.pk)
 
     around = library._read(ReadRequest(source=source))
-    hidden = library._read(ReadRequest(source=Source(id="x:1:y", title="P", document=plans.pk)))
+    hidden = library._read(ReadRequest(source=Passage(id="x:1:y", title="P", document=plans.pk)))
 
-    assert [passage.chunk for passage in around.passages] == [2, 3, 4, 5, 6, 7, 8]
+    assert [passage.ordinal for passage in around.passages] == [2, 3, 4, 5, 6, 7, 8]
     assert hidden.problem.startswith("There is no document")
 
 

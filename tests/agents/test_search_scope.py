@@ -32,7 +32,7 @@ def add_collection(name, text="The heron nests.", **fields):
 
 def found_by(user, agent=None, topic="", **more):
     where = scope.for_run(user and user.pk, topic, agent, **more)
-    return {passage.source for passage in knowledge.search("heron", 50, scope=where)}
+    return {passage.name for passage in knowledge.search("heron", 50, scope=where)}
 
 
 rights = st.fixed_dictionaries(
@@ -150,7 +150,7 @@ def test_a_search_without_a_scope_reads_open_collections():
     add_collection("closed")
     add_collection("open", is_open=True)
 
-    assert {passage.source for passage in knowledge.search("heron")} == {"open.md"}
+    assert {passage.name for passage in knowledge.search("heron")} == {"open.md"}
 
 
 @pytest.mark.parametrize("given_to", ["nobody", "user", "group", "superuser", "inactive"])

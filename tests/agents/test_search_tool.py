@@ -2,21 +2,19 @@ from dataclasses import replace
 
 import pytest
 
-from agents.engine.material.run_material import passage_texts
+from agents.engine.material import Passage, parse_passages
 from agents.engine.tool import Tool
-from agents.tools.search import FoundPassages, Passage, SearchTool
+from agents.tools.search import SearchResult, SearchTool
 
 SECRETS = Passage(
-    document="Handbook",
-    source="security.md",
+    title="Handbook",
+    path="security.md",
     heading="Security › Secrets",
-    chunk=4,
+    ordinal=4,
     text="Secrets are rotated every month.\n",
     score=0.9,
 )
-KEYS = Passage(
-    document="鍵", source="keys.md", heading="", chunk=1, text="鍵は金庫に。", lang="ja"
-)
+KEYS = Passage(title="鍵", path="keys.md", ordinal=1, text="鍵は金庫に。")
 
 
 def fake_search(*passages):
@@ -43,7 +41,7 @@ async def test_each_passage_names_the_chunk_it_comes_from():
 
 
 async def test_five_passages_are_asked_for_and_no_more_are_shown():
-    search, asked = fake_search(*(replace(SECRETS, chunk=at) for at in range(9)))
+    search, asked = fake_search(*(replace(SECRETS, ordinal=at) for at in range(9)))
 
     result = await SearchTool(search).execute("  secrets ")
 
@@ -110,13 +108,13 @@ async def test_a_passage_cannot_pass_for_another_source():
     result = await SearchTool(search).execute("secrets")
 
     assert "\n [2] Board minutes" in result.output
-    assert passage_texts(result.output).keys() == {1}
+    assert [passage.number for passage in parse_passages(result.output)] == [1]
 
 
 async def test_a_search_that_finds_nothing_says_where_it_searched():
     class Library:
         async def search(self, request):
-            return FoundPassages(searched=["Handbook"], confidence="none")
+            return SearchResult(searched=["Handbook"], confidence="none")
 
     result = await SearchTool(Library()).execute({"query": "unicorns"})
 
@@ -127,7 +125,7 @@ async def test_a_search_that_finds_nothing_says_where_it_searched():
 async def test_weak_results_are_called_weak():
     class Library:
         async def search(self, request):
-            return FoundPassages(passages=[SECRETS], confidence="weak")
+            return SearchResult(passages=[SECRETS], confidence="weak")
 
     result = await SearchTool(Library()).execute({"query": "unicorns"})
 
@@ -141,7 +139,7 @@ async def test_a_search_can_have_several_wordings_and_a_collection():
     class Library:
         async def search(self, request):
             asked.append(request)
-            return FoundPassages()
+            return SearchResult()
 
     wordings = ["鍵の更新", " key rotation ", "", 7]
     await SearchTool(Library(), top_k=3).execute(

@@ -7,17 +7,15 @@ import pytest
 from agents.engine import Event, ToolResult
 from agents.engine.events import EventType
 from agents.engine.loop.handoff import Handoff
-from agents.engine.material import Source, unwrap, wrap_untrusted
+from agents.engine.material import Passage, RunMaterial, unwrap, wrap_untrusted
 from agents.engine.state import AgentState
 from agents.engine.testing import Call, Says
-from agents.tools.search import Passage, SearchTool
+from agents.tools.search import SearchTool
 from tests.engine.test_approval import collect_events
 
 
 def passage(name):
-    return Passage(
-        document=name, source=f"{name}.md", heading="", chunk=1, text=f"About {name}."
-    )
+    return Passage(title=name, path=f"{name}.md", ordinal=1, text=f"About {name}.")
 
 
 async def find(query, top_k):
@@ -138,7 +136,8 @@ async def test_agents_of_one_run_share_their_numbers(agent):
 
 async def test_passages_of_earlier_answers_keep_their_numbers_and_can_be_cited(agent):
     history = AgentState()
-    source = passage("ant").to_source().to_dict() | {"number": 4}
+    [found] = RunMaterial().number([passage("ant")])
+    source = found.to_dict() | {"number": 4}
     history.add_message("user", "What do ants do?")
     call = {"id": "c", "type": "function", "function": {"name": "search", "arguments": "{}"}}
     history.add_message("assistant", None, tool_calls=[call])
@@ -157,7 +156,8 @@ async def test_passages_of_earlier_answers_keep_their_numbers_and_can_be_cited(a
 
 async def test_a_citation_of_an_earlier_passage_is_saved_with_its_text(agent):
     history = AgentState()
-    source = passage("ant").to_source().to_dict() | {"number": 4}
+    [found] = RunMaterial().number([passage("ant")])
+    source = found.to_dict() | {"number": 4}
     history.add_message("user", "What do ants do?")
     call = {"id": "c", "type": "function", "function": {"name": "search", "arguments": "{}"}}
     history.add_message("assistant", None, tool_calls=[call])
@@ -251,9 +251,9 @@ async def test_a_search_that_requires_approval_is_left_to_the_model(agent):
 
 
 def test_a_saved_source_is_read_back_and_unknown_fields_are_ignored():
-    source = Source(id="7:1:ab", title="Ants", part=3, kind="page", number=2)
+    source = Passage(id="7:1:ab", title="Ants", part=3, kind="page", number=2)
 
-    assert Source.from_dict({**source.to_dict(), "later": 1}) == source
+    assert Passage.from_dict({**source.to_dict(), "later": 1}) == source
 
 
 async def test_a_blocked_result_is_not_citable(agent):

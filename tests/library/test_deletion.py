@@ -26,7 +26,7 @@ def test_deleted_documents_are_not_found_and_come_back(ada, person, collection, 
     [undo] = Collection.objects.filter(deleted_from=collection)
     ada.post(f"/library/undo/{undo.pk}/")
 
-    assert [passage.document_id for passage in search(person)] == [document.pk]
+    assert [passage.document for passage in search(person)] == [document.pk]
     assert collection.documents.get() == document
 
 

@@ -69,7 +69,7 @@ class Rights(TestCase):
         client = client_of(people["ada"])
 
         passages = find("green tea", 50, scope=scope.for_user(people["ada"])).passages
-        found = {passage.document_id for passage in passages}
+        found = {passage.document for passage in passages}
         opened = {
             each.pk
             for each in documents
@@ -196,7 +196,7 @@ def test_documents_of_a_project_are_searched_on_their_page_and_not_in_the_librar
     found = ada.get("/library/search/", within).context["found"]
 
     assert not everywhere.hits
-    assert [hit.passage.document_id for hit in found.hits] == [document.pk]
+    assert [hit["passage"].document for hit in found.hits] == [document.pk]
 
 
 def test_files_of_a_chat_have_no_page_of_a_collection(ada, person):
@@ -344,7 +344,7 @@ def test_a_source_says_who_shared_its_collection(ada, eve, collection, document,
             started_at=now,
             ended_at=now,
             observation=f"[1] tea.md\n{passage.text}",
-            sources=[passage.to_source().to_dict() | {"number": 1}],
+            sources=[passage.to_dict() | {"number": 1}],
         )
         pages[user] = client.get(f"/traces/{run.pk}/").content.decode()
 

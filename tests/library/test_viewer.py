@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from agents.engine.material import Passage
 from agents.library import listing, passages, viewer
 from agents.models import Collection, Document
-from agents.tools.search import Passage
 from tests.library.conftest import add_document
 
 pytestmark = pytest.mark.django_db
@@ -34,8 +34,7 @@ CITIES = "| City | Limit |\n|---|---|\n| Kyoto | 18 |\n| Paris | 20 |\n| Lima | 
 def test_a_search_opens_the_row_with_its_words(ada, collection, words):
     document = add_document(collection, f"Intro.\n\n{CITIES}", source="cities.csv")
     chunk = document.chunks.get()
-    about = {"document": "", "source": "", "heading": "", "chunk": 0, "text": chunk.text}
-    passage = Passage(**about, document_id=document.pk, chunk_id=chunk.pk)
+    passage = Passage(title="", text=chunk.text, document=document.pk, chunk=chunk.pk)
 
     page = ada.get(passages.place_url(passage, chunk, words)).content.decode()
 

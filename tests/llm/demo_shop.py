@@ -20,13 +20,14 @@ from agents.engine import (
     ToolRegistry,
 )
 from agents.engine.loop.approval import AskPersonTool
+from agents.engine.material import Passage
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolResult, text_argument
 from agents.llm.demo import DemoModel
 from agents.management.commands.seed_demo import REPORT
 from agents.tools.calculator import CalculatorTool
 from agents.tools.database.tool import DatabaseTool, sql_guard
-from agents.tools.search import Passage, SearchTool
+from agents.tools.search import SearchTool
 
 TODAY = date(2026, 11, 15)
 
@@ -57,10 +58,10 @@ def _handbook():
         for at, part in enumerate(parts, start=1):
             heading, _, text = part.partition("\n")
             yield Passage(
-                document=title.partition("\n")[0],
-                source=path.name,
+                title=title.partition("\n")[0],
+                path=path.name,
                 heading=heading,
-                chunk=at,
+                ordinal=at,
                 text=text.strip(),
             )
 

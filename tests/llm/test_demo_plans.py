@@ -16,6 +16,7 @@ from agents.engine.json_schema import violations
 from agents.engine.loop.approval import AskPersonTool
 from agents.engine.loop.output_schema import OutputSchema
 from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.material import Passage
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.plans.answer_merging import QUESTION_TEMPLATE
 from agents.engine.plans.orchestrator import RESULTS_PROMPT, Orchestrator
@@ -29,7 +30,7 @@ from agents.llm.demo.conversation import Offer
 from agents.management.commands import seed_demo
 from agents.models import Run
 from agents.tools.calculator import CalculatorTool
-from agents.tools.search import Passage, SearchTool
+from agents.tools.search import SearchTool
 from tests.llm.demo_shop import TODAY, ShopTool, demo
 from tests.sampling import one_in
 
@@ -54,17 +55,17 @@ PIECES = (
 )
 SEASONS = (
     Passage(
-        document="Using the chat",
-        source="using.md",
+        title="Using the chat",
+        path="using.md",
         heading="Why do the sample shop's sales differ from month to month?",
-        chunk=1,
+        ordinal=1,
         text="The shop sells gifts, so its revenue is highest in December.",
     ),
     Passage(
-        document="チャットの使い方",
-        source="ja/using.md",
+        title="チャットの使い方",
+        path="ja/using.md",
         heading="サンプルの店の売上は、なぜ月によって違うのですか？",
-        chunk=1,
+        ordinal=1,
         text="贈り物の店なので、売上は12月に最も多くなります。",
     ),
 )

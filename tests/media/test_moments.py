@@ -5,14 +5,14 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
-from agents.engine.material import Source as PassageSource
+from agents.engine.material import Passage
 from agents.files import save
 from agents.knowledge.parsing import ParsedPart
 from agents.library import viewer
 from agents.media.transcript import to_parts
 from agents.models import Agent, Collection, Document, DocumentPart, Run, StoredFile
 from agents.templatetags.media import play_passage
-from agents.web.presentation.evidence import Source
+from agents.web.presentation.evidence import Observation
 from agents.web.presentation.recordings import (
     Recording,
     find_recordings,
@@ -132,9 +132,9 @@ def test_an_answer_about_the_chats_recording_has_links(person, document):
 
 
 def test_a_recording_has_the_title_that_the_run_saw(person, document):
-    passage = PassageSource(id="x", title="As it was", document=document.pk, kind="clip")
+    passage = Passage(id="x", title="As it was", document=document.pk, kind="clip")
     run = Run(topic="chat.9")
-    [found] = find_recordings(run, [Source(1, "search", "", 1, passage=passage)])
+    [found] = find_recordings(run, [Observation(1, "search", "", 1, passage=passage)])
     assert (found.title, found.moments) == ("As it was", {3, 83, 400})
     assert find_recordings(run, []) == ()
 
@@ -148,7 +148,7 @@ def test_a_transcript_that_was_read_again_has_its_new_times(person, document):
 
 
 def test_a_cited_passage_can_be_played_from_the_list_of_sources():
-    passage = PassageSource(id="x", title="Call", document=7, kind="clip")
-    source = Source(1, "search", "[01:23] Goodbye.", 1, passage=passage)
+    passage = Passage(id="x", title="Call", document=7, kind="clip")
+    source = Observation(1, "search", "[01:23] Goodbye.", 1, passage=passage)
     assert "#t=83" in play_passage((CALL,), source)
     assert play_passage((FILM,), source) == ""

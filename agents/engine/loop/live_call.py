@@ -24,7 +24,8 @@ from agents.engine.call_context import (
 )
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.guardrails.checks import GuardrailResult, Guardrails
-from agents.engine.material.run_material import RunMaterial, Source
+from agents.engine.material.passages import Passage
+from agents.engine.material.run_material import RunMaterial
 from agents.engine.privacy.secrets import mask_secrets
 from agents.engine.question_form import QUESTION_SECONDS, check_question
 from agents.engine.turn.assembly import ToolCall
@@ -114,10 +115,10 @@ class LiveCall(CallContext):
 
         self._add(report)
 
-    def number_sources(self, sources: Sequence[Source]) -> list[Source]:
-        return self._material.number(sources)
+    def number_sources(self, passages: Sequence[Passage]) -> list[Passage]:
+        return self._material.number(passages)
 
-    def find_source(self, number: int) -> Source | None:
+    def find_source(self, number: int) -> Passage | None:
         return self._material.sources.get(number)
 
     def report_usage(self, usage: Mapping[str, Any]) -> None:

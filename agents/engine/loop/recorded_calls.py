@@ -14,7 +14,7 @@ from unicodedata import normalize
 
 from agents.engine.errors import RunCancelled
 from agents.engine.events import Event, EventType
-from agents.engine.material.run_material import Source
+from agents.engine.material.passages import Passage
 from agents.engine.tool import ToolInput, ToolResult
 from agents.engine.tool_selection import CONSTANT_TOOLS
 from agents.engine.turn.tool_calls import ToolCall
@@ -60,17 +60,17 @@ class RecordedCall(MadeCall):
 
     observation: str
     is_error: bool = False
-    sources: tuple[Source, ...] | None = None
+    sources: tuple[Passage, ...] | None = None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "RecordedCall":
-        found = data.get("sources")
+        sources = data.get("sources")
         return cls(
             tool=data["tool"],
             arguments=data["arguments"],
             observation=data["observation"],
             is_error=data["is_error"],
-            sources=tuple(map(Source.from_dict, found)) if found else None,
+            sources=tuple(map(Passage.from_dict, sources)) if sources else None,
         )
 
     @property

@@ -4,19 +4,29 @@ from .citations import CITATION, CitationCheck, check_citations
 from .delimiters import unwrap, wrap_untrusted
 from .injection import find_instructions
 from .output_citations import output_numbers
-from .run_material import PASSAGE_HEAD, RunMaterial, Source, passage_texts, recorded_sources
+from .passages import (
+    PASSAGE_HEAD,
+    PLACES,
+    Passage,
+    format_passages,
+    parse_passages,
+    recorded_passages,
+)
+from .run_material import RunMaterial
 
 __all__ = [
     "CITATION",
     "CitationCheck",
     "PASSAGE_HEAD",
+    "PLACES",
+    "Passage",
     "RunMaterial",
-    "Source",
     "check_citations",
     "find_instructions",
+    "format_passages",
     "output_numbers",
-    "passage_texts",
-    "recorded_sources",
+    "parse_passages",
+    "recorded_passages",
     "unwrap",
     "wrap_untrusted",
 ]

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from ..retrieval import SearchResult, find
+from agents.tools.search import SearchResult
+
+from ..retrieval import find
 from ..retrieval.finder import Mode
 from ..scope import Scope
 

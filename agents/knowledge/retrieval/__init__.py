@@ -1,6 +1,6 @@
 """Search: full text and vectors, within a scope."""
 
-from .finder import SearchResult, find
+from .finder import find
 from .passages import to_passage
 
-__all__ = ["SearchResult", "find", "to_passage"]
+__all__ = ["find", "to_passage"]

@@ -1,12 +1,11 @@
 """Whether the documents contain an answer at all."""
 
 from collections.abc import Sequence
-from typing import Literal
+
+from agents.engine.material import Passage
+from agents.tools.search import Confidence
 
 from .query import Query
-from .ranking import Candidate
-
-Confidence = Literal["good", "weak", "none"]
 
 MEANING = 0.5
 GAP = 0.5
@@ -16,7 +15,7 @@ GOOD = 0.7
 OTHERS = 5
 
 
-def certainty(query: Query, ranked: Sequence[Candidate]) -> float:
+def certainty(query: Query, ranked: Sequence[Passage]) -> float:
     """Return how certain it is that the best passage answers: about 0 to 1.5.
 
     A question about something else shares few rare words with any passage, and its best
@@ -25,9 +24,9 @@ def certainty(query: Query, ranked: Sequence[Candidate]) -> float:
     """
     if not ranked:
         return 0.0
-    best = max(candidate.words + MEANING * candidate.meaning for candidate in ranked)
+    best = max(passage.words + MEANING * passage.meaning for passage in ranked)
     if query.exact:
-        best -= MISSING_EXACT * (1 - max(candidate.exact for candidate in ranked))
+        best -= MISSING_EXACT * (1 - max(passage.exact for passage in ranked))
     return best + GAP * _gap(ranked)
 
 
@@ -38,10 +37,10 @@ def confidence(value: float, minimum: float) -> Confidence:
     return "good" if value >= max(GOOD, minimum) else "weak"
 
 
-def _gap(ranked: Sequence[Candidate]) -> float:
+def _gap(ranked: Sequence[Passage]) -> float:
     """Return how far the best document is ahead of the next ones."""
-    best: dict[int, float] = {}
-    for candidate in ranked:
-        best.setdefault(candidate.chunk.document_id, candidate.score)
+    best: dict[int | None, float] = {}
+    for passage in ranked:
+        best.setdefault(passage.document, passage.score)
     first, *others = sorted(best.values(), reverse=True)[: OTHERS + 1]
     return first - sum(others) / len(others) if others else 0.0

@@ -3,21 +3,21 @@
 import logging
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from agents.engine.material import Passage
 from agents.installation import configured
 from agents.models import Chunk, ChunkVector, Document
-from agents.tools.search import Passage
+from agents.tools.search import Confidence, SearchResult
 
 from .. import embeddings
 from ..scope import Scope
 from . import full_text, pgvector, vector_index
-from .confidence import Confidence, certainty, confidence
+from .confidence import certainty, confidence
 from .index import WordHits
-from .passages import to_passages
+from .passages import best_passages
 from .query import Query, parse_query
-from .ranking import VECTORS_ONLY, Candidate, rank
+from .ranking import VECTORS_ONLY, rank
 
 if TYPE_CHECKING:
     from agents.models import EmbeddingIndex
@@ -31,21 +31,6 @@ CANDIDATES = 100  # from the words, and as many from the vectors
 UNUSED = ("url", "etag", "last_modified", "mime_type", "digest", "problem", "attempts")
 
 Mode = Literal["hybrid", "words", "vectors"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult:
-    """What a search found, best first, and how far it can be trusted.
-
-    With confidence `none` there are no passages: what was nearest is in `candidates`.
-    """
-
-    passages: list[Passage]
-    confidence: Confidence
-    certainty: float = 0.0
-    searched: list[str] = field(default_factory=list)  # names of the collections
-    seconds: float = 0.0
-    candidates: list[Passage] = field(default_factory=list)
 
 
 def find(
@@ -67,20 +52,20 @@ def find(
     value = certainty(parsed, ranked)
     min_certainty = configured.SEARCH_MIN_SCORE.value if minimum is None else minimum
     level: Confidence = confidence(value, min_certainty) if ranked else "none"
-    found = to_passages(ranked, top_k)
+    nearest = best_passages(ranked, top_k)
     return SearchResult(
-        passages=[] if level == "none" else found,
+        passages=[] if level == "none" else nearest,
         confidence=level,
         certainty=value,
         searched=list(scope.rows().values_list("name", flat=True)),
         seconds=time.perf_counter() - started,
-        candidates=found,
+        candidates=nearest,
     )
 
 
 def candidates(
     query: Query, scope: Scope, mode: Mode = "hybrid", queries: Sequence[str] = ()
-) -> list[Candidate]:
+) -> list[Passage]:
     """Return everything that words or vectors find in scope, ranked."""
     if not scope or not query.groups:
         return []

@@ -1,80 +1,81 @@
 """Turns ranked passages into results: neighbours joined, documents mixed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from agents.engine.material import Passage
 from agents.models import Chunk
-from agents.tools.search import Passage
-
-from .ranking import Candidate
 
 # Each further passage of a document is ranked a little lower, so that others are seen too.
 REPEAT_PENALTY = 0.06
 MAX_JOINED_CHARS = 3_600
 
 
-def to_passages(ranked: Sequence[Candidate], top_k: int) -> list[Passage]:
+def best_passages(ranked: Sequence[Passage], top_k: int) -> list[Passage]:
     """Return the best passages; those that follow each other in a document are one."""
-    found: list[Passage] = []
-    for candidate in _mixed(ranked):
-        passage = to_passage(candidate.chunk, candidate.score)
-        at = next((n for n, other in enumerate(found) if _are_neighbours(other, passage)), None)
-        if at is not None:
-            found[at] = _join(found[at], passage)
-        elif len(found) < top_k:
-            found.append(passage)
+    counts: dict[int | None, int] = {}
+    penalized: list[tuple[float, Passage]] = []
+    for passage in ranked:
+        count = counts.get(passage.document, 0)
+        counts[passage.document] = count + 1
+        penalized.append((passage.score - REPEAT_PENALTY * count, passage))
+    penalized.sort(key=lambda pair: -pair[0])
+    best: list[Passage] = []
+    for _, passage in penalized:
+        neighbour = next(
+            (index for index, other in enumerate(best) if _are_neighbours(other, passage)), None
+        )
+        if neighbour is not None:
+            best[neighbour] = _join(best[neighbour], passage)
+        elif len(best) < top_k:
+            best.append(passage)
         else:
             break
-    return found
-
-
-def _mixed(ranked: Iterable[Candidate]) -> list[Candidate]:
-    counts: dict[int, int] = {}
-    penalized = []
-    for candidate in ranked:
-        count = counts.get(candidate.chunk.document_id, 0)
-        counts[candidate.chunk.document_id] = count + 1
-        penalized.append((candidate.score - REPEAT_PENALTY * count, candidate))
-    return [candidate for _, candidate in sorted(penalized, key=lambda pair: -pair[0])]
+    return best
 
 
 def _are_neighbours(one: Passage, other: Passage) -> bool:
-    if (one.document_id, one.part) != (other.document_id, other.part):
+    if (one.document, one.part) != (other.document, other.part):
         return False
     if len(one.text) + len(other.text) > MAX_JOINED_CHARS or one.heading != other.heading:
         return False
-    return other.chunk in (one.chunk - 1, one.last_chunk + 1)
+    return other.ordinal in (one.ordinal - 1, one.last_ordinal + 1)
 
 
 def _join(one: Passage, other: Passage) -> Passage:
-    first, second = (one, other) if one.chunk < other.chunk else (other, one)
+    first, second = (one, other) if one.ordinal < other.ordinal else (other, one)
     return replace(
         first,
         text=f"{first.text}\n\n{second.text}",
-        last_chunk=second.last_chunk,
-        end=second.end,
-        chunk_id=one.chunk_id,
+        last_ordinal=second.last_ordinal,
+        chunk=one.chunk,
         score=max(one.score, other.score),
     )
 
 
-def to_passage(chunk: Chunk, score: float) -> Passage:
-    """Return a passage as it is handed to tools and pages."""
+def to_passage(
+    chunk: Chunk,
+    *,
+    meaning: float = 0.0,
+    words: float = 0.0,
+    exact: float = 0.0,
+    score: float = 0.0,
+) -> Passage:
+    """Return a row as it is handed to tools and pages."""
     document = chunk.document
     return Passage(
-        document=document.title,
-        source=document.name,
-        path=document.source,
+        title=document.title,
         heading=chunk.heading,
-        chunk=chunk.ordinal,
-        last_chunk=chunk.ordinal,
         text=chunk.text,
-        score=score,
-        lang=document.language,
-        document_id=document.pk,
-        chunk_id=chunk.pk,
-        collection_id=document.collection_id,
+        path=document.source,
+        ordinal=chunk.ordinal,
+        last_ordinal=chunk.ordinal,
         part=chunk.part,
-        start=chunk.start,
-        end=chunk.end,
+        document=document.pk,
+        chunk=chunk.pk,
+        collection=document.collection_id,
+        meaning=meaning,
+        words=words,
+        exact=exact,
+        score=score,
     )

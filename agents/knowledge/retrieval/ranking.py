@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
+from agents.engine.material import Passage
 from agents.engine.text import stem
 from agents.models import Chunk
 
 from .index import WordHits
+from .passages import to_passage
 from .query import Query
 from .tokenizer import CJK_RUN, normalize
 
@@ -46,21 +48,8 @@ WORDS_ONLY = Weights(meaning=0.0, words=1.0, bm25=0.1, language=0.1)
 VECTORS_ONLY = Weights(words=0.0, exact=0.0, bm25=0.0)
 
 
-@dataclass(slots=True, kw_only=True)
-class Candidate:
-    """A passage that may answer the question, and the evidence for it."""
-
-    chunk: Chunk
-    meaning: float = 0.0  # cosine
-    bm25: float = 0.0  # relative to the best
-    words: float = 0.0  # share of the question's words, rare ones counting more
-    exact: float = 0.0  # share of its identifiers, figures and quotations
-    is_same_language: bool = False
-    score: float = 0.0
-
-
 class Field:
-    """A text as it is compared with words."""
+    """A text as it is compared with the words of a question."""
 
     def __init__(self, text: str) -> None:
         self.text = text.lower() if text.isascii() else normalize(text)
@@ -75,6 +64,17 @@ class Field:
         if wanted not in self.text:
             return False
         return any(stem(word) == wanted for word in _starting_with(wanted).findall(self.text))
+
+    def shares(self, query: Query, weights: Weights) -> list[float]:
+        """Return 1 for each word that the text has, and less if it has another name of it."""
+        return [
+            1.0
+            if self.has(words[0])
+            else weights.translated
+            if any(map(self.has, words[1:]))
+            else 0.0
+            for words in query.groups
+        ]
 
 
 @lru_cache(1_000)
@@ -93,74 +93,60 @@ def rank(
     hits: WordHits,
     meaning: Mapping[int, float] | None,
     weights: Weights | None = None,
-) -> list[Candidate]:
+) -> list[Passage]:
     """Return the passages with their scores, best first."""
     weights = weights or (WORDS_ONLY if meaning is None else WEIGHTS)
-    rarity = _rarity(hits, len(query.groups))
-    top = max(hits.scores.values(), default=0.0) or 1.0
-    candidates = [
-        Candidate(
-            chunk=chunk,
-            meaning=(meaning or {}).get(chunk.pk, 0.0),
-            bm25=hits.scores.get(chunk.pk, 0.0) / top,
-            is_same_language=chunk.document.language == query.language,
+    # How much each group of words tells: those in many passages tell little.
+    counts = hits.counts or [0] * len(query.groups)
+    rarity = [max(log((hits.total + 1) / (count + 0.5)), MIN_RARITY) for count in counts]
+    total_rarity = sum(rarity) or 1.0
+    best_bm25 = max(hits.scores.values(), default=0.0) or 1.0
+    titles: dict[int, tuple[Field, list[float]]] = {}
+    scored: list[tuple[Chunk, dict[str, float]]] = []
+    scores_by_document: dict[int, list[float]] = {}
+    for chunk in chunks:
+        document = chunk.document
+        if document.pk not in titles:
+            field = Field(document.title)
+            titles[document.pk] = field, field.shares(query, weights)
+        title, title_shares = titles[document.pk]
+        body = Field(chunk.text)
+        heading = Field(chunk.heading)
+        shares = zip(
+            body.shares(query, weights),
+            heading.shares(query, weights),
+            title_shares,
+            rarity,
+            strict=True,
         )
-        for chunk in chunks
-    ]
-    for candidate in candidates:
-        _compare_words(candidate, query, rarity, weights)
-        candidate.score = _score(candidate, weights)
-    _add_document_scores(candidates, weights)
-    return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.chunk.pk))
-
-
-def _rarity(hits: WordHits, size: int) -> list[float]:
-    """Return how much each group of words tells: those in many passages tell little."""
-    counts = hits.counts or [0] * size
-    return [max(log((hits.total + 1) / (count + 0.5)), MIN_RARITY) for count in counts]
-
-
-def _compare_words(
-    candidate: Candidate, query: Query, rarity: Sequence[float], weights: Weights
-) -> None:
-    chunk = candidate.chunk
-    fields = (
-        (Field(chunk.text), weights.body),
-        (Field(chunk.heading), weights.heading),
-        (Field(chunk.document.title), weights.title),
-    )
-    total = sum(rarity) or 1.0
-    for words, weight in zip(query.groups, rarity, strict=True):
-        found = sum(worth * _share(field, words, weights) for field, worth in fields)
-        candidate.words += min(found, 1.0) * weight / total
-    if query.exact:
-        hits = sum(any(text in field.text for field, _ in fields) for text in query.exact)
-        candidate.exact = hits / len(query.exact)
-
-
-def _share(field: Field, words: Sequence[str], weights: Weights) -> float:
-    """Return 1 if the text has the word itself, less if it has another name of it."""
-    if field.has(words[0]):
-        return 1.0
-    return weights.translated if any(map(field.has, words[1:])) else 0.0
-
-
-def _score(candidate: Candidate, weights: Weights) -> float:
-    return (
-        weights.meaning * candidate.meaning
-        + weights.words * candidate.words
-        + weights.exact * candidate.exact
-        + weights.bm25 * candidate.bm25
-        + weights.language * candidate.is_same_language
-    )
-
-
-def _add_document_scores(candidates: Sequence[Candidate], weights: Weights) -> None:
-    """Prefer documents with several good passages: the next two of the best one add to it."""
-    by_document: dict[int, list[Candidate]] = {}
-    for candidate in sorted(candidates, key=lambda candidate: -candidate.score):
-        by_document.setdefault(candidate.chunk.document_id, []).append(candidate)
-    for group in by_document.values():
-        more = sum(candidate.score for candidate in group[1:3]) / 2
-        for candidate in group:
-            candidate.score += weights.document * more
+        words = 0.0
+        for in_body, in_heading, in_title, rarity_of_word in shares:
+            share = (
+                weights.body * in_body + weights.heading * in_heading + weights.title * in_title
+            )
+            words += min(share, 1.0) * rarity_of_word / total_rarity
+        exact = 0.0
+        if query.exact:
+            texts = (body.text, heading.text, title.text)
+            exact = sum(any(wanted in text for text in texts) for wanted in query.exact)
+            exact /= len(query.exact)
+        similarity = (meaning or {}).get(chunk.pk, 0.0)
+        score = (
+            weights.meaning * similarity
+            + weights.words * words
+            + weights.exact * exact
+            + weights.bm25 * (hits.scores.get(chunk.pk, 0.0) / best_bm25)
+            + weights.language * (document.language == query.language)
+        )
+        evidence = {"meaning": similarity, "words": words, "exact": exact, "score": score}
+        scored.append((chunk, evidence))
+        scores_by_document.setdefault(document.pk, []).append(score)
+    # Prefer documents with several good passages: the next two of the best one add to it.
+    bonuses = {
+        document: weights.document * (sum(sorted(scores, reverse=True)[1:3]) / 2)
+        for document, scores in scores_by_document.items()
+    }
+    for chunk, evidence in scored:
+        evidence["score"] += bonuses[chunk.document_id]
+    scored.sort(key=lambda pair: (-pair[1]["score"], pair[0].pk))
+    return [to_passage(chunk, **evidence) for chunk, evidence in scored]

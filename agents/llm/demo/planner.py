@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from agents.engine.loop import HANDOFF_PREFIX, Handoff
+from agents.engine.material import PASSAGE_HEAD
 from agents.engine.plans import (
     INVALID_PLAN,
     RESULTS_PROMPT,
@@ -15,7 +16,7 @@ from agents.engine.plans import (
     TRIED_PLAN,
 )
 
-from . import conversation, passages, plans, results
+from . import conversation, plans, results
 from .conversation import Finding, Message, Offer, Question, Situation, message_text
 from .steps import REFERENCE, DemoPlan, DemoStep
 
@@ -188,7 +189,7 @@ def check(messages: Sequence[Message]) -> dict[str, Any]:
         (not result or (rows and rows.is_empty), say("empty")),
         (too_small, say("no_figure")),
         (too_few, say("few_rows", count=len(rows.rows) if rows else 0)),
-        (needs_passage and not passages.parse(result), say("no_passage")),
+        (needs_passage and not PASSAGE_HEAD.search(result), say("no_passage")),
     )
     wrong = next((message for is_wrong, message in looks if is_wrong), "")
     reason, feedback = (wrong, say("try_other")) if wrong else (say("as_expected"), "")

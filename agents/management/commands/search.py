@@ -7,9 +7,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents import knowledge
 from agents.knowledge import scope
-from agents.knowledge.retrieval import SearchResult
 from agents.knowledge.scope import Scope
 from agents.models import Collection
+from agents.tools.search import SearchResult
 
 
 class Command(BaseCommand):
@@ -41,8 +41,8 @@ class Command(BaseCommand):
         if result.confidence == "none":
             self.stdout.write(f"Nothing relevant found ({seconds}). Nearest:")
         for number, hit in enumerate(result.candidates, start=1):
-            location = " › ".join(part for part in (hit.document, hit.heading) if part)
-            self.stdout.write(f"{number:2}. {hit.score:.2f}  {location}  ({hit.source})")
+            location = " › ".join(part for part in (hit.title, hit.heading) if part)
+            self.stdout.write(f"{number:2}. {hit.score:.2f}  {location}  ({hit.name})")
             self.stdout.write(f"    {' '.join(hit.text.split())[:200]}")
         if result.confidence != "none":
             self.stdout.write(f"Confidence: {result.confidence} ({seconds})")
@@ -87,7 +87,7 @@ def describe(question: str, top: int, where: Scope) -> dict[str, Any]:
         "hits": [
             {
                 "document": hit.path,
-                "title": hit.document,
+                "title": hit.title,
                 "heading": hit.heading,
                 "text": hit.text,
                 "score": round(hit.score, 4),

@@ -11,8 +11,12 @@ from django.views.decorators.http import require_safe
 from agents.access.requests import UserRequest
 from agents.models import AgentStep, Chunk, Document, Run
 from agents.review.audited_reading import open_run
-from agents.web.presentation.evidence import Source as Passage
-from agents.web.presentation.evidence import cited_rows, observed, statements_citing
+from agents.web.presentation.evidence import (
+    Observation,
+    cited_rows,
+    observed,
+    statements_citing,
+)
 from agents.web.presentation.links import trace_url
 from agents.web.presentation.markdown import render_markdown
 
@@ -53,7 +57,7 @@ def source(request: UserRequest, pk: int, number: int) -> HttpResponse:
 
 def _passage(
     run: Run, number: int, visible_row: Callable[[AgentStep], AgentStep] | None = None
-) -> Passage | None:
+) -> Observation | None:
     kinds = (AgentStep.Kind.TOOL, AgentStep.Kind.ANSWER)
     steps = run.steps.filter(kind__in=kinds).defer("request").order_by("number")
     rows = map(visible_row, steps) if visible_row else steps
@@ -71,7 +75,7 @@ def _cited_rows(run: Run, number: int, chunk: Chunk) -> list[int]:
     return [chunk.end - len(chunk.text) + row for row in rows]
 
 
-def _same_chunk(document: Document, passage: Passage) -> Chunk | None:
+def _same_chunk(document: Document, passage: Observation) -> Chunk | None:
     """Return the passage that the model read, also if the document was indexed again."""
     saved = passage.passage.chunk if passage.passage else None
     first = document.chunks.filter(pk=saved or 0).first()

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from agents.models import Document, DocumentPart, Run
 
-from .evidence import Source
+from .evidence import Observation
 from .evidence.text_blocks import Block, split_blocks
 from .icons import cached_url
 
@@ -60,7 +60,7 @@ def from_document(document: Document) -> Recording:
     return Recording(document=document.pk, kind=kind, title=document.title)
 
 
-def find_recordings(run: Run, sources: Iterable[Source]) -> tuple[Recording, ...]:
+def find_recordings(run: Run, sources: Iterable[Observation]) -> tuple[Recording, ...]:
     """Return the recordings that a run's answer may be about: its chat's, and those it read."""
     titles = {
         source.passage.document: source.passage.title

@@ -6,14 +6,14 @@ observations. Work is bounded: each module has its limits.
 
 from .annotator import Link
 from .answers import STEP_LINK, Evidence, find_evidence
-from .sources import Source, Sources, observed, shared_by, sources_of
+from .sources import Observation, Sources, observed, shared_by, sources_of
 from .table_rows import cited_rows, statements_citing
 
 __all__ = [
     "Evidence",
     "Link",
+    "Observation",
     "STEP_LINK",
-    "Source",
     "Sources",
     "cited_rows",
     "find_evidence",

@@ -8,7 +8,7 @@ from agents.engine.material import CITATION
 
 from .figures import Figure, figures_in, half_width
 from .source_index import SourceIndex
-from .sources import EXCERPT_CHARS, Source
+from .sources import EXCERPT_CHARS, Observation
 from .text_blocks import Block, linkable_ranges, plain_text
 
 Item = TypeVar("Item")
@@ -23,7 +23,7 @@ UNSUPPORTED = '<span class="unsupported">'
 class Link(NamedTuple):
     """What one link in an answer stands for: a place in a source."""
 
-    source: Source
+    source: Observation
     before: str = ""
     match: str = ""
     after: str = ""

@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from .annotator import UNSUPPORTED, Annotator, Link
 from .source_index import SourceIndex
-from .sources import Source, Sources
+from .sources import Observation, Sources
 from .text_blocks import split_blocks
 
 MAX_HTML_CHARS = 200_000
@@ -27,7 +27,7 @@ class Evidence:
     has_unsupported: bool = False
 
     @cached_property
-    def used(self) -> list[Source]:
+    def used(self) -> list[Observation]:
         """One source per step that the answer has links to, in their order.
 
         Passages of documents have a list of their own.
@@ -37,19 +37,19 @@ class Evidence:
         return [steps[number] for number in sorted(steps)]
 
     @cached_property
-    def cited(self) -> list[Source]:
+    def cited(self) -> list[Observation]:
         """The passages that the answer cites, by number."""
         cited = {link.source.number for link in self.links if not link.match}
         return [source for source in self._passages if source.number in cited]
 
     @cached_property
-    def also_read(self) -> list[Source]:
+    def also_read(self) -> list[Observation]:
         """The passages that the model read and the answer doesn't cite."""
         cited = {source.number for source in self.cited}
         return [source for source in self._passages if source.number not in cited]
 
     @cached_property
-    def _passages(self) -> list[Source]:
+    def _passages(self) -> list[Observation]:
         by_number = {
             source.number: source for source in self.sources if source.passage is not None
         }

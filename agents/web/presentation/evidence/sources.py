@@ -13,8 +13,7 @@ from agents.access.names import display_name
 from agents.db.compiled_queries import compiled_query
 from agents.engine.events import StatusKind
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
-from agents.engine.material import PASSAGE_HEAD, recorded_sources
-from agents.engine.material import Source as PassageSource
+from agents.engine.material import PASSAGE_HEAD, Passage, parse_passages, recorded_passages
 from agents.engine.text import shorten_line
 from agents.models import AgentStep, DocumentPart, Run
 from agents.tools.search import SearchTool
@@ -32,8 +31,8 @@ MARKUP = re.compile(r"\*\*|__|`+|^#{1,6} |^> ", re.MULTILINE)
 LABEL_KEYS = ("title", "name", "url", "source", "id")
 
 
-class Source(NamedTuple):
-    """An observation of a run, or one passage of it."""
+class Observation(NamedTuple):
+    """What a tool returned in a run, or one passage of it."""
 
     step: int
     tool: str
@@ -41,7 +40,7 @@ class Source(NamedTuple):
     number: int = 0  # of a passage in its observation, as the model cites it
     label: str = ""  # where a passage comes from
     asked: str = ""  # what the tool was called with
-    passage: PassageSource | None = None  # set for a passage of a document
+    passage: Passage | None = None  # set for a passage of a document
 
     @property
     def place(self) -> str:
@@ -58,7 +57,7 @@ class Source(NamedTuple):
         return shorten_line(text, EXCERPT_CHARS)
 
 
-Sources = tuple[Source, ...]
+Sources = tuple[Observation, ...]
 
 
 def sources_of(
@@ -74,7 +73,7 @@ def observed(steps: Iterable[Any]) -> Sources:
 
     Results of other agents are left out: their own steps have what they saw.
     """
-    sources: list[Source] = []
+    sources: list[Observation] = []
     remaining_chars = MAX_TOTAL_CHARS
     for step in steps:
         if step.kind == AgentStep.Kind.ANSWER:
@@ -85,20 +84,17 @@ def observed(steps: Iterable[Any]) -> Sources:
         remaining_chars -= len(text)
         if text:
             asked = format_compact(step.action_input)[:MAX_ASKED_CHARS]
-            passages = _passages(step.number, step.action, text)
-            saved = {source.number: source for source in recorded_sources(_saved_sources(step))}
+            # A public copy of a step has no sources.
+            saved = recorded_passages(getattr(step, "sources", ()))
+            passages = {passage.number: passage for passage in saved}
             sources += [
-                passage._replace(asked=asked, passage=saved.get(passage.number))
-                for passage in passages
+                item._replace(asked=asked, passage=passages.get(item.number))
+                for item in _split(step.number, step.action, text)
             ]
     return tuple(sources[:MAX_SOURCES])
 
 
-def _saved_sources(step: Any) -> Any:
-    return getattr(step, "sources", ())  # a public copy has none
-
-
-def _earlier_passages(step: Any) -> list[Source]:
+def _earlier_passages(step: Any) -> list[Observation]:
     """Return passages of earlier answers that this one cites."""
     notes = getattr(step, "notes", None) or ()
     values = [
@@ -107,14 +103,20 @@ def _earlier_passages(step: Any) -> list[Source]:
         if note.get("kind") == StatusKind.EARLIER_SOURCES
         for value in note.get("sources") or ()
     ]
-    texts = [str(value.get("text", "")) for value in values]
     return [
-        Source(step.number, SearchTool.name, text, source.number, source.title, passage=source)
-        for source, text in zip(recorded_sources(values), texts, strict=False)
+        Observation(
+            step=step.number,
+            tool=SearchTool.name,
+            text=passage.text,
+            number=passage.number,
+            label=passage.title,
+            passage=passage,
+        )
+        for passage in recorded_passages(values)
     ]
 
 
-def shared_by(source: Source, asker: int | None) -> str:
+def shared_by(source: Observation, asker: int | None) -> str:
     """Return who shared the collection of a passage; empty if nobody but the asker owns it."""
     owner = source.passage.owner if source.passage else None
     if owner is None or owner == asker:
@@ -123,16 +125,16 @@ def shared_by(source: Source, asker: int | None) -> str:
     return _("Shared by %(name)s") % {"name": display_name(user)} if user else ""
 
 
-def part_name(source: PassageSource) -> str:
+def part_name(passage: Passage) -> str:
     """Return the page, slide or sheet of a passage, for people."""
-    about = {"number": source.part, "name": source.label}
-    match source.kind:
+    about = {"number": passage.part, "name": passage.label}
+    match passage.kind:
         case DocumentPart.Kind.PAGE:
             return _("Page %(number)s") % about
         case DocumentPart.Kind.SLIDE:
             return _("Slide %(number)s") % about
         case DocumentPart.Kind.SHEET | DocumentPart.Kind.CHAPTER | DocumentPart.Kind.CLIP:
-            return source.label or _("Part %(number)s") % about
+            return passage.label or _("Part %(number)s") % about
     return ""
 
 
@@ -150,20 +152,18 @@ def _tool_steps(run: int) -> QuerySet[AgentStep]:
     return steps.only(*fields, "sources", "notes")
 
 
-def _passages(step: int, tool: str, text: str) -> list[Source]:
-    heads = list(PASSAGE_HEAD.finditer(text))
-    if heads and heads[0].start() == 0:
-        ends = [*(head.start() for head in heads[1:]), len(text)]
+def _split(step: int, tool: str, text: str) -> list[Observation]:
+    if PASSAGE_HEAD.match(text):
         return [
-            Source(step, tool, text[head.end() : end].strip(), int(head[1]), head[2].strip())
-            for head, end in zip(heads, ends, strict=True)
+            Observation(step, tool, passage.text, passage.number, passage.title)
+            for passage in parse_passages(text)
         ]
     if text.startswith(("[", "{")) and (items := _listed_items(text)):
         return [
-            Source(step, tool, _item_text(item), number, _item_label(item))
+            Observation(step, tool, _item_text(item), number, _item_label(item))
             for number, item in enumerate(items, start=1)
         ]
-    return [Source(step, tool, text)]
+    return [Observation(step, tool, text)]
 
 
 def _listed_items(text: str) -> list[dict[str, Any]]:
