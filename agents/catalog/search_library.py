@@ -5,7 +5,7 @@ nor left without those it can.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -16,7 +16,7 @@ from agents.engine.material import PLACES, Passage
 from agents.knowledge import background, find
 from agents.knowledge.retrieval import to_passage
 from agents.knowledge.scope import Scope, open_to_everyone
-from agents.models import Chunk, Collection, Document, DocumentPart, Membership
+from agents.models import Collection, Document, DocumentPart, Membership
 from agents.tools.read_document import MAX_PASSAGES, MAX_READ_CHARS, ReadRequest
 from agents.tools.search import SearchRequest, SearchResult
 
@@ -46,9 +46,15 @@ class ScopedLibrary:
     def _search(self, request: SearchRequest) -> SearchResult:
         scope = self.scope()
         if request.collection:
-            chosen = scope.limited_to(_named(scope, request.collection))
+            named = scope.rows().filter(name__iexact=request.collection.strip())
+            chosen = scope.limited_to(named.values_list("pk", flat=True))
             if not chosen:
-                return SearchResult(problem=_unknown_collection(scope, request.collection))
+                names = list(scope.rows().values_list("name", flat=True)[:20])
+                available = f" Collections: {', '.join(names)}." if names else ""
+                name = request.collection[:80]
+                return SearchResult(
+                    problem=f"There is no collection named {name!r} here.{available}"
+                )
             scope = chosen
         result = find(
             request.query,
@@ -61,18 +67,39 @@ class ScopedLibrary:
 
     def _read(self, request: ReadRequest) -> SearchResult:
         document = self._document(request)
+        source = request.source
         if document is None:
-            return SearchResult(problem=_unknown_document(request))
+            name = (source.title if source else request.title)[:200]
+            return SearchResult(
+                problem=f"There is no document named {name!r} here. Search for it first."
+            )
         chunks = document.chunks.select_related("document").order_by("ordinal")
         if request.first_part is not None or request.last_part is not None:
             first = request.first_part or 1
             last = max(first, request.last_part or first)
             chunks = chunks.filter(part__gte=first, part__lte=last)
             if not chunks.exists():
-                return SearchResult(problem=_unknown_part(document, first))
-        elif request.source is not None:
-            chunks = chunks.filter(ordinal__gte=self._start(document, request))
-        return SearchResult(passages=_with_places(_within_limit(chunks[:MAX_PASSAGES])))
+                numbers = document.parts.order_by("-number").values_list("number", flat=True)
+                count = numbers.first() or 1
+                return SearchResult(
+                    problem=f"{document.title!r} has no text in part {first}. "
+                    f"It has {count} parts."
+                )
+        elif source is not None:
+            # A few before the passage that was found.
+            here = document.chunks.filter(pk=source.chunk or 0)
+            ordinal = here.values_list("ordinal", flat=True).first()
+            if ordinal is None:
+                ordinal = int(source.id.split(":")[1])
+            chunks = chunks.filter(ordinal__gte=ordinal - PASSAGES_BEFORE)
+        remaining_chars = MAX_READ_CHARS
+        passages = list[Passage]()
+        for chunk in chunks[:MAX_PASSAGES]:
+            remaining_chars -= len(chunk.text)
+            if passages and remaining_chars < 0:
+                break
+            passages.append(to_passage(chunk))
+        return SearchResult(passages=_with_places(passages))
 
     def _document(self, request: ReadRequest) -> Document | None:
         """Return the document if it is in scope; what a model names is never added to it."""
@@ -81,13 +108,6 @@ class ScopedLibrary:
             return documents.filter(pk=request.source.document or 0).first()
         exact = documents.filter(Q(title__iexact=request.title) | Q(source=request.title))
         return exact.first() or documents.filter(title__icontains=request.title).first()
-
-    def _start(self, document: Document, request: ReadRequest) -> int:
-        """Return the passage to start from: a few before the one that was found."""
-        source = request.source
-        chunk = document.chunks.filter(pk=source.chunk or 0).first() if source else None
-        ordinal = chunk.ordinal if chunk else int(source.id.split(":")[1]) if source else 1
-        return max(1, ordinal - PASSAGES_BEFORE)
 
 
 def announcement(scope: Scope) -> str:
@@ -141,37 +161,6 @@ def _file_lines(collections: Sequence[int]) -> list[str]:
 def _plain(text: str) -> str:
     """Return a name on one line, which can't close this part or open another one."""
     return " ".join(TAGS.sub(" ", text).split())[:300]
-
-
-def _named(scope: Scope, name: str) -> Iterable[int]:
-    return scope.rows().filter(name__iexact=name.strip()).values_list("pk", flat=True)
-
-
-def _unknown_collection(scope: Scope, name: str) -> str:
-    names = list(scope.rows().values_list("name", flat=True)[:20])
-    available = f" Collections: {', '.join(names)}." if names else ""
-    return f"There is no collection named {name[:80]!r} here.{available}"
-
-
-def _unknown_document(request: ReadRequest) -> str:
-    name = request.source.title if request.source else request.title
-    return f"There is no document named {name[:200]!r} here. Search for it first."
-
-
-def _unknown_part(document: Document, part: int) -> str:
-    last = document.parts.order_by("-number").values_list("number", flat=True).first() or 1
-    return f"{document.title!r} has no text in part {part}. It has {last} parts."
-
-
-def _within_limit(chunks: Iterable[Chunk]) -> list[Passage]:
-    remaining_chars = MAX_READ_CHARS
-    passages = list[Passage]()
-    for chunk in chunks:
-        remaining_chars -= len(chunk.text)
-        if passages and remaining_chars < 0:
-            break
-        passages.append(to_passage(chunk))
-    return passages
 
 
 def _with_places(passages: Sequence[Passage]) -> list[Passage]:

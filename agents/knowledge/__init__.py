@@ -12,7 +12,7 @@ from .documents import (
     ingest_text,
     search,
 )
-from .parsed import ParsedPart
+from .parsing import ParsedPart
 from .readers import MAX_BYTES, UnreadableDocument, decode, find_files, read_file
 from .retrieval import find
 from .retrieval.tokenizer import MAX_TERMS, query_terms

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from agents.models import Chunk, DocumentPart
 
-from .parsed import ParsedPart
+from .parsing import ParsedPart
 
 CHUNK_SIZE = 1_200
 MAX_HEADING = 500

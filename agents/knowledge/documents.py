@@ -20,7 +20,7 @@ from . import background
 from . import scope as scopes
 from .chunking import find_title, split_parts
 from .embeddings import EmbeddingUnavailable
-from .parsed import ParsedPart
+from .parsing import ParsedPart
 from .readers import UnreadableDocument, read_file
 from .retrieval import find, full_text, vector_index
 from .retrieval.tokenizer import detect_language

@@ -1,7 +1,6 @@
 """Searches the documents of the library for its search page."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -57,36 +56,29 @@ def search_page(user: User, params: Any) -> SearchPage:
     )
     with paying(user=user.pk):
         result = retrieval.find(query, configured.LIBRARY_RESULTS.value, scope=search_scope)
+    chunks = Chunk.objects.select_related("document__collection").in_bulk(
+        [passage.chunk for passage in result.passages]
+    )
+    hits = [
+        {
+            "passage": passage,
+            "collection": chunk.document.collection.name,
+            "url": place_url(passage, chunk, query),
+            "excerpt": excerpt(passage.text, query),
+        }
+        for passage in result.passages
+        if (chunk := chunks.get(passage.chunk))
+    ]
+    named = Document.objects.filter(collection__in=search_scope.collections)
+    for word in query.split()[:8]:
+        named = named.filter(title__icontains=word)
     return SearchPage(
         query=query,
         collection=collection,
-        hits=_hits(result.passages, query),
-        documents=_named(query, search_scope),
+        hits=hits,
+        documents=list(named.select_related("collection").order_by("title")[:5]),
         confidence=result.confidence,
     )
-
-
-def _named(query: str, search_scope: scope.Scope) -> list[Document]:
-    found = Document.objects.filter(collection__in=search_scope.collections)
-    for word in query.split()[:8]:
-        found = found.filter(title__icontains=word)
-    return list(found.select_related("collection").order_by("title")[:5])
-
-
-def _hits(passages: Sequence[Passage], query: str) -> list[dict[str, Any]]:
-    ids = {passage.document for passage in passages}
-    documents = Document.objects.select_related("collection").in_bulk(ids)
-    chunks = Chunk.objects.in_bulk([passage.chunk for passage in passages])
-    return [
-        {
-            "passage": passage,
-            "collection": document.collection.name,
-            "url": place_url(passage, chunks.get(passage.chunk), query),
-            "excerpt": excerpt(passage.text, query),
-        }
-        for passage in passages
-        if (document := documents.get(passage.document))
-    ]
 
 
 def excerpt(text: str, words: str) -> SafeString:
@@ -106,11 +98,11 @@ def excerpt(text: str, words: str) -> SafeString:
     return mark_safe(f"{before}{''.join(parts)}{after}")
 
 
-def place_url(passage: Passage, chunk: Chunk | None = None, words: str = "") -> str:
+def place_url(passage: Passage, chunk: Chunk, words: str = "") -> str:
     """Return the address that opens the document at this passage, at rows with the words."""
     url = reverse("library:document", args=[passage.document])
     rows: list[int] = []
-    if chunk is not None and chunk.end is not None:
+    if chunk.end is not None:
         # A passage can have the head of its table before its own text.
         offset = chunk.end - len(chunk.text)
         rows = [offset + row for row in cited_rows(chunk.text, [words])]

@@ -137,10 +137,18 @@ class SearchTool:
             collection=collection,
             min_certainty=self.min_certainty,
         )
-        result = await self._find(request)
+        if self.search is None:
+            result = SearchResult(problem="There are no documents to search.")
+        elif callable(self.search):
+            result = SearchResult(passages=await self.search(query, request.top_k))
+        else:
+            result = await self.search.search(request)
         if result.problem:
             return _input_error(result.problem)
-        ordered = await self._rerank(query, result.passages)
+        ordered = Reranked(passages=result.passages)
+        if self.reranker is not None and len(result.passages) > 1:
+            ordered = await self.reranker.rerank(query, result.passages)
+            call_context.current().report_reranking(ordered.model, ordered.problem)
         best = [p for p in ordered.passages[: self.top_k] if p.score >= self.min_score]
         passages = call_context.current().number_sources(best)
         text = format_passages(passages)
@@ -148,21 +156,6 @@ class SearchTool:
             text = f"{text}\n\n{WEAK_PROMPT}"
         output = text or _no_results(query, result.searched)
         return ToolResult(output, note=ordered.note, sources=tuple(passages))
-
-    async def _rerank(self, query: str, passages: Sequence[Passage]) -> Reranked:
-        if self.reranker is None or len(passages) < 2:
-            return Reranked(passages=passages)
-        ordered = await self.reranker.rerank(query, passages)
-        call_context.current().report_reranking(ordered.model, ordered.problem)
-        return ordered
-
-    async def _find(self, request: SearchRequest) -> SearchResult:
-        if self.search is None:
-            return SearchResult(problem="There are no documents to search.")
-        if callable(self.search):
-            passages = await self.search(request.query, request.top_k)
-            return SearchResult(passages=passages)
-        return await self.search.search(request)
 
 
 WEAK_PROMPT = (
