@@ -33,7 +33,7 @@ LAUGHS = (
 
 
 def parse(data: bytes, name: str) -> parsing.ParsedDocument:
-    return parsers.parse(parsers.Source(data=data, name=name))
+    return parsers.parse(parsers.SourceFile(data=data, name=name))
 
 
 def png(width: int, height: int, pixels: bytes = b"\0") -> bytes:
@@ -215,7 +215,7 @@ def test_a_chapter_that_is_named_9000_times_is_read_once() -> None:
 
 
 def work_of(data: bytes, name: str) -> int:
-    source = parsers.Source(data=data, name=name)
+    source = parsers.SourceFile(data=data, name=name)
     parsers.parse(source)
     return values.MAX_STEPS - source.work.left
 
@@ -234,7 +234,7 @@ def test_the_work_of_a_file_is_counted_and_limited(
 ) -> None:
     per_item = (work_of(make(40), name) - work_of(make(20), name)) / 20
     assert per_item > 0
-    source = parsers.Source(data=make(40), name=name, work=values.WorkLimit(int(per_item * 10)))
+    source = parsers.SourceFile(data=make(40), name=name, work=values.WorkLimit(int(per_item * 10)))
     if name == "a.pdf":
         document = parsers.parse(source)
         assert 0 < len(document.parts) < 12

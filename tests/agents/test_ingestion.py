@@ -71,7 +71,7 @@ def _parser(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> ParsedDocument:
         progress(0, 1)
         return parsers.parse(
-            parsers.Source(data=Path(path).read_bytes(), name=name, mime_type=mime_type)
+            parsers.SourceFile(data=Path(path).read_bytes(), name=name, mime_type=mime_type)
         )
 
     monkeypatch.setattr(queue, "parse", parse)

@@ -14,7 +14,7 @@ from tests import document_files as files
 
 def parse(data: bytes, name: str, mime_type: str = "") -> parsing.ParsedDocument:
     """Parse without a child process, which is faster."""
-    return parsers.parse(parsers.Source(data=data, name=name, mime_type=mime_type))
+    return parsers.parse(parsers.SourceFile(data=data, name=name, mime_type=mime_type))
 
 
 def text_of(data: bytes, name: str) -> str:
@@ -241,7 +241,7 @@ def test_a_phones_heic_image_is_read_by_ocr() -> None:
 def test_a_file_that_needs_ocr_says_so_when_that_is_not_wanted_now(name: str) -> None:
     picture = files.picture("The heron nests here", "JPEG")
     data = files.scanned_pdf(picture) if name == "a.pdf" else picture
-    source = parsers.Source(data=data, name=name.replace("png", "jpg"), recognizes=False)
+    source = parsers.SourceFile(data=data, name=name.replace("png", "jpg"), recognizes=False)
     with pytest.raises(parsing.NeedsRecognition):
         parsers.parse(source)
 

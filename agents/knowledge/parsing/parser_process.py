@@ -39,7 +39,7 @@ def _parse(request: dict[str, Any], send: Any) -> None:
     import parsers  # type: ignore[import-not-found]
 
     sys.setrecursionlimit(5_000)
-    source = parsers.Source(
+    source = parsers.SourceFile(
         data=Path(request["path"]).read_bytes(),
         name=request["name"],
         mime_type=request["mime_type"],

@@ -8,9 +8,9 @@ from dataclasses import replace
 from importlib import import_module
 
 from .sniffing import Format, sniff
-from .values import NeedsRecognition, ParsedDocument, Source, UnreadableDocument
+from .values import NeedsRecognition, ParsedDocument, SourceFile, UnreadableDocument
 
-__all__ = ["NeedsRecognition", "Source", "UnreadableDocument", "parse"]
+__all__ = ["NeedsRecognition", "SourceFile", "UnreadableDocument", "parse"]
 
 # Imported when needed: a child process parses one file.
 PARSERS = {
@@ -29,7 +29,7 @@ PARSERS = {
 EMPTY = "This file contains no text."
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     """Parse a file of any supported format; raise UnreadableDocument."""
     if not source.data:
         raise UnreadableDocument("This file is empty.")

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from io import StringIO
 
 from . import plain, row_groups
-from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument
+from .values import ParsedDocument, ParsedPart, SourceFile, UnreadableDocument
 
 DELIMITERS = ",;\t|"
 SAMPLE_CHARS = 20_000
 MAX_FIELD_CHARS = 1_000_000
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     text, notes = plain.read(source)
     table, is_cut = row_groups.write(_rows(text))
     if is_cut:

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 from . import markdown
 from .archive import Archive
 from .office import local_name, macro_notes, property_title
-from .values import ParsedDocument, Source
+from .values import ParsedDocument, SourceFile
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 STRICT_W = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
@@ -17,7 +17,7 @@ SKIPPED = {"del", "moveFrom", "Fallback", "instrText", "delText", "pPr", "rPr", 
 BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen": ""}
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     archive = Archive(source.data, source.work)
     main = _main_part(archive)
     reader = _Reader(_levels(archive))

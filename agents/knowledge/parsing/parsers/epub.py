@@ -7,13 +7,13 @@ from . import html, markdown
 from .archive import DAMAGED, Archive
 from .encoding import decode_leniently
 from .office import local_name
-from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument
+from .values import ParsedDocument, ParsedPart, SourceFile, UnreadableDocument
 
 MAX_CHAPTERS = 2_000
 PROTECTED_BOOK = "This book is copy-protected, so it can't be read."
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     archive = Archive(source.data, source.work)
     package = _package(archive)
     root = archive.xml(package)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import html_content, html_writer, markdown
 from .encoding import decode_leniently
 from .html_content import words_of
-from .values import ParsedDocument, Source, UnreadableDocument, WorkLimit
+from .values import ParsedDocument, SourceFile, UnreadableDocument, WorkLimit
 
 CHARSET = re.compile(
     rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w:.-]+)|<\?xml[^>]{0,100}?encoding\s*=\s*"""
@@ -56,7 +56,7 @@ class Page:
     language: str
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     text = decode_leniently(source.data, _declared_encoding(source))
     page = convert(text, source.work)
     return ParsedDocument(
@@ -92,7 +92,7 @@ def convert(text: str, work: WorkLimit) -> Page:
     return Page(title=title, text=body, language=language if language in LANGUAGES else "")
 
 
-def _declared_encoding(source: Source) -> str:
+def _declared_encoding(source: SourceFile) -> str:
     found = CHARSET.search(source.data[:HEAD_BYTES])
     charset = re.search(r"charset=\"?([\w.-]+)", source.mime_type)
     if charset:

@@ -9,7 +9,7 @@ from .values import (
     NeedsRecognition,
     ParsedDocument,
     ParsedPart,
-    Source,
+    SourceFile,
     UnreadableDocument,
 )
 
@@ -19,7 +19,7 @@ NO_TEXT = "No text was found in this image."
 TOO_MANY_PIXELS = f"This image is larger than {MAX_PIXELS // 1_000_000} megapixels."
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     """Parse an image; of several frames, only the first is read."""
     if not source.recognizes:
         raise NeedsRecognition

@@ -9,7 +9,7 @@ from typing import cast
 from . import html, markdown
 from .archive import DAMAGED
 from .encoding import decode_leniently
-from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument
+from .values import ParsedDocument, ParsedPart, SourceFile, UnreadableDocument
 
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 MAX_ATTACHMENTS = 20
@@ -22,7 +22,7 @@ LONG_HEADER = re.compile(
 )
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     if LONG_HEADER.search(source.data):
         raise UnreadableDocument(DAMAGED)
     message = message_from_bytes(source.data, policy=policy.default)
@@ -50,7 +50,7 @@ def _header(message: EmailMessage, name: str) -> str:
         return ""
 
 
-def _body(message: EmailMessage, source: Source) -> str:
+def _body(message: EmailMessage, source: SourceFile) -> str:
     """Return the message as text, or else as HTML."""
     readable: dict[str, str] = {}
     for number, part in enumerate(message.walk()):
@@ -77,7 +77,7 @@ def _filename(part: object) -> str:
 
 
 def _attachments(
-    message: EmailMessage, source: Source
+    message: EmailMessage, source: SourceFile
 ) -> tuple[list[tuple[str, list[ParsedPart]]], list[str]]:
     """Return the attachments' names and parts, and notes about those that can't be read."""
     from . import parse as parse_any

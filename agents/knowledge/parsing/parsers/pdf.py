@@ -14,7 +14,7 @@ from .values import (
     NeedsRecognition,
     ParsedDocument,
     ParsedPart,
-    Source,
+    SourceFile,
     UnreadableDocument,
     WorkLimit,
 )
@@ -53,7 +53,7 @@ class Line:
     top: float
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     import pypdfium2
     from pypdfium2 import PdfDocument, PdfiumError
 
@@ -66,7 +66,7 @@ def parse(source: Source) -> ParsedDocument:
         raise UnreadableDocument(DAMAGED) from error
 
 
-def _parse(pdf: Any, source: Source) -> ParsedDocument:
+def _parse(pdf: Any, source: SourceFile) -> ParsedDocument:
     count = len(pdf)
     reader = _Reader(pdf, source, min(count, MAX_PAGES))
     pages = list(reader.pages())
@@ -96,7 +96,7 @@ def _parse(pdf: Any, source: Source) -> ParsedDocument:
 class _Reader:
     """Reads the pages one by one: lines of text, or recognized text."""
 
-    def __init__(self, pdf: Any, source: Source, count: int) -> None:
+    def __init__(self, pdf: Any, source: SourceFile, count: int) -> None:
         self.pdf, self.source, self.count = pdf, source, count
         self.recognized = self.scanned = self.broken = 0
         self.stop_recognizing = time.monotonic() + source.seconds * RECOGNITION_SHARE

@@ -5,20 +5,20 @@ import re
 from . import markdown
 from .encoding import decode, normalize_lines
 from .sniffing import UNKNOWN
-from .values import MAX_CHARS, ParsedDocument, Source, UnreadableDocument
+from .values import MAX_CHARS, ParsedDocument, SourceFile, UnreadableDocument
 
 CONTROL_CHARS = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 MAX_CONTROL_SHARE = 0.01
 TRUNCATED = "Only the first {limit:,} characters were read."
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     """Parse plain text; what looks like Markdown in it is left alone."""
     text, notes = read(source)
     return ParsedDocument(parts=markdown.parts(text), notes=notes)
 
 
-def read(source: Source) -> tuple[str, list[str]]:
+def read(source: SourceFile) -> tuple[str, list[str]]:
     """Return the text and a note if it was cut; raise UnreadableDocument if it is binary."""
     text = decode(source.data)
     if text is None:

@@ -6,14 +6,14 @@ from xml.etree.ElementTree import Element
 from . import markdown
 from .archive import Archive
 from .office import local_name, macro_notes, property_title
-from .values import ParsedDocument, ParsedPart, Source
+from .values import ParsedDocument, ParsedPart, SourceFile
 
 MAX_SLIDES = 2_000
 TITLES = {"title", "ctrTitle"}
 UNSAID = {"sldNum", "dt", "ftr", "hdr", "sldImg"}
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     archive = Archive(source.data, source.work)
     slides = _slides(archive)[:MAX_SLIDES]
     parts, title = [], property_title(archive)

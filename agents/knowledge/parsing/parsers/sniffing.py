@@ -7,7 +7,7 @@ from zipfile import is_zipfile
 
 from agents import file_types
 
-from .values import Source, UnreadableDocument
+from .values import SourceFile, UnreadableDocument
 
 
 class Format(StrEnum):
@@ -76,7 +76,7 @@ REASONS = {
 }
 
 
-def sniff(source: Source) -> Format:
+def sniff(source: SourceFile) -> Format:
     """Return the file's format; raise UnreadableDocument if none fits."""
     expected = BY_SUFFIX.get(source.suffix) or BY_MIME_TYPE.get(
         source.mime_type.partition(";")[0].strip().lower()

@@ -11,12 +11,12 @@ from . import row_groups
 from .archive import DAMAGED, FORBIDDEN_XML, Archive
 from .office import macro_notes
 from .sniffing import PROTECTED
-from .values import ParsedDocument, ParsedPart, Source, UnreadableDocument, WorkLimit
+from .values import ParsedDocument, ParsedPart, SourceFile, UnreadableDocument, WorkLimit
 
 MAX_SHEETS = 200
 
 
-def parse(source: Source) -> ParsedDocument:
+def parse(source: SourceFile) -> ParsedDocument:
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
     notes = _check(source)
@@ -37,7 +37,7 @@ def parse(source: Source) -> ParsedDocument:
     return ParsedDocument(title=source.stem, parts=parts, pages=len(names), notes=notes)
 
 
-def _check(source: Source) -> list[str]:
+def _check(source: SourceFile) -> list[str]:
     """Check the unpacked size, and return a note about macros."""
     if source.data.startswith(file_types.OLE_MAGIC):
         return []

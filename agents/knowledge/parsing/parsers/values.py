@@ -62,7 +62,7 @@ class ParsedDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceFile:
     """A file to parse; `progress` takes what is done and the total."""
 
     data: bytes
