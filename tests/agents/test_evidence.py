@@ -237,7 +237,8 @@ def test_a_shared_run_has_links_only_if_it_has_the_results(run, person, level, i
 
 def test_thousands_of_citations_in_one_sentence_are_limited():
     sources = tuple(
-        evidence.Observation(step=at, tool="search", text="word " * 50, number=1) for at in (1, 2)
+        evidence.Observation(step=at, tool="search", text="word " * 50, number=1)
+        for at in (1, 2)
     )
     html = f"<p>{'【1】' * 10_000}</p>"
 

@@ -234,7 +234,9 @@ def test_the_work_of_a_file_is_counted_and_limited(
 ) -> None:
     per_item = (work_of(make(40), name) - work_of(make(20), name)) / 20
     assert per_item > 0
-    source = parsers.SourceFile(data=make(40), name=name, work=values.WorkLimit(int(per_item * 10)))
+    source = parsers.SourceFile(
+        data=make(40), name=name, work=values.WorkLimit(int(per_item * 10))
+    )
     if name == "a.pdf":
         document = parsers.parse(source)
         assert 0 < len(document.parts) < 12

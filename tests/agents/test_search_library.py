@@ -76,7 +76,9 @@ def test_reading_goes_on_around_a_passage_and_not_outside_the_scope():
     source = Passage(id=f"{guide.pk}:5:x", title="Guide", document=guide.pk, chunk=here.pk)
 
     around = library._read(ReadRequest(source=source))
-    hidden = library._read(ReadRequest(source=Passage(id="x:1:y", title="P", document=plans.pk)))
+    hidden = library._read(
+        ReadRequest(source=Passage(id="x:1:y", title="P", document=plans.pk))
+    )
 
     assert [passage.ordinal for passage in around.passages] == [2, 3, 4, 5, 6, 7, 8]
     assert hidden.problem.startswith("There is no document")

@@ -106,9 +106,7 @@ def parse_passages(text: str) -> list[Passage]:
     heads = list(PASSAGE_HEAD.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
     return [
-        Passage(
-            number=int(head[1]), title=head[2].strip(), text=text[head.end() : end].strip()
-        )
+        Passage(number=int(head[1]), title=head[2].strip(), text=text[head.end() : end].strip())
         for head, end in zip(heads, ends, strict=False)
     ]
 

@@ -55,15 +55,16 @@ class Field:
         self.text = text.lower() if text.isascii() else normalize(text)
 
     def has(self, word: str) -> bool:
-        if CJK_RUN.match(word):
+        is_japanese, stems = _stems(word)
+        if is_japanese:
             return word in self.text
-        return all(map(self._has_stem, _stems(word)))
-
-    def _has_stem(self, wanted: str) -> bool:
-        # A word starts with its stem, so only such words have to be compared.
-        if wanted not in self.text:
-            return False
-        return any(stem(word) == wanted for word in _starting_with(wanted).findall(self.text))
+        for wanted in stems:
+            # A word starts with its stem, so only such words have to be compared.
+            if wanted not in self.text:
+                return False
+            if wanted not in map(stem, _starting_with(wanted).findall(self.text)):
+                return False
+        return True
 
     def shares(self, query: Query, weights: Weights) -> list[float]:
         """Return 1 for each word that the text has, and less if it has another name of it."""
@@ -78,8 +79,9 @@ class Field:
 
 
 @lru_cache(1_000)
-def _stems(word: str) -> tuple[str, ...]:
-    return tuple(map(stem, LATIN.findall(word)))
+def _stems(word: str) -> tuple[bool, tuple[str, ...]]:
+    """Return whether the word is Japanese, which has no stems, and its stems."""
+    return CJK_RUN.match(word) is not None, tuple(map(stem, LATIN.findall(word)))
 
 
 @lru_cache(1_000)

@@ -3,7 +3,6 @@
 import re
 
 from agents.engine.material import Passage, parse_passages
-
 from agents.engine.text import HIRAGANA, KANJI, KATAKANA, bigrams
 
 from .conversation import LIBRARY, Question
