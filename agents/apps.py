@@ -26,27 +26,21 @@ class AgentsConfig(AppConfig):
         from agents.db import jobs
         from agents.files import store
         from agents.knowledge import ingestion
-        from agents.learning import background
-        from agents.library import deletion
+        from agents.learning import background  # noqa: F401  (has periodic jobs)
+        from agents.library import deletion  # noqa: F401  (has periodic jobs)
         from agents.media import reader, video
         from agents.models import Run
         from agents.runs import pubsub
         from agents.tools import sandbox
-        from agents.workflows import schedules
+        from agents.workflows import schedules  # noqa: F401  (has periodic jobs)
 
         sandbox.hide(sandbox_policy().hidden)
-        runs.on_finished(schedules.launch_due)
-        runs.on_finished(ingestion.work_if_due)
-        runs.on_finished(ingestion.fetch_if_due)
         jobs.register(ingestion.leases.KIND, ingestion.process_claimed)
         jobs.register(runs.KIND, runs.drive_claimed)
         ingestion.register_publisher(pubsub.publish)
         ingestion.register_reader("audio", reader.read_sound)
         ingestion.register_reader("video", video.read_video)
-        runs.on_finished(caches.prune_if_due)
         caches.connect()
-        runs.on_finished(deletion.erase_if_due)
-        runs.on_finished(background.thread.start_if_due)
         signals.connect_receivers(self)
         store.release_on_delete()
         pre_delete.connect(starts.keep_usage_of_run, sender=Run)

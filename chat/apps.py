@@ -19,18 +19,20 @@ class ChatConfig(AppConfig):
         from chat.imports import jobs
         from chat.live import run_news
         from chat.models import Attachment, ChatSession, Message
-        from chat.people_data import retention
-        from chat.sessions import branches, deletion, temporary, titles, usage
+        from chat.people_data import retention  # noqa: F401  (has periodic jobs)
+        from chat.sessions import (
+            branches,
+            deletion,
+            temporary,  # noqa: F401  (has periodic jobs)
+            titles,
+            usage,
+        )
 
         turns.register(branches.run_tree)
         facts.regenerations.append(branches.regenerated_runs)
         runs.on_finished(messages.answer_waiting)
         runs.on_finished(run_news.announce)
-        runs.on_finished(retention.run_if_due)
-        runs.on_finished(deletion.erase_if_due)
-        runs.on_finished(jobs.resume_abandoned)
         register_job(jobs.KIND, jobs.work_claimed)
-        runs.on_finished(temporary.delete_if_due)
         recorded.sources.extend([titles.TITLE_USAGE, usage.MESSAGE_USAGE])
         pre_delete.connect(usage.keep_messages, sender=Message)
         store.uploads.append(binding.stored_for)

@@ -10,7 +10,7 @@ import yaml
 from django.core.files.storage import storages
 
 from agents.files import folder_identity
-from agents.models import Upkeep
+from agents.models import PeriodicJob
 from project.environment import Environment
 
 DEPLOY = Path("deploy")
@@ -96,5 +96,5 @@ def test_a_process_with_another_data_folder_says_so(settings, tmp_path):
 
     folder_identity.mark()  # as a restored backup does
     assert folder_identity.find_problem() == ""
-    assert Upkeep.objects.filter(name=folder_identity.NAME).count() == 1
+    assert PeriodicJob.objects.filter(name=folder_identity.NAME).count() == 1
     assert Path(storages["files"].location, folder_identity.MARKER).exists()

@@ -16,7 +16,12 @@ class AlertsConfig(AppConfig):
         from agents.library import sharing
         from agents.models import Agent, CollectionShare
 
-        from . import background, deletion, shared_collections, waiting_schedules
+        from . import (
+            background,  # noqa: F401  (has periodic jobs)
+            deletion,
+            shared_collections,
+            waiting_schedules,
+        )
         from .config_kinds import AlertKind, ChannelKind, SummaryKind
         from .models import AlertChannel, AlertRule, SummarySchedule
 
@@ -28,7 +33,6 @@ class AlertsConfig(AppConfig):
 
         pre_delete.connect(deletion.disable_rules_of, sender=Agent)
         deleted_rows.about_to_delete.connect(deletion.rules_to_disable, sender=Agent)
-        runs.on_finished(background.thread.start_if_due)
         runs.on_finished(waiting_schedules.announce)
         sharing.shared.connect(shared_collections.notify)
         post_delete.connect(shared_collections.withdraw, sender=CollectionShare)

@@ -16,9 +16,9 @@ from .messages import Message, schedule_message
 from .models import AlertChannel, AlertRule, Event, Notification
 
 
-async def announce(run: Run | None) -> None:
+async def announce(run: Run) -> None:
     """Announce a scheduled run as soon as it pauses."""
-    if run is not None and run.topic.startswith(TOPIC_PREFIX):
+    if run.topic.startswith(TOPIC_PREFIX):
         await database.run(announce_waiting, run.pk)
 
 

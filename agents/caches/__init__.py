@@ -3,7 +3,6 @@
 from . import hits
 from .clearing import clear
 from .groups import GROUPS, connect, evict, group_name
-from .pruning import prune_if_due
 from .replies import ReplyStore
 from .results import ToolResultStore, tool_version
 
@@ -16,6 +15,5 @@ __all__ = [
     "evict",
     "group_name",
     "hits",
-    "prune_if_due",
     "tool_version",
 ]

@@ -7,8 +7,9 @@ from django.db.models import Count, Sum
 from django.utils import timezone
 
 from agents.db import database
+from agents.db.periodic import periodic
 from agents.installation import configured
-from agents.models import CacheEntry, CacheUsage, Run
+from agents.models import CacheEntry, CacheUsage
 
 from . import hits
 
@@ -28,13 +29,16 @@ def note_saved() -> None:
         prune()
 
 
-async def prune_if_due(run: Run | None) -> None:
-    """Write what was counted at a periodic check, and prune at most once a minute."""
-    if run is None and hits.is_pending():
+@periodic("cache hits", every=5)
+async def flush_hits() -> None:
+    """Write what was counted."""
+    if hits.is_pending():
         await database.run(hits.flush)
-    if run is None and time.monotonic() - _state["pruned_at"] > PRUNE_SECONDS:
-        _state["pruned_at"] = time.monotonic()
-        await database.run(prune)
+
+
+@periodic("caches", every=PRUNE_SECONDS)
+async def prune_regularly() -> None:
+    await database.run(prune)
 
 
 def prune() -> int:

@@ -25,7 +25,7 @@ from agents.access import audit, masking
 from agents.access.audit import hash_chain, request_context
 from agents.access.audit import messages as audit_messages
 from agents.engine.text import shorten
-from agents.models import AuditEntry, AuditPerson, Upkeep
+from agents.models import AuditEntry, AuditPerson, PeriodicJob
 from agents.models.types import AnyUser, LazyText
 from agents.web.downloads import csv_line, download
 from agents.web.presentation.dates import timestamp
@@ -231,9 +231,9 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         return super().render_change_form(request, context, *more, **options)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        row = Upkeep.objects.filter(name=VERIFY_TASK).first()
-        verified = row and {"at": row.at, **row.report}
-        verdict = row and audit_messages.verification_sentence(load_verification(row.report))
+        row = PeriodicJob.objects.filter(name=VERIFY_TASK).first()
+        verified = row and {"at": row.started_at, **row.result}
+        verdict = row and audit_messages.verification_sentence(load_verification(row.result))
         context = {"title": _("Audit log"), "verified": verified, "verdict": verdict}
         context |= extra_context or {}
         return super().changelist_view(request, context)
@@ -295,8 +295,8 @@ def save_verification(verification: hash_chain.ChainVerification) -> None:
         "number": verification.number,
     }
     report |= {"flaw": verification.flaw, "end": asdict(verification.end)}
-    Upkeep.objects.update_or_create(
-        {"at": timezone.now(), "report": {**report, "holds": verification.holds}},
+    PeriodicJob.objects.update_or_create(
+        {"started_at": timezone.now(), "result": {**report, "holds": verification.holds}},
         name=VERIFY_TASK,
     )
 

@@ -11,14 +11,16 @@ class DashboardConfig(AppConfig):
         # These need the models, which are only loaded now.
         from django.db.models.signals import post_delete, post_save, pre_delete
 
-        from agents import runs
         from agents.models import HiddenTopic, Run
         from agents.review.models import Rating, Review
 
-        from . import deletion, filters, periodic
+        from . import (
+            background,  # noqa: F401  (has periodic jobs)
+            deletion,
+            filters,
+        )
 
         filters.register()
-        runs.on_finished(periodic.thread.start_if_due)
         pre_delete.connect(deletion.keep_figures_of_run, sender=Run)
         post_delete.connect(deletion.on_topic_shown, sender=HiddenTopic)
         for model in (Rating, Review):

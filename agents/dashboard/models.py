@@ -324,7 +324,6 @@ class Progress(models.Model):
     """Up to where runs are summarized: one row, which is locked while summaries are written."""
 
     last_run = models.BigIntegerField(default=0)  # the newest run that was looked at
-    run_at = models.DateTimeField(null=True)  # when the periodic job last began
 
     class Meta:
         verbose_name = _("dashboard progress")

@@ -5,9 +5,7 @@ is called when one of its runs has ended and at every periodic check, so an expe
 after a restart, with workers and without.
 """
 
-import asyncio
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -24,6 +22,7 @@ from agents.catalog import agent_spec, model_setups, tool_factory
 from agents.catalog.agent_spec import AgentSpec
 from agents.console import tool_tester
 from agents.db import database
+from agents.db.periodic import periodic
 from agents.engine.errors import AgentError, QuotaExceeded
 from agents.engine.loop import effect
 from agents.models import Agent, AgentStep, Run, ToolRegistration
@@ -167,24 +166,16 @@ def writing_tools(spec: AgentSpec) -> list[str]:
     return sorted(local | {row.name for row in remote if row.effect != AgentStep.Effect.READ})
 
 
-async def on_finished(run: Run | None) -> None:
-    """Advance the experiment of a finished run or, with None, all that are open."""
-    global _checking
-    if run is not None:
-        if run.is_experiment_run:
-            await advance(experiment_of(run))
-        return
-    is_busy = _checking is not None and not _checking.done()
-    # A judge can take long to answer, and the next periodic check must not wait for it.
-    if not is_busy and (pks := await database.run(_open_experiments)):
-        _checking = asyncio.create_task(_advance_all(pks))
+async def on_finished(run: Run) -> None:
+    """Advance the experiment of a finished run."""
+    if run.is_experiment_run:
+        await advance(experiment_of(run))
 
 
-_checking: asyncio.Task[None] | None = None
-
-
-async def _advance_all(pks: Sequence[int]) -> None:
-    for pk in pks:
+@periodic("experiments", every=5)
+async def advance_open() -> None:
+    """Advance all that are open; a judge can take long to answer."""
+    for pk in await database.run(_open_experiments):
         try:
             await advance(pk)
         except Exception:  # the next check tries again

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.files.storage import FileSystemStorage, storages
 from django.utils.translation import gettext as _
 
-from agents.models import Upkeep
+from agents.models import PeriodicJob
 
 NAME = "files folder"
 MARKER = "installation"
@@ -22,12 +22,12 @@ def find_problem() -> str:
     storage = storages["files"]
     if not isinstance(storage, FileSystemStorage):
         return ""
-    row, is_new = Upkeep.objects.get_or_create(
-        name=NAME, defaults={"report": {"id": uuid.uuid4().hex}}
+    row, is_new = PeriodicJob.objects.get_or_create(
+        name=NAME, defaults={"result": {"id": uuid.uuid4().hex}}
     )
     if is_new:
         mark()
-    if _marker(storage).is_file() and _marker(storage).read_text() == row.report["id"]:
+    if _marker(storage).is_file() and _marker(storage).read_text() == row.result["id"]:
         return ""
     return _(
         "%(folder)s isn't the data folder in which this installation saves its files, so files "
@@ -39,10 +39,10 @@ def find_problem() -> str:
 def mark() -> None:
     """Make this folder the one of the installation, such as after restoring a backup."""
     storage = storages["files"]
-    row = Upkeep.objects.filter(name=NAME).first()
+    row = PeriodicJob.objects.filter(name=NAME).first()
     if row is not None and isinstance(storage, FileSystemStorage):
         _marker(storage).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _marker(storage).write_text(row.report["id"])
+        _marker(storage).write_text(row.result["id"])
 
 
 def _marker(storage: FileSystemStorage) -> Path:

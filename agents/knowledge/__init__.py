@@ -1,6 +1,5 @@
 """Documents: reading, chunking and search."""
 
-from .background import keep_up_periodically
 from .chunking import CHUNK_SIZE, split_parts
 from .documents import (
     IngestResult,
@@ -33,7 +32,6 @@ __all__ = [
     "index_document",
     "ingest",
     "ingest_text",
-    "keep_up_periodically",
     "query_terms",
     "read_file",
     "search",

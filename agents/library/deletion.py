@@ -6,20 +6,18 @@ due, also after a crash.
 """
 
 import logging
-import threading
 from collections.abc import Container, Iterable
 from datetime import timedelta
 
 from django.contrib.auth.models import User
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents.db import database
-from agents.db.periodic import Interval
+from agents.db.periodic import periodic
 from agents.knowledge import ingestion
-from agents.models import Collection, Document, Run
+from agents.models import Collection, Document
 
 from . import events
 
@@ -28,8 +26,6 @@ logger = logging.getLogger(__name__)
 UNDO_LIMIT = timedelta(minutes=10)
 ERASE_AFTER = timedelta(minutes=11)  # later, so that nothing half erased comes back
 POLL_SECONDS = 60.0
-
-_checks = Interval(POLL_SECONDS)
 
 
 def delete_collection(collection: Collection) -> None:
@@ -127,6 +123,11 @@ def due() -> QuerySet[Collection]:
     return Collection.objects.filter(deleted_at__lt=timezone.now() - ERASE_AFTER)
 
 
+def has_due() -> bool:
+    return due().exists()
+
+
+@periodic("deleted documents", every=60, when=has_due)
 def erase_due() -> None:
     for collection in due().order_by("pk"):
         erase(collection)
@@ -138,18 +139,3 @@ def erase(collection: Collection) -> None:
     for document in Document.objects.filter(of_it).order_by("pk"):
         ingestion.delete(document)
     collection.delete()
-
-
-async def erase_if_due(run: Run | None) -> None:
-    """Erase once a minute, in whichever process is first, in its own thread."""
-    if run is None and _checks.is_due() and await database.run(due().exists):
-        threading.Thread(target=_erase_in_thread, name="erase-library", daemon=True).start()
-
-
-def _erase_in_thread() -> None:
-    try:
-        erase_due()
-    except Exception:  # it is tried again at the next check
-        logger.exception("Can't erase deleted documents.")
-    finally:
-        connections.close_all()

@@ -3,7 +3,7 @@ from .access import HiddenTopic, Membership, OutsideTextTopic, ReviewScope
 from .agent_tools import AgentTool
 from .approvals import Approval
 from .attachments import RunAttachment
-from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
+from .audit import AuditEntry, AuditHead, AuditPerson
 from .budgets import BudgetCounter, BudgetHold
 from .caches import CacheEntry, CacheGroup, CacheUsage
 from .catalog import Agent
@@ -18,7 +18,7 @@ from .files import StoredFile
 from .grants import ToolGrant
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailUsage, GuardrailVerdict
 from .installation import InstallationSetting, Quota
-from .jobs import JobCrash
+from .jobs import JobCrash, PeriodicJob
 from .llms import LanguageModel
 from .memory import HistorySummary, Memory, MemoryExclusion
 from .model_slots import ModelGate, ModelSlot
@@ -35,8 +35,6 @@ from .versions import AgentVersion
 from .workflows import Schedule, Workflow, WorkflowVersion
 
 __all__ = [
-    "BudgetCounter",
-    "BudgetHold",
     "Absence",
     "Agent",
     "AgentDraft",
@@ -47,6 +45,8 @@ __all__ = [
     "AuditEntry",
     "AuditHead",
     "AuditPerson",
+    "BudgetCounter",
+    "BudgetHold",
     "CacheEntry",
     "CacheGroup",
     "CacheUsage",
@@ -79,6 +79,7 @@ __all__ = [
     "ModelGate",
     "ModelSlot",
     "OutsideTextTopic",
+    "PeriodicJob",
     "Personalization",
     "Project",
     "ProjectMember",
@@ -96,7 +97,6 @@ __all__ = [
     "StyleSignal",
     "ToolGrant",
     "ToolRegistration",
-    "Upkeep",
     "Workflow",
     "WorkflowVersion",
 ]

@@ -182,18 +182,3 @@ class AuditHead(models.Model):
 
     def __str__(self) -> str:
         return str(self.number)
-
-
-class Upkeep(models.Model):
-    """A periodic job: when it last started, and its result."""
-
-    name = models.CharField(_("name"), max_length=40, unique=True)
-    at = models.DateTimeField(_("last run"), null=True, blank=True)
-    report = models.JSONField(_("result"), default=dict, blank=True)
-
-    class Meta:
-        verbose_name = _("maintenance")
-        verbose_name_plural = _("maintenance")
-
-    def __str__(self) -> str:
-        return self.name

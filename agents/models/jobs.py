@@ -31,3 +31,20 @@ class JobCrash(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.item}"
+
+
+class PeriodicJob(models.Model):
+    """Work that one process does for all: when it last started, and its result."""
+
+    name = models.CharField(_("name"), max_length=40, unique=True)
+    started_at = models.DateTimeField(_("last run"), null=True, blank=True)
+    ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
+    problem = models.CharField(_("error"), max_length=100, blank=True, db_default="")
+    result = models.JSONField(_("result"), default=dict, blank=True)
+
+    class Meta:
+        verbose_name = _("periodic job")
+        verbose_name_plural = _("periodic jobs")
+
+    def __str__(self) -> str:
+        return self.name

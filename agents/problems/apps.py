@@ -8,10 +8,11 @@ class ProblemsConfig(AppConfig):
 
     def ready(self) -> None:
         # These need the models, which are only loaded now.
-        from agents import runs
         from agents.console.home import problems as home_card
 
-        from . import background, home
+        from . import (
+            background,  # noqa: F401  (has periodic jobs)
+            home,
+        )
 
-        runs.on_finished(background.thread.start_if_due)
         home_card.use_groups(home.load_lines)

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agents.models import Run, Upkeep
+from agents.models import PeriodicJob, Run
 from agents.review.models import Rating
 
 from . import counting, findings
@@ -113,13 +113,13 @@ def _collect_ratings(progress: Progress, now: datetime) -> int:
 
 
 def _progress(now: datetime) -> Progress:
-    row, _is_new = Upkeep.objects.get_or_create(name=JOB_NAME)
-    if not row.report:
+    row, _is_new = PeriodicJob.objects.get_or_create(name=JOB_NAME)
+    if not row.result:
         with transaction.atomic():
-            row = Upkeep.objects.select_for_update().get(name=JOB_NAME)
-            row.report = row.report or Progress.start(now).changed()
-            row.save(update_fields=["report"])
-    return Progress(**row.report)
+            row = PeriodicJob.objects.select_for_update().get(name=JOB_NAME)
+            row.result = row.result or Progress.start(now).changed()
+            row.save(update_fields=["result"])
+    return Progress(**row.result)
 
 
 def _save(
@@ -130,11 +130,11 @@ def _save(
     if not new_findings and all(report[name] == value for name, value in values.items()):
         return 0
     with transaction.atomic():
-        row = Upkeep.objects.select_for_update().get(name=JOB_NAME)
+        row = PeriodicJob.objects.select_for_update().get(name=JOB_NAME)
         count = counting.record(new_findings, is_live=is_live) if new_findings else 0
         # Findings are counted once in any case; only the position must not go back.
         for name, value in values.items():
             furthest = max if name.endswith("_until") else min
-            row.report[name] = furthest(row.report[name], value)
-        row.save(update_fields=["report"])
+            row.result[name] = furthest(row.result[name], value)
+        row.save(update_fields=["result"])
     return count

@@ -19,7 +19,7 @@ from .question_desk import OpenQuestions, QuestionDesk, RunQuestions, find_answe
 logger = logging.getLogger(__name__)
 
 EventSource = Callable[[Run], Awaitable[Events]]
-FinishListener = Callable[[Run | None], Awaitable[None]]
+FinishListener = Callable[[Run], Awaitable[None]]
 
 STOP_TIMEOUT_SECONDS = 1.4
 POLL_SECONDS = 0.4
@@ -181,12 +181,12 @@ class RunExecutor:
 followers: list[FinishListener] = []
 
 
-async def notify_followers(run: Run | None) -> None:
-    """Notify followers that this run has ended or, with None, that they should check."""
+async def notify_followers(run: Run) -> None:
+    """Notify followers that this run has ended."""
     for follower in followers:
         try:
             await follower(run)
-        except Exception:  # the next check tries again
+        except Exception:  # others are to be notified too
             logger.exception("Can't notify a follower of a run.")
 
 

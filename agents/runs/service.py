@@ -15,6 +15,7 @@ from agents.catalog import agent_factory, mcp_servers, model_setups
 from agents.catalog.agent_spec import AgentSpec
 from agents.db import database, jobs
 from agents.db.fast_writes import insert
+from agents.db.periodic import periodic
 from agents.engine.loop import StopReason
 from agents.engine.state import Message
 from agents.llm import http
@@ -48,7 +49,7 @@ class RunInProgress(Exception):
 
 
 def on_finished(follower: FinishListener) -> None:
-    """Call the follower with every finished run, and with None at every periodic check."""
+    """Call the follower with every finished run."""
     executor.followers.append(follower)
 
 
@@ -326,17 +327,7 @@ async def wait(run: Run) -> None:
         await asyncio.wait([task])
 
 
-async def recover_periodically() -> None:
-    """Recover abandoned runs for as long as the server runs."""
-    while True:
-        try:
-            await recover_abandoned()
-        except Exception:  # the next check tries again
-            logger.exception("Can't recover abandoned runs.")
-        await executor.notify_followers(None)
-        await asyncio.sleep(leases.HEARTBEAT_SECONDS)
-
-
+@periodic("abandoned runs", every=leases.HEARTBEAT_SECONDS)
 async def recover_abandoned() -> int:
     """Resume abandoned runs; return how many."""
     local_pks = executor.current().tasks.keys() | isolation.tasks.keys()

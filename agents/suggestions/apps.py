@@ -7,9 +7,5 @@ class SuggestionsConfig(AppConfig):
     verbose_name = _("Suggestions")
 
     def ready(self) -> None:
-        # These need the models, which are only loaded now.
-        from agents import runs
-
-        from . import background
-
-        runs.on_finished(background.thread.start_if_due)
+        # It needs the models, which are only loaded now.
+        from . import background  # noqa: F401  (has periodic jobs)

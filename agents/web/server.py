@@ -19,8 +19,8 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor as chosen_reactor
 from twisted.internet.defer import Deferred
 
-from agents import knowledge, runs
-from agents.db import jobs
+from agents import runs
+from agents.db import jobs, periodic
 from agents.knowledge import ingestion
 from agents.models import ServerProcess
 from agents.observability import process_status
@@ -88,8 +88,7 @@ def _close_connections(**about: Any) -> None:
 
 
 def _start_background() -> None:
-    _tasks.append(asyncio.ensure_future(runs.recover_periodically()))
-    _tasks.append(asyncio.ensure_future(knowledge.keep_up_periodically()))
+    _tasks.append(asyncio.ensure_future(periodic.run_jobs()))
     asyncio.get_event_loop().call_soon(process_status.start, ServerProcess.Kind.WEB)
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from agents import runs
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
+from agents.db.periodic import periodic
 from agents.engine.errors import AgentError
 from agents.models import Run, Schedule
 from agents.runs.engine_messages import translate
@@ -37,11 +38,10 @@ def next_time(cron: str, after: datetime) -> datetime:
         raise InvalidCron(_("This cron expression never matches a date.")) from None
 
 
-async def launch_due(run: Run | None) -> None:
-    """Start what is due, at every periodic check."""
-    if run is None:
-        for started in await database.run(start_due, timezone.now()):
-            runs.launch(started)
+@periodic("schedules", every=5)
+async def launch_due() -> None:
+    for run in await database.run(start_due, timezone.now()):
+        runs.launch(run)
 
 
 def start_due(now: datetime) -> list[Run]:

@@ -23,10 +23,9 @@ from agents.access import audit
 from agents.db import database, jobs
 from agents.db.compiled_queries import compiled_query
 from agents.db.errors import is_disk_full
-from agents.db.periodic import Interval
+from agents.db.periodic import periodic
 from agents.db.sanitize import sanitize_text
 from agents.installation import configured
-from agents.models import Run
 from agents.runs import leases
 from chat.imports import archive, rows, storage, trees
 from chat.imports.values import LimitExceeded, NotImportable, Problem, SourceChat
@@ -48,7 +47,6 @@ MAX_NAME_CHARS = 200
 Status = ChatImport.Status
 Outcome = ImportResult.Outcome
 
-_checks = Interval(HEARTBEAT_SECONDS)
 _in_hand: set[int] = set()
 
 
@@ -133,10 +131,9 @@ def start(job: ChatImport) -> None:
     threading.Thread(target=_work_alone, args=[job.pk], name=name, daemon=True).start()
 
 
-async def resume_abandoned(run: Run | None) -> None:
-    """Continue imports whose process has died, at every periodic check."""
-    if run is not None or not _checks.is_due():
-        return
+@periodic("imports", every=HEARTBEAT_SECONDS)
+async def resume_abandoned() -> None:
+    """Continue imports whose process has died."""
     for job in await database.run(find_abandoned, timezone.now()):
         start(job)
 

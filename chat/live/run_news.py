@@ -34,10 +34,8 @@ SESSION_COLUMNS = tuple(
 RUN_COLUMNS = ("run__user", "run__status", "run__seconds")
 
 
-async def announce(run: Run | None) -> None:
+async def announce(run: Run) -> None:
     """Tell the pages of those whom the run's new status concerns, and have its chat named."""
-    if run is None:
-        return
     news = await database.run(_news, run)
     if news is None:
         return

@@ -7,6 +7,7 @@ from django.db import OperationalError, transaction
 from agents import runs
 from agents.access import masking
 from agents.db import database
+from agents.db.periodic import periodic
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
@@ -33,6 +34,7 @@ async def dispatch(session: ChatSession, message: Message) -> None:
     await pubsub.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
 
 
+@periodic("queued messages", every=5)
 async def answer_waiting(run: Run | None = None) -> None:
     """Start queued messages: in this run's chat, or wherever no run is live."""
     for session in await database.run(queue.ready_sessions, run):

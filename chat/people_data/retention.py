@@ -1,14 +1,11 @@
 """Deletes data past its retention period: by a command, and once a day by the server."""
 
-import logging
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.sessions.models import Session
-from django.db import connections
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
@@ -17,8 +14,7 @@ from agents.accounts import invitations
 from agents.budgets import counters
 from agents.catalog import file_tables
 from agents.console import deleted_rows
-from agents.db import database
-from agents.db.periodic import Interval
+from agents.db.periodic import periodic
 from agents.experiments import service as experiments
 from agents.files import store as file_store
 from agents.installation import configured
@@ -28,9 +24,9 @@ from agents.models import (
     AuditEntry,
     AuditPerson,
     DeletedUsage,
+    PeriodicJob,
     ReadingUsage,
     Run,
-    Upkeep,
 )
 from agents.review.models import Example, Review
 from chat.attachments import uploads
@@ -41,11 +37,7 @@ from chat.sharing import public_links
 
 from . import erasure
 
-logger = logging.getLogger(__name__)
-
 JOB_NAME = "prune"
-PRUNE_INTERVAL = timedelta(days=1)
-POLL_SECONDS = 60.0
 RESUME_AFTER = timedelta(minutes=5)
 PAGE_SIZE = 200
 PAUSE_SECONDS = 0.02
@@ -53,8 +45,6 @@ PAUSE_SECONDS = 0.02
 UNPAID_DAYS = 30
 # Of what is deleted, longer than any month of a quota.
 USAGE_DAYS = 32
-
-_checks = Interval(POLL_SECONDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,13 +95,26 @@ def prune(*, dry_run: bool = False) -> PruneResult:
     return result
 
 
-async def run_if_due(run: Run | None) -> None:
-    """Prune once a day, in whichever process is first, in its own thread."""
-    if run is not None or not _checks.is_due():
-        return
-    is_due, has_unfinished = await database.run(_claim_turn, timezone.now())
-    if is_due or has_unfinished:
-        threading.Thread(target=_run_upkeep, args=[is_due], name="upkeep", daemon=True).start()
+@periodic(JOB_NAME, every=86_400, once=True)
+def prune_daily() -> None:
+    prune()
+
+
+def has_unfinished_erasures() -> bool:
+    return _unfinished_erasures().exists()
+
+
+@periodic("erasures", every=60, when=has_unfinished_erasures)
+def finish_erasures() -> None:
+    """Finish what a process that ended has left."""
+    for person in _unfinished_erasures().select_related("user"):
+        if person.user is not None:
+            erasure.finish(person.user)
+
+
+def _unfinished_erasures() -> QuerySet[AuditPerson]:
+    late = timezone.now() - RESUME_AFTER
+    return AuditPerson.objects.filter(leaves_at__lt=late, user__isnull=False)
 
 
 def protected_runs(before: datetime) -> set[int]:
@@ -132,31 +135,6 @@ def protected_runs(before: datetime) -> set[int]:
         new = {pk for pk in origins.values_list("origin", flat=True) if pk} - protected
         protected |= new
     return protected
-
-
-def _claim_turn(now: datetime) -> tuple[bool, bool]:
-    """Return whether this process should prune, and whether an erasure was interrupted."""
-    Upkeep.objects.get_or_create(name=JOB_NAME)
-    due_condition = Q(at=None) | Q(at__lt=now - PRUNE_INTERVAL)
-    is_due = Upkeep.objects.filter(due_condition, name=JOB_NAME).update(at=now) == 1
-    return is_due, _unfinished_erasures(now).exists()
-
-
-def _unfinished_erasures(now: datetime) -> QuerySet[AuditPerson]:
-    return AuditPerson.objects.filter(leaves_at__lt=now - RESUME_AFTER, user__isnull=False)
-
-
-def _run_upkeep(is_due: bool) -> None:
-    try:
-        for person in _unfinished_erasures(timezone.now()).select_related("user"):
-            if person.user is not None:
-                erasure.finish(person.user)
-        if is_due:
-            prune()
-    except Exception:  # it is tried again tomorrow
-        logger.exception("Can't complete the daily cleanup.")
-    finally:
-        connections.close_all()
 
 
 def _cutoff(now: datetime, days: int | None) -> datetime | None:
@@ -210,6 +188,7 @@ def _prune_signins(now: datetime, dry_run: bool) -> int:
 
 def _save_result(result: PruneResult, now: datetime) -> None:
     """Save the result for the health page; audit it if anything was deleted."""
-    Upkeep.objects.update_or_create({"at": now, "report": asdict(result)}, name=JOB_NAME)
+    values = {"started_at": now, "result": asdict(result)}
+    PeriodicJob.objects.update_or_create(values, name=JOB_NAME)
     if not result.is_empty:
         audit.record(None, audit.PRUNED, "retention", **asdict(result))

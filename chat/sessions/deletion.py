@@ -5,7 +5,6 @@ after a crash.
 """
 
 import logging
-import threading
 import time
 from collections.abc import Collection
 from datetime import timedelta
@@ -13,13 +12,13 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents import runs
 from agents.db import database
-from agents.db.periodic import Interval
+from agents.db.periodic import periodic
 from agents.models import HiddenTopic, OutsideTextTopic, Run
 from agents.runs import pubsub
 from chat.models import ChatSession
@@ -35,8 +34,6 @@ POLL_SECONDS = 15.0
 PAUSE_SECONDS = 0.02
 
 TAKEN_FROM = "taken_from"  # in the options of a chat that only has deleted messages of another
-
-_checks = Interval(POLL_SECONDS)
 
 
 async def delete(session: ChatSession) -> None:
@@ -149,6 +146,11 @@ def due() -> QuerySet[ChatSession]:
     return ChatSession.objects.filter(deleted_at__lt=timezone.now() - ERASE_AFTER)
 
 
+def has_due() -> bool:
+    return due().exists()
+
+
+@periodic("deleted chats", every=POLL_SECONDS, when=has_due)
 def erase_due() -> int:
     """Erase what is due, in batches; return how many chats are gone."""
     count = 0
@@ -163,21 +165,6 @@ def _erase(session: ChatSession) -> None:
     while batched_delete.delete_session_batch(session):
         time.sleep(PAUSE_SECONDS)
     HiddenTopic.objects.filter(topic__in=topics).delete()
-
-
-async def erase_if_due(run: Run | None) -> None:
-    """Erase every few seconds, in whichever process is first, in its own thread."""
-    if run is None and _checks.is_due() and await database.run(due().exists):
-        threading.Thread(target=_erase_in_thread, name="erase", daemon=True).start()
-
-
-def _erase_in_thread() -> None:
-    try:
-        erase_due()
-    except Exception:  # it is tried again at the next check
-        logger.exception("Can't erase deleted chats.")
-    finally:
-        connections.close_all()
 
 
 def forget_outside_text(instance: ChatSession, **_signal: Any) -> None:

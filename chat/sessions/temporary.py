@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.db import database
-from agents.db.periodic import Interval
+from agents.db.periodic import periodic
 from agents.models import HiddenTopic, Run
 from chat.models import ChatSession
 
@@ -21,8 +21,6 @@ HEARTBEAT_SECONDS = 60.0
 CLOSED_AFTER = timedelta(minutes=5)  # without an open page
 LONGEST = timedelta(hours=24)
 POLL_SECONDS = 30.0
-
-_checks = Interval(POLL_SECONDS)
 
 
 def create(user: User, options: dict[str, Any]) -> ChatSession:
@@ -72,9 +70,8 @@ def due() -> list[ChatSession]:
     return list(ChatSession.objects.present().filter(over, is_temporary=True).order_by("pk"))
 
 
-async def delete_if_due(run: Run | None) -> None:
+@periodic("temporary chats", every=POLL_SECONDS)
+async def delete_due() -> None:
     """Delete temporary chats that are over; any process does it, also after a crash."""
-    if run is not None or not _checks.is_due():
-        return
     for chat in await database.run(due):
         await deletion.delete(chat)

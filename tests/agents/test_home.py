@@ -24,8 +24,8 @@ from agents.models import (
     GuardrailHit,
     GuardrailPattern,
     LanguageModel,
+    PeriodicJob,
     Run,
-    Upkeep,
 )
 from agents.problems import collector
 from agents.problems.models import Problem
@@ -218,7 +218,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_runs(root, make_
 def test_equal_failures_are_one_problem_with_a_link_to_its_page(root, make_run):
     for _number in range(2):
         make_run(status="failed", detail="Ask mika.sato@example.com about the tool.")
-    Upkeep.objects.filter(name=collector.JOB_NAME).delete()
+    PeriodicJob.objects.filter(name=collector.JOB_NAME).delete()
     collector.collect_history()
     [problem] = root.get(HOME).context["problems"]
 

@@ -1,81 +1,134 @@
-"""Periodic work: when it is due, and that users never wait for it."""
+"""Periodic jobs: when they are due, and that users never wait for them."""
 
+import asyncio
 import threading
 import time
+from datetime import timedelta
 
-from agents.db.periodic import Interval, PeriodicThread
+import pytest
+from django.utils import timezone
 
-
-class Clock:
-    def __init__(self, monkeypatch) -> None:
-        self.now = 1_000.0
-        monkeypatch.setattr(time, "monotonic", lambda: self.now)
-
-
-def test_an_interval_is_due_at_once_and_then_once_in_its_time(monkeypatch):
-    clock = Clock(monkeypatch)
-    checks = Interval(10)
-
-    found = []
-    for clock.now in (1_000, 1_009, 1_010, 1_011, 1_025):
-        found.append(checks.is_due())
-
-    assert found == [True, False, True, False, True]
+from agents.console.health_checks.jobs import check_periodic_jobs
+from agents.db import periodic
+from agents.db.periodic import Job
+from agents.models import PeriodicJob
 
 
-def test_a_delay_postpones_the_first_time(monkeypatch):
-    clock = Clock(monkeypatch)
-    checks = Interval(10, delay=5)
+@pytest.fixture
+def clock(monkeypatch):
+    class Clock:
+        now = 1_000.0
 
-    assert not checks.is_due()
-    clock.now += 5
-    assert checks.is_due()
+    monkeypatch.setattr(time, "monotonic", lambda: Clock.now)
+    return Clock
 
 
-async def test_the_work_has_a_thread_of_its_own_at_checks_only():
-    threads, done = [], threading.Event()
+def test_a_job_is_due_at_once_and_then_once_in_its_time(clock):
+    job = Job("sweeping", print, every=10)
 
-    def work():
-        threads.append(threading.current_thread().name)
-        done.set()
+    due = []
+    for clock.now in (1_000, 1_005, 1_010, 1_015, 1_025):
+        due.append(job.is_due())
 
-    work_thread = PeriodicThread("sweeping", work, 60)
-    await work_thread.start_if_due(run=object())
-    assert threads == []
+    assert due == [True, False, True, False, True]
 
-    await work_thread.start_if_due(None)
-    assert done.wait(5)
+
+def test_a_delay_postpones_the_first_time(clock):
+    job = Job("sweeping", print, every=60, delay=30)
+
+    assert not job.is_due()
+    clock.now += 30
+    assert job.is_due()
+
+
+async def test_a_function_works_in_a_thread_of_its_own():
+    threads = []
+    job = Job("sweeping", lambda: threads.append(threading.current_thread().name), every=60)
+
+    await job.start()
+    job.running.join(5)
+
     assert threads == ["sweeping"]
 
 
-async def test_slow_work_is_never_done_twice_at_once():
-    started, may_end = threading.Semaphore(0), threading.Event()
+async def test_a_slow_job_is_never_done_twice_at_once():
+    may_end = threading.Event()
+    job = Job("slow", lambda: may_end.wait(5), every=0)
+    await job.start()
 
-    def work():
-        started.release()
-        may_end.wait(5)
+    assert not job.is_due()
 
-    work_thread = PeriodicThread("slow", work, 0)
-    await work_thread.start_if_due(None)
-    assert started.acquire(timeout=5)
-
-    await work_thread.start_if_due(None)
-    assert not started.acquire(timeout=0.05)
     may_end.set()
+    job.running.join(5)
+    assert job.is_due()
 
 
-async def test_failed_work_is_logged_and_tried_again(caplog):
-    calls = threading.Semaphore(0)
-
-    def work():
-        calls.release()
+async def test_a_failed_job_is_logged_and_tried_again(caplog):
+    def fail():
         raise ValueError("no luck")
 
-    work_thread = PeriodicThread("unlucky", work, 0)
-    for _attempt in range(2):
-        await work_thread.start_if_due(None)
-        assert calls.acquire(timeout=5)
-        with work_thread._lock:  # it has ended
-            pass
+    job = Job("unlucky", fail, every=0)
+    await job.start()
+    job.running.join(5)
 
-    assert "The periodic work 'unlucky' failed." in caplog.text
+    assert "The periodic job 'unlucky' failed." in caplog.text
+    assert job.is_due()
+
+
+async def test_the_clock_starts_jobs_and_ends_their_tasks(monkeypatch):
+    events = []
+
+    async def work():
+        events.append("started")
+        try:
+            await asyncio.sleep(60)
+        finally:
+            events.append("ended")
+
+    monkeypatch.setattr(periodic, "jobs", {"waiting": Job("waiting", work, every=60)})
+    clock = asyncio.create_task(periodic.run_jobs())
+    async with asyncio.timeout(5):
+        while not events:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    clock.cancel()
+    await asyncio.gather(clock, return_exceptions=True)
+
+    assert events == ["started", "ended"]
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db
+def test_one_process_does_a_job_for_all():
+    first, second = (Job("cleaning", print, every=3_600, once=True) for _ in range(2))
+    now = timezone.now()
+
+    assert first.claim(now)
+    assert not second.claim(now + timedelta(minutes=59))
+    assert second.claim(now + timedelta(minutes=61))
+
+
+@pytest.mark.django_db
+def test_the_result_of_a_job_is_saved_until_there_is_another():
+    results = iter([{"saved": 2}, None])
+    job = Job("learning", lambda: next(results), every=60, once=True)
+    job.claim(timezone.now())
+
+    job.run()
+    job.run()
+
+    assert periodic.last_result("learning") == {"saved": 2}
+    assert PeriodicJob.objects.get(name="learning").ended_at
+
+
+@pytest.mark.django_db
+def test_health_names_jobs_that_failed_or_are_late(monkeypatch):
+    job = Job("learning", lambda: 1 / 0, every=60, once=True)
+    monkeypatch.setattr(periodic, "jobs", {"learning": job})
+    job.claim(timezone.now())
+    job.run()
+
+    assert "learning" in check_periodic_jobs().advice
+
+    long_ago = timezone.now() - timedelta(hours=2)
+    PeriodicJob.objects.update(started_at=long_ago, problem="")
+    assert "learning" in check_periodic_jobs().advice

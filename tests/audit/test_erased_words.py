@@ -467,7 +467,7 @@ NO_WORDS = {
     "agents.RunAttachment": "digest mime_type data",
     "agents.AuditEntry": "action subject detail place key previous seal",
     "agents.AuditHead": "seal",
-    "agents.Upkeep": "name report",
+    "agents.PeriodicJob": "name problem result",
     "agents.BudgetCounter": "scope window",
     "agents.CacheGroup": "name",
     "agents.CacheUsage": "source",

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from agents.access import audit
 from agents.access.audit import hash_chain
-from agents.models import AgentStep, AuditEntry, Run, RunEvent, Upkeep
+from agents.models import AgentStep, AuditEntry, AuditPerson, PeriodicJob, Run, RunEvent
 from agents.review.models import Example, Review
 from chat.models import ChatSession
 from chat.people_data import erasure, retention
@@ -136,20 +136,12 @@ def test_expired_sign_ins_are_deleted(person):
     assert not Session.objects.exists()
 
 
-def test_retention_runs_once_a_day_in_one_process(person):
-    now = timezone.now()
-
-    assert retention._claim_turn(now) == (True, False)
-    assert retention._claim_turn(now) == (False, False)
-    assert retention._claim_turn(now + timedelta(hours=25)) == (True, False)
-
-
 def test_retention_is_logged(person, administrator):
     conversation(person, "old?", days=31)
 
     retention.prune()
 
-    assert Upkeep.objects.get(name="prune").report["sessions"] == 1
+    assert PeriodicJob.objects.get(name="prune").result["sessions"] == 1
     shown = client_of(administrator).get("/admin/health/").content.decode()
     assert "1 chats, 1 runs and 0 audit log entries" in shown
 
@@ -157,11 +149,10 @@ def test_retention_is_logged(person, administrator):
 def test_an_interrupted_erasure_is_finished(person):
     conversation(person, "mine?")
     erasure.begin(person, None)
-    later = timezone.now() + timedelta(minutes=6)
+    assert not retention.has_unfinished_erasures()
+    AuditPerson.objects.update(leaves_at=timezone.now() - timedelta(minutes=6))
 
-    assert retention._claim_turn(later)[1]
-    [left] = retention._unfinished_erasures(later)
-    erasure.finish(left.user)
+    retention.finish_erasures()
 
-    assert retention._claim_turn(later)[1] is False
+    assert not retention.has_unfinished_erasures()
     assert not ChatSession.objects.exists()

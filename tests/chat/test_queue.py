@@ -9,6 +9,7 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.catalog import model_clients
+from agents.db import periodic
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, Run
 from agents.runs import executor, pubsub
@@ -307,15 +308,16 @@ async def test_the_queue_is_limited_and_a_rejected_message_keeps_its_text(chat, 
 
 async def test_messages_left_by_a_crash_start_at_the_next_check(chat, person, monkeypatch):
     """The run has ended, and the process that should have started the next is gone."""
-    # Other periodic work has threads of its own, which would write after the test.
-    monkeypatch.setattr(executor, "followers", [messages.answer_waiting])
+    # Other jobs have threads of their own, which would write after the test.
+    job = periodic.jobs["queued messages"]
+    monkeypatch.setattr(periodic, "jobs", {job.name: job})
     run = await Run.objects.acreate(topic=chat.topic, query="one", status="completed")
     await Message.objects.acreate(session=chat, author=person, run=run, client_id="one")
     await Message.objects.acreate(
         session=chat, author=person, text="6 * 7", client_id="two", place=1
     )
 
-    tending = asyncio.create_task(runs.recover_periodically())
+    tending = asyncio.create_task(periodic.run_jobs())
     await wait_for_runs(chat, 2)
     tending.cancel()
 

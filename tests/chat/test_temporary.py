@@ -10,7 +10,6 @@ from django.test import AsyncClient
 from django.utils import timezone
 
 from agents import runs
-from agents.db.periodic import Interval
 from agents.models import HiddenTopic, Run, RunEvent
 from agents.review.models import Rating
 from chat import messages
@@ -126,11 +125,10 @@ async def erase_everything_due():
 async def test_it_is_deleted_once_closed_and_at_the_latest_after_a_day(
     person, monkeypatch, column, ago
 ):
-    monkeypatch.setattr(temporary, "_checks", Interval(0))
     chat, _run = await start(person)
     await ChatSession.objects.aupdate(**{column: timezone.now() - ago})
 
-    await temporary.delete_if_due(None)
+    await temporary.delete_due()
     assert not await ChatSession.objects.present().aexists()
     await erase_everything_due()
 
@@ -139,7 +137,6 @@ async def test_it_is_deleted_once_closed_and_at_the_latest_after_a_day(
 
 
 async def test_it_stays_while_a_page_is_open(person, monkeypatch):
-    monkeypatch.setattr(temporary, "_checks", Interval(0))
     chat, _run = await start(person)
     await ChatSession.objects.aupdate(last_open_at=timezone.now() - timedelta(minutes=6))
 
@@ -149,7 +146,7 @@ async def test_it_stays_while_a_page_is_open(person, monkeypatch):
         async with asyncio.timeout(10):
             while (await ChatSession.objects.aget()).last_open_at < long_ago:
                 pass
-        await temporary.delete_if_due(None)
+        await temporary.delete_due()
 
     assert await ChatSession.objects.present().aexists()
 

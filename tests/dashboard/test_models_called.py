@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import pytest
 from django.apps import apps
 from django.db import connection
-from django.utils import timezone
 
-from agents.dashboard import catch_up, periodic, rollups, titles
+from agents.dashboard import background, catch_up, rollups, titles
 from agents.dashboard.figures import By
 from agents.dashboard.models import (
     CALL_MEASURES,
@@ -263,9 +262,8 @@ def test_the_periodic_job_adds_up_days_before_all_runs_are_summarized_again(
     count()
     earlier.summarize(RunSummary.objects.all())
     earlier.roll_up()
-    monkeypatch.setattr(periodic, "MAX_RUNS", 1)
-    monkeypatch.setattr(periodic, "_claim_turn", lambda now: now <= timezone.now())
-    periodic._work()
+    monkeypatch.setattr(background, "MAX_RUNS", 1)
+    background.summarize()
 
     assert RunSummary.objects.filter(version=0).count() == 1
     assert DailyFigures.objects.filter(grain="model").exists()

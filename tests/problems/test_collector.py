@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from agents.models import Approval, GuardrailHit, GuardrailPattern, Run, RunEvent, Upkeep
+from agents.models import Approval, GuardrailHit, GuardrailPattern, PeriodicJob, Run, RunEvent
 from agents.problems import collector
 from agents.problems.models import Problem, ProblemChange, ProblemHour, ProblemRun, ProblemTag
 from agents.review.models import Rating
@@ -26,7 +26,7 @@ def _installed():
     """The product was installed an hour ago, so that runs are new."""
     then = timezone.now() - timedelta(hours=1)
     report = collector.Progress.start(then).changed(history_before=0, history_left=0)
-    Upkeep.objects.create(name=collector.JOB_NAME, report=report)
+    PeriodicJob.objects.create(name=collector.JOB_NAME, result=report)
 
 
 def test_failures_with_the_same_cause_are_one_problem(make_run):
@@ -170,7 +170,7 @@ def test_a_rejected_call_is_a_problem_of_its_tool_and_a_question_is_not(make_run
 
 def test_runs_from_before_an_upgrade_are_grouped_quietly(make_run, monkeypatch):
     monkeypatch.setattr(collector, "BATCH", 2)
-    Upkeep.objects.all().delete()
+    PeriodicJob.objects.all().delete()
     for age in (1, 2, 3, 4, 5):
         make_run(timedelta(days=age))
     make_run(timedelta(days=99), detail="Long ago")

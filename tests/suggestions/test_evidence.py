@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from agents.models import Run
-from agents.suggestions import background, evidence, presentation, store
+from agents.suggestions import evidence, presentation, store
 from agents.suggestions.models import Suggestion
 
 pytestmark = pytest.mark.django_db
@@ -106,12 +106,3 @@ def test_the_same_finding_updates_its_suggestion_and_what_is_over_goes(make_call
     assert presentation.title(suggestion) == "database fails in 50% of its calls"
     store.save([], now)
     assert not Suggestion.objects.exists()
-
-
-def test_one_process_looks_once_an_hour(make_calls):
-    make_calls("database", 20, 8)
-    now = timezone.now()
-
-    assert background.update_suggestions(now) == 1
-    assert background.update_suggestions(now + timedelta(minutes=59)) == 0
-    assert background.update_suggestions(now + timedelta(minutes=61)) == 1

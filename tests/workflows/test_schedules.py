@@ -106,19 +106,11 @@ def test_a_failed_start_has_a_reason_and_is_retried_next_time(schedule):
 async def test_the_scheduler_starts_a_run_that_completes(schedule):
     await Schedule.objects.aupdate(next_at=MONDAY - timedelta(days=300))
 
-    await schedules.launch_due(None)
+    await schedules.launch_due()
     run = await Run.objects.aget()
     await runs.wait(run)
 
     assert (await verify_run(run)).status == "completed"
-
-
-async def test_a_finished_run_starts_nothing(schedule):
-    await Schedule.objects.aupdate(next_at=MONDAY - timedelta(days=300))
-
-    await schedules.launch_due(Run())
-
-    assert not await Run.objects.aexists()
 
 
 @pytest.mark.parametrize("cron", ["x", "61 * * * *", "0 0 31 2 *", "* * * *", ""])

@@ -7,6 +7,7 @@ from django.utils.translation import ngettext
 
 from .. import deployment_checks
 from .check import HealthCheck, format_duration, format_number
+from .jobs import check_periodic_jobs
 from .processes import (
     MAX_SILENCE,
     Processes,
@@ -81,6 +82,7 @@ def all_checks(processes: Processes) -> Iterator[HealthCheck]:
     yield check_databases()
     yield check_sandbox()
     yield check_media()
+    yield check_periodic_jobs()
     yield check_retention()
     for check in MORE_CHECKS:
         yield from check()

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from agents.db import data_folder
 from agents.files import folder_identity
-from agents.models import Upkeep
+from agents.models import PeriodicJob
 from agents.web import health
 
 from .check import HealthCheck, format_duration, format_number
@@ -73,12 +73,12 @@ def check_data_folder() -> HealthCheck:
 
 def check_retention() -> HealthCheck:
     """Check the daily deletion of expired data."""
-    what, row = _("Retention"), Upkeep.objects.filter(name="prune").first()
-    if row is None or row.at is None:
+    what, row = _("Retention"), PeriodicJob.objects.filter(name="prune").first()
+    if row is None or row.started_at is None:
         return HealthCheck(what=what, now=_("Cleanup hasn't run yet."))
-    counts = {name: row.report.get(name, 0) for name in ("sessions", "runs", "entries")}
+    counts = {name: row.result.get(name, 0) for name in ("sessions", "runs", "entries")}
     deleted = _("%(sessions)d chats, %(runs)d runs and %(entries)d audit log entries") % counts
-    age = timezone.now() - row.at
+    age = timezone.now() - row.started_at
     now = _("Deleted %(time)s ago: %(what)s.") % {"time": format_duration(age), "what": deleted}
     late = _("Cleanup should run once a day. Check the server log for the error.")
     return HealthCheck(what=what, now=now, advice=late if age > MAX_UPKEEP_AGE else "")

@@ -11,10 +11,9 @@ from .queue import (
     process_waiting,
     register_publisher,
     shut_down,
-    work_if_due,
 )
 from .readers import register_reader
-from .refetching import fetch_due, fetch_if_due, fetch_sitemap, set_schedule
+from .refetching import fetch_due, fetch_sitemap, set_schedule
 from .sitemaps import MAX_PAGES, SitemapUnreadable, add_sitemap
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "cancel",
     "delete",
     "fetch_due",
-    "fetch_if_due",
     "fetch_sitemap",
     "process",
     "process_claimed",
@@ -39,5 +37,4 @@ __all__ = [
     "set_schedule",
     "shut_down",
     "topic",
-    "work_if_due",
 ]

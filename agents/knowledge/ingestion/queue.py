@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from agents.budgets import paying
 from agents.db import database, jobs
-from agents.db.periodic import Interval
+from agents.db.periodic import periodic
 from agents.db.sanitize import visible_name
 from agents.engine.errors import ToolError
 from agents.files import FileRefused
@@ -28,7 +28,7 @@ from agents.knowledge import embeddings
 from agents.knowledge.documents import clean_text, index_document
 from agents.knowledge.parsing import NeedsRecognition, ParsedDocument, UnreadableDocument, parse
 from agents.knowledge.retrieval.tokenizer import detect_language
-from agents.models import Document, ReadingUsage, Run
+from agents.models import Document, ReadingUsage
 
 from . import leases, progress, readers, web_pages
 from .leases import (
@@ -47,7 +47,7 @@ from .leases import (
 from .look_alikes import distinct_title
 from .progress import register_publisher
 
-__all__ = ["process", "process_waiting", "register_publisher", "shut_down", "work_if_due"]
+__all__ = ["process", "process_waiting", "register_publisher", "shut_down", "read_queued"]
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,6 @@ FILE_GONE = "The uploaded file is missing on the server. Upload it again."
 
 Status = Document.Status
 
-_checks = Interval(CHECK_SECONDS)
 _in_hand: set[Lease] = set()
 
 
@@ -125,10 +124,9 @@ LANES = {
 }
 
 
-async def work_if_due(run: Run | None) -> None:
-    """Start reading if something is queued, at every periodic check of a server."""
-    if run is not None or not _checks.is_due():
-        return
+@periodic("documents", every=CHECK_SECONDS)
+async def read_queued() -> None:
+    """Start reading if something is queued."""
     progress.bind(asyncio.get_running_loop())
     for kind in await database.run(leases.lanes_with_work):
         LANES[kind].start()

@@ -4,36 +4,26 @@ A page is only queued here. Its request is conditional, and what hasn't changed 
 again (`web_pages`, `queue`). The one who set a schedule needs edit access when it is due.
 """
 
-import logging
-import threading
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import connections
 from django.db.models import Q
 from django.utils import timezone
 
-from agents.db import database
-from agents.db.periodic import Interval
+from agents.db.periodic import periodic
 from agents.engine.errors import ToolError
-from agents.models import Collection, Document, Run, Sitemap
+from agents.models import Collection, Document, Sitemap
 from agents.models.refetching import SCHEDULE_FIELDS, Refetched, next_fetch
 from agents.models.types import AnyUser
 
 from .documents import refresh
 from .sitemaps import SitemapUnreadable, add_pages, find_pages
 
-logger = logging.getLogger(__name__)
-
-POLL_SECONDS = 60.0
 MAX_DUE = 500  # per check
 RETRY_AFTER = timedelta(days=1)
 NO_RIGHTS = "Fetching stopped: the user who scheduled it can no longer edit this collection."
 SITEMAP_FAILED = "The sitemap couldn't be fetched. {reason}"
-
-_fetch_lock = threading.Lock()
-_checks = Interval(POLL_SECONDS)
 
 
 def set_schedule(target: Document | Sitemap, interval: str, user: User) -> None:
@@ -44,15 +34,7 @@ def set_schedule(target: Document | Sitemap, interval: str, user: User) -> None:
     target.save(update_fields=[*SCHEDULE_FIELDS, "fetch_problem"])
 
 
-async def fetch_if_due(run: Run | None) -> None:
-    """Look once a minute, and fetch in a thread of its own."""
-    if run is not None or not _checks.is_due():
-        return
-    if not _fetch_lock.locked() and await database.run(_has_due):
-        threading.Thread(target=_fetch_in_thread, name="fetch-again", daemon=True).start()
-
-
-def _has_due() -> bool:
+def has_due() -> bool:
     due = _due(timezone.now())
     return any(model._default_manager.filter(due).exists() for model in (Document, Sitemap))
 
@@ -61,20 +43,10 @@ def _due(now: datetime) -> Q:
     return Q(next_fetch_at__lte=now, collection__deleted_at=None)
 
 
-def _fetch_in_thread() -> None:
-    if not _fetch_lock.acquire(blocking=False):
-        return
-    try:
-        fetch_due(timezone.now())
-    except Exception:  # it is tried again at the next check
-        logger.exception("Can't fetch scheduled pages.")
-    finally:
-        _fetch_lock.release()
-        connections.close_all()
-
-
-def fetch_due(now: datetime) -> int:
+@periodic("pages", every=60, when=has_due)
+def fetch_due(now: datetime | None = None) -> int:
     """Queue pages and read sitemaps that are due; return how many."""
+    now = now or timezone.now()
     count = 0
     for document in Document.objects.filter(_due(now)).select_related("scheduled_by")[:MAX_DUE]:
         if _claim(document, now):

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from agents import knowledge, runs
+from agents import runs
 from agents.catalog import sample_data
-from agents.db import jobs
+from agents.db import jobs, periodic
 from agents.knowledge import ingestion
 from agents.management.commands.serve import check_data_folder, check_egress, check_model
 from agents.models import ServerProcess
@@ -83,11 +83,9 @@ async def _run_worker(max_runs: int, announce: Callable[[int], None]) -> None:
     process_status.start(ServerProcess.Kind.WORKER)
     ingestion.leases.is_worker = True
     working = asyncio.create_task(_work_loop(max_runs, stopping))
-    recovering = asyncio.create_task(runs.recover_periodically())
-    indexing = asyncio.create_task(knowledge.keep_up_periodically())
+    periodic_jobs = asyncio.create_task(periodic.run_jobs())
     await stopping.wait()
-    recovering.cancel()
-    indexing.cancel()
+    periodic_jobs.cancel()
     working.cancel()
     await ingestion.shut_down()
     await asyncio.to_thread(jobs.wait_until_idle)
