@@ -107,7 +107,7 @@ def runs_url(
         *terms,
         *viewer.terms(selection),
         "-status:live",
-        "-road:imported",
+        "-route:imported",
         *_times(window),
     ]
     parameters = {"q": " ".join(filter_terms)} | ({"sort": sort} if sort else {})

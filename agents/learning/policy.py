@@ -99,7 +99,7 @@ def learnable() -> Q:
     return (
         Q(agent__learns=True, user__is_active=True, workflow=None, origin=None)
         & ~Q(agent__personal_data=Agent.PersonalData.UNKEPT)
-        & ~Q(road=Run.IMPORTED)
+        & ~Q(route=Run.IMPORTED)
         & ~Q(topic__startswith=DRAFT_TOPIC_PREFIX)
         & ~Exists(hidden)
         & ~Exists(off)

@@ -1,4 +1,3 @@
-from .absences import Absence
 from .access import HiddenTopic, Membership, OutsideTextTopic, ReviewScope
 from .agent_tools import AgentTool
 from .approvals import Approval
@@ -10,6 +9,7 @@ from .catalog import Agent
 from .collections import Collection, CollectionAcceptance, CollectionShare
 from .databases import DatabaseConnection
 from .deletions import Deletion
+from .disconnections import Disconnection
 from .documents import Document, DocumentPart
 from .drafts import AgentDraft
 from .events import RunEvent
@@ -35,7 +35,7 @@ from .versions import AgentVersion
 from .workflows import Schedule, Workflow, WorkflowVersion
 
 __all__ = [
-    "Absence",
+    "Disconnection",
     "Agent",
     "AgentDraft",
     "AgentStep",

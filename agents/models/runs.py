@@ -76,7 +76,7 @@ class RunQuerySet(models.QuerySet["Run"]):
 
     def executed(self) -> Self:
         """Leave out imported answers, which nothing here has run: no figure counts them."""
-        return self.exclude(road=Run.IMPORTED)
+        return self.exclude(route=Run.IMPORTED)
 
     def queued(self) -> Self:
         """Return runs that wait for a worker."""
@@ -134,7 +134,7 @@ class Run(models.Model):
     dialect = models.CharField(
         _("tool call format"), max_length=10, default=Agent.Dialect.NATIVE
     )
-    road = models.CharField(
+    route = models.CharField(
         _("route"),
         max_length=10,
         blank=True,
@@ -249,7 +249,7 @@ class Run(models.Model):
         help_text=_("The owner has been asked to stop the run."),
     )
     takeovers = models.PositiveSmallIntegerField(_("takeovers"), default=0)
-    marks = models.TextField(
+    step_types = models.TextField(
         _("step types"),
         blank=True,
         db_default="",
@@ -369,7 +369,7 @@ class Run(models.Model):
     @property
     def is_imported(self) -> bool:
         """Whether the answer comes from another product: it was never executed here."""
-        return self.road == self.IMPORTED
+        return self.route == self.IMPORTED
 
     @property
     def step_count(self) -> int:

@@ -38,7 +38,7 @@ LEVELS = {
 }
 # Fields without content: numbers, names and states.
 LOGGED_FIELDS = (
-    *("step", "turn", "parent", "kind", "status", "action", "reason", "model", "road"),
+    *("step", "turn", "parent", "kind", "status", "action", "reason", "model", "route"),
     *("dialect", "max_steps", "id", "tool_call_id", "name", "tool", "stand_in", "from", "to"),
     *("attempt", "attempts", "seconds", "is_error", "is_approved", "by", "why", "type"),
     *("message", "detail", "stopped_reason", "turns", "tool_calls", "finish_reason"),

@@ -45,7 +45,7 @@ LIMIT_KINDS = {
 QUOTED = re.compile(r"'([^']+)'")
 RUN_COLUMNS = (
     *("pk", "agent", "agent_name", "agent_version", "model", "status", "stopped_reason"),
-    *("detail", "query", "marks", "started_at", "ended_at", "workflow"),
+    *("detail", "query", "step_types", "started_at", "ended_at", "workflow"),
 )
 
 
@@ -200,7 +200,7 @@ def _tool_cause(step: AgentStep) -> Cause:
 
 def _tool_errors(runs: dict[int, Run]) -> Iterator[Finding]:
     """Yield failed calls, those of one cause and run together."""
-    run_ids = [pk for pk, run in runs.items() if "|tool" in run.marks]
+    run_ids = [pk for pk, run in runs.items() if "|tool" in run.step_types]
     if not run_ids:
         return
     failed = AgentStep.objects.filter(
@@ -233,7 +233,7 @@ def _refused_steps(runs: set[int]) -> set[tuple[int, int]]:
 
 
 def _blocks(runs: dict[int, Run]) -> Iterator[Finding]:
-    run_ids = [pk for pk, run in runs.items() if "|guardrail" in run.marks]
+    run_ids = [pk for pk, run in runs.items() if "|guardrail" in run.step_types]
     if not run_ids:
         return
     hits = GuardrailHit.objects.filter(

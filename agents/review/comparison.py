@@ -295,7 +295,7 @@ def _setup_texts(left: RunView, right: RunView) -> list[ComparedTexts]:
     labels = {
         "model": _("Model"),
         "dialect": _("Tool call format"),
-        "road": _("Route"),
+        "route": _("Route"),
         "max_steps": _("Max steps"),
         "instructions": _("Instructions"),
     }

@@ -16,12 +16,12 @@ from django.utils.translation import gettext as _
 
 from agents.access import masking
 from agents.engine.events import DELTA_TYPES
-from agents.models import Absence, AgentStep, Approval, Run, RunEvent
+from agents.models import AgentStep, Approval, Disconnection, Run, RunEvent
 from agents.review.replay import elapsed_ms
 from agents.web.presentation import RunView, StepView
 from agents.web.presentation.formatting import cost, count, duration
 
-from .replay_timeline import absence_events
+from .replay_timeline import disconnection_events
 
 SCHEMA = "ashiato.trace/1"
 PAGE_SIZE = 100
@@ -45,7 +45,7 @@ def as_json(
     yield from _json_list("approvals", rows)
     yield ",\n"
     yield from _json_list(
-        "absences", map(_absence_dict, run.absences.order_by("left_at", "pk"))
+        "disconnections", map(_disconnection_dict, run.disconnections.order_by("left_at", "pk"))
     )
     yield ",\n"
     events = run.events.exclude(type__in=DELTA_TYPES)
@@ -65,7 +65,9 @@ def as_markdown(run: Run, *, is_masked: bool, hides_private: bool = False) -> It
     yield f"\n## {_('Steps')}\n"
     for step in _paginate(run.steps.all(), "number", visible_row):
         yield _step_markdown(StepView(step, view.run, "trace", job=view.job(step)))
-    if lines := [_absence_line(row, run) for row in run.absences.order_by("left_at", "pk")]:
+    if lines := [
+        _disconnection_line(row, run) for row in run.disconnections.order_by("left_at", "pk")
+    ]:
         heading = _("Page disconnections")
         yield f"\n## {heading}\n\n{''.join(lines)}"
 
@@ -108,7 +110,7 @@ def _isoformat(moment: datetime | None) -> str | None:
 
 
 def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
-    setup_columns = ("dialect", "road", "version", "history", "answer", "output", "status")
+    setup_columns = ("dialect", "route", "version", "history", "answer", "output", "status")
     outcome_columns = ("stopped_reason", "detail", "advice", "max_steps", "turns", "step_count")
     measures = ("tool_calls", "seconds", "waited")
     person = run.user.get_username() if run.user and not is_masked else None
@@ -179,14 +181,17 @@ def _approval_dict(approval: Approval, is_masked: bool) -> dict[str, Any]:
     }
 
 
-def _absence_dict(absence: Absence) -> dict[str, Any]:
-    times = {name: _isoformat(getattr(absence, name)) for name in ("left_at", "came_back_at")}
-    return {"reason": absence.reason, **times}
+def _disconnection_dict(disconnection: Disconnection) -> dict[str, Any]:
+    times = {
+        name: _isoformat(getattr(disconnection, name)) for name in ("left_at", "came_back_at")
+    }
+    return {"reason": disconnection.reason, **times}
 
 
-def _absence_line(absence: Absence, run: Run) -> str:
+def _disconnection_line(disconnection: Disconnection, run: Run) -> str:
     sentence = (
-        f"{duration(elapsed_ms(run, time))}: {text}" for time, text in absence_events(absence)
+        f"{duration(elapsed_ms(run, time))}: {text}"
+        for time, text in disconnection_events(disconnection)
     )
     return f"- {' · '.join(sentence)}\n"
 

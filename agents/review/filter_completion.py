@@ -44,7 +44,7 @@ def known_values(user: User) -> dict[str, list[str]]:
     runs = Run.objects.for_user(user)
     recent = list(
         runs.order_by("-pk").values_list(
-            "agent_name", "model", "version", "marks", "user__username"
+            "agent_name", "model", "version", "step_types", "user__username"
         )[:RECENT_RUNS]
     )
     agents = Agent.objects.filter(enabled=True).values_list("name", flat=True)

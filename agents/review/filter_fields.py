@@ -186,7 +186,7 @@ ALL_FIELDS = [
     _make_field(
         "error", _("text of the error message"), "timeout", parse_text, contains("detail")
     ),
-    _choice_field("road", _("how the model was called"), ROUTES, lambda route: Q(road=route)),
+    _choice_field("route", _("how the model was called"), ROUTES, lambda route: Q(route=route)),
     _choice_field("source", _("where the answer comes from"), SOURCES, by_source),
     _choice_field("has", _("what the run has"), HAS_CHOICES, by_related_rows),
     _make_field("id", _("run number"), "12", parse_number, in_range("pk")),

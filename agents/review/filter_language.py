@@ -81,7 +81,7 @@ class Filter:
     @property
     def has_imported(self) -> bool:
         """Whether it asks for imported answers, which other lists leave out."""
-        return self._asks_for({"source", "road"}, Run.IMPORTED)
+        return self._asks_for({"source", "route"}, Run.IMPORTED)
 
     def _asks_for(self, fields: set[str], value: str) -> bool:
         return any(

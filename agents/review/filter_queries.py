@@ -101,7 +101,7 @@ def _runs_with(rows: QuerySet) -> Q:
 
 def _step_filter(text: str, is_whole: bool = True, **step: Any) -> Q:
     """Filter runs by step: by search tags if finished, by steps if live."""
-    ended = Q(marks__contains=f"|{text}|" if is_whole else f"|{text}")
+    ended = Q(step_types__contains=f"|{text}|" if is_whole else f"|{text}")
     return ended | _runs_with(AgentStep.objects.filter(run__status__in=Run.LIVE, **step))
 
 
@@ -218,7 +218,7 @@ def by_verdict(name: str) -> Q:
 
 
 def by_source(name: str) -> Q:
-    imported = Q(road=Run.IMPORTED)
+    imported = Q(route=Run.IMPORTED)
     return imported if name == Run.IMPORTED else ~imported
 
 

@@ -32,7 +32,7 @@ MAX_MASKED_MATCHES = 500
 # How far back a search goes, in steps: frequent matches are found in the first.
 SCAN_DISTANCES = (10_000, 50_000, 250_000)
 # Long columns that the list doesn't display.
-DEFERRED_FIELDS = ("history", "answer", "output", "overrides", "detail", "advice", "marks")
+DEFERRED_FIELDS = ("history", "answer", "output", "overrides", "detail", "advice", "step_types")
 
 
 @dataclass(frozen=True, slots=True)

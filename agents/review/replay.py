@@ -31,7 +31,7 @@ INITIAL_RUN: dict[str, Any] = {
     "output": None,
     "detail": "",
     "advice": "",
-    "road": "",
+    "route": "",
     "version": "",
     "turns": 0,
     "tasks": 0,
@@ -128,7 +128,7 @@ class ReplayProjection(Projection):
         ]
         return decision_waits + queue_waits_of(self._list)
 
-    def marks(self, run: int) -> str:
+    def step_types(self, run: int) -> str:
         """Return no tags: a replayed state is in no list."""
         return ""
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from agents.access.masking import mask_text
 from agents.engine.events import DELTA_TYPES, Event, EventType, StatusKind
 from agents.engine.loop import BUDGET
-from agents.models import Absence, Run
+from agents.models import Disconnection, Run
 from agents.review.replay import MAX_FRAMES, elapsed_ms
 from agents.runs.engine_messages import translate
 from agents.web.presentation import status_text, step_notes
@@ -56,7 +56,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AbsenceSpan:
+class DisconnectionSpan:
     """A span in which the user's page was away."""
 
     start: int
@@ -92,15 +92,17 @@ class ReplayTimeline:
     def marks(self) -> list[Marker]:
         rows = self.run.events.exclude(type__in=[*DELTA_TYPES, *HIDDEN_TYPES])
         marks = self._event_markers(row.value for row in rows.order_by("seq"))
-        return sorted([*marks, *self._absence_markers()], key=_position)
+        return sorted([*marks, *self._disconnection_markers()], key=_position)
 
     @cached_property
-    def absences(self) -> list[AbsenceSpan]:
-        return [self._absence_span(row) for row in self._absence_rows]
+    def disconnections(self) -> list[DisconnectionSpan]:
+        return [self._disconnection_span(row) for row in self._disconnection_rows]
 
-    def away(self, ms: int) -> AbsenceSpan | None:
-        """Return the absence at this time; a lost connection takes precedence."""
-        current = [a for a in self.absences if a.start <= ms and (a.end is None or ms < a.end)]
+    def away(self, ms: int) -> DisconnectionSpan | None:
+        """Return the disconnection at this time; a lost connection takes precedence."""
+        current = [
+            a for a in self.disconnections if a.start <= ms and (a.end is None or ms < a.end)
+        ]
         return max(current, key=lambda away: away.is_lost, default=None)
 
     @property
@@ -156,26 +158,26 @@ class ReplayTimeline:
         )
 
     @cached_property
-    def _absence_rows(self) -> list[Absence]:
-        """Return the absences that started during the run."""
-        rows = self.run.absences.order_by("left_at", "pk")
+    def _disconnection_rows(self) -> list[Disconnection]:
+        """Return the disconnections that started during the run."""
+        rows = self.run.disconnections.order_by("left_at", "pk")
         return [row for row in rows if elapsed_ms(self.run, row.left_at) <= self.duration]
 
-    def _absence_span(self, row: Absence) -> AbsenceSpan:
+    def _disconnection_span(self, row: Disconnection) -> DisconnectionSpan:
         start = elapsed_ms(self.run, row.left_at)
         end = None if row.came_back_at is None else elapsed_ms(self.run, row.came_back_at)
         until = self.duration if end is None else min(end, self.duration)
-        return AbsenceSpan(
+        return DisconnectionSpan(
             start=start,
             end=end,
-            is_lost=row.reason == Absence.Reason.LOST,
+            is_lost=row.reason == Disconnection.Reason.LOST,
             x=self._x(start),
             width=round(self._x(until) - self._x(start), 2),
         )
 
-    def _absence_markers(self) -> Iterator[Marker]:
-        for row in self._absence_rows:
-            for time, words in absence_events(row):
+    def _disconnection_markers(self) -> Iterator[Marker]:
+        for row in self._disconnection_rows:
+            for time, words in disconnection_events(row):
                 if (ms := elapsed_ms(self.run, time)) <= self.duration:
                     yield Marker(
                         seq=bisect_right(self._latest_times, ms),
@@ -199,13 +201,13 @@ def _position(marker: Marker) -> tuple[int, int]:
     return marker.seq, marker.ms
 
 
-def absence_events(absence: Absence) -> Iterator[tuple[datetime, str]]:
+def disconnection_events(disconnection: Disconnection) -> Iterator[tuple[datetime, str]]:
     """Yield when a page left and returned, as text."""
-    is_lost = absence.reason == Absence.Reason.LOST
+    is_lost = disconnection.reason == Disconnection.Reason.LOST
     sentence = _("The page lost its connection") if is_lost else _("The page was closed")
-    yield absence.left_at, sentence
-    if absence.came_back_at is not None:
-        yield absence.came_back_at, _("The page reconnected")
+    yield disconnection.left_at, sentence
+    if disconnection.came_back_at is not None:
+        yield disconnection.came_back_at, _("The page reconnected")
 
 
 def parse_number(text: str | None, most: int) -> int:

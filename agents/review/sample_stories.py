@@ -166,7 +166,7 @@ class StoryEvents:
     def _start_data(self) -> dict[str, Any]:
         story = self.story
         data = {"query": story.query, "path": [story.agent], "model": story.model}
-        setup = {"dialect": "native", "road": "direct", "max_steps": 10}
+        setup = {"dialect": "native", "route": "direct", "max_steps": 10}
         return data | setup | {"instructions": "Help the shop's customers.", "tools": []}
 
     def _guardrail_event(self) -> Event:

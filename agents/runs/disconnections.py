@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from agents.models import Absence, Run
+from agents.models import Disconnection, Run
 
 from . import close_codes
 
@@ -22,10 +22,10 @@ MAX_AWAY = timedelta(days=7)
 
 def record_disconnect(run_ids: Iterable[int], page: str, code: int) -> None:
     """Record that a page left while these runs were live."""
-    reason = Absence.Reason.LOST if code in LOST_CODES else Absence.Reason.CLOSED
+    reason = Disconnection.Reason.LOST if code in LOST_CODES else Disconnection.Reason.CLOSED
     now = timezone.now()
     _save(
-        Absence(run=run, page=page, reason=reason, left_at=now)
+        Disconnection(run=run, page=page, reason=reason, left_at=now)
         for run in _below_limit(Run.objects.live().filter(pk__in=run_ids))
     )
 
@@ -34,22 +34,22 @@ def record_reconnect(run_ids: Iterable[int], page: str, away: timedelta) -> None
     """Record that a page is back and how long its connection was lost."""
     now = timezone.now()
     left_at = now - min(away, MAX_AWAY)
-    known = Absence.objects.filter(run__in=run_ids, page=page, came_back_at=None)
+    known = Disconnection.objects.filter(run__in=run_ids, page=page, came_back_at=None)
     noticed = list(known.values_list("run", flat=True))
     # The page knows best why it was away: a closed one doesn't come back.
-    known.update(reason=Absence.Reason.LOST, left_at=left_at, came_back_at=now)
+    known.update(reason=Disconnection.Reason.LOST, left_at=left_at, came_back_at=now)
     meanwhile = Q(ended_at=None) | Q(ended_at__gt=left_at)
     missed = Run.objects.filter(meanwhile, pk__in=run_ids).exclude(pk__in=noticed)
     _save(
-        Absence(run=run, page=page, left_at=left_at, came_back_at=now)
+        Disconnection(run=run, page=page, left_at=left_at, came_back_at=now)
         for run in _below_limit(missed)
     )
 
 
 def record_reopen(run_ids: Iterable[int]) -> None:
     """Record that a user who closed a page has opened one again."""
-    closed = Absence.objects.filter(
-        run__in=run_ids, reason=Absence.Reason.CLOSED, came_back_at=None
+    closed = Disconnection.objects.filter(
+        run__in=run_ids, reason=Disconnection.Reason.CLOSED, came_back_at=None
     )
     if closed.exists():  # checked first, because even an empty update takes the write lock
         closed.update(came_back_at=timezone.now())
@@ -57,12 +57,12 @@ def record_reopen(run_ids: Iterable[int]) -> None:
 
 def _below_limit(runs: QuerySet[Run]) -> QuerySet[Run]:
     """Limit the rows per run, in case a page reconnects endlessly."""
-    return runs.annotate(kept=Count("absences")).filter(kept__lt=MAX_PER_RUN)
+    return runs.annotate(kept=Count("disconnections")).filter(kept__lt=MAX_PER_RUN)
 
 
-def _save(absences: Iterable[Absence]) -> None:
+def _save(disconnections: Iterable[Disconnection]) -> None:
     try:
         with transaction.atomic():
-            Absence.objects.bulk_create(absences)
+            Disconnection.objects.bulk_create(disconnections)
     except IntegrityError:
-        pass  # the run was deleted meanwhile, with its absences
+        pass  # the run was deleted meanwhile, with its disconnections

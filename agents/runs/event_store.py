@@ -259,7 +259,7 @@ def transcript(run: Run) -> list[Message]:
 
 def _question(run: Run) -> str:
     """Return the question as the model got it, with its masks."""
-    if search_tag(AgentStep.Kind.GUARDRAIL, "mask") not in run.marks:
+    if search_tag(AgentStep.Kind.GUARDRAIL, "mask") not in run.step_types:
         return run.query
     masks = run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, action="mask", parent=None)
     texts = (step.action_input.get("text") for step in masks if step.action_input)

@@ -246,7 +246,7 @@ def _create_run(agent: Agent, /, **columns: Any) -> Run:
         dialect=agent.dialect,
         # With a plan, turns don't measure progress.
         max_steps=0 if workflow or agent.mode != Agent.Mode.REACT else agent.max_steps,
-        marks="",
+        step_types="",
         **leases.owner_fields(),
     )
     insert(run)

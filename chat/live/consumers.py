@@ -156,7 +156,7 @@ class ChatConsumer(PresenceConsumer):
             )
 
     def _own_runs(self, run_ids: Iterable[int]) -> list[int]:
-        """Return runs whose absences are recorded: in a shared chat, only the user's own."""
+        """Return runs whose disconnections count: in a shared chat, only the user's own."""
         own_runs = Run.objects.filter(pk__in=run_ids, user=self.scope["user"].pk)
         is_discussed = self.conversation.is_discussed
         return list(own_runs.values_list("pk", flat=True)) if is_discussed else list(run_ids)
@@ -165,7 +165,7 @@ class ChatConsumer(PresenceConsumer):
         return [run for run, live_view in self.live_views.items() if live_view.is_live]
 
     async def _try_record(self, record: Callable[[], None]) -> None:
-        """Record an absence; a failure must not affect the page."""
+        """Record a disconnection; a failure must not affect the page."""
         if not self.page:
             return
         try:

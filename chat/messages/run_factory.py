@@ -41,7 +41,7 @@ MAX_SCREENED_CHARS = 400_000
 # Only what the history needs: loading whole runs takes three times as long.
 HISTORY_FIELDS = (
     *("query", "files", "answer", "status", "stopped_reason", "detail"),
-    *("marks", "tool_calls", "road", "agent", "review__correction"),
+    *("step_types", "tool_calls", "route", "agent", "review__correction"),
     *("project", "summary__text", "summary__kept"),
 )
 

@@ -37,7 +37,7 @@ export function watch() {
 }
 
 // Sent at every connection, so that a returning page gets exactly what it missed, and its
-// absence is recorded.
+// disconnection is recorded.
 function connect(address) {
   const url = new URL(address);
   const last = document.querySelector("#messages > .message:last-of-type");

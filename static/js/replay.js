@@ -221,7 +221,7 @@ function draw() {
     if (ticking.textContent !== elapsed) ticking.textContent = elapsed;
   }
   say(mark?.words ?? now.dataset.asked, mark);
-  sayAway(reel.absences.filter(({ start, end }) => start <= ms && (end === null || ms < end)));
+  sayAway(reel.disconnections.filter(({ start, end }) => start <= ms && (end === null || ms < end)));
 }
 
 // What the user's page showed while it was disconnected.

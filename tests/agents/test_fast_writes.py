@@ -39,7 +39,7 @@ def test_increments_are_added_to_the_current_value(run):
 
 
 def test_an_inserted_row_equals_one_that_the_orm_saved(person):
-    given = {"query": "足跡 'x'", "history": [{"a": 1}], "user": person, "marks": ""}
+    given = {"query": "足跡 'x'", "history": [{"a": 1}], "user": person, "step_types": ""}
     ours = Run(topic="chat.1", heartbeat_at=Now(), **given)
     insert(ours)
     Run.objects.create(topic="chat.2", heartbeat_at=Now(), **given)
@@ -53,7 +53,7 @@ def test_an_inserted_row_equals_one_that_the_orm_saved(person):
 
 
 def test_an_inserted_row_can_be_saved_again(run):
-    added = Run(topic="chat.2", query="1 + 1", marks="")
+    added = Run(topic="chat.2", query="1 + 1", step_types="")
     insert(added)
     added.answer = "2"
     added.save()
@@ -63,7 +63,7 @@ def test_an_inserted_row_can_be_saved_again(run):
 
 def test_a_row_that_breaks_a_constraint_is_rejected(run):
     with pytest.raises(IntegrityError), transaction.atomic():
-        insert(Run(topic=run.topic, query="1 + 1", marks=""))
+        insert(Run(topic=run.topic, query="1 + 1", step_types=""))
 
 
 def test_a_column_with_a_database_default_needs_a_value():

@@ -90,7 +90,7 @@ def test_imported_answers_change_no_figure_of_the_console(root, make_run, admini
     make_run()
     before = figures_of_console()
     for _ in range(3):
-        make_run(age=timedelta(minutes=1), road=Run.IMPORTED, status="failed")
+        make_run(age=timedelta(minutes=1), route=Run.IMPORTED, status="failed")
 
     assert figures_of_console() == before
 
@@ -196,7 +196,7 @@ def test_runs_of_temporary_chats_and_imports_are_not_counted(root, make_run):
 
     hidden = make_run()
     HiddenTopic.objects.create(topic=hidden.topic, user=hidden.user)
-    make_run(seconds=None, road=Run.IMPORTED)
+    make_run(seconds=None, route=Run.IMPORTED)
 
     assert metric(root.get(HOME), "runs").value == "0"
 

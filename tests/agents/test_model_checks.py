@@ -61,7 +61,7 @@ async def test_a_check_that_finds_nothing_is_visible_but_no_hit(person):
     steps = [step async for step in run.steps.filter(kind="guardrail")]
     assert [step.action for step in steps] == ["pass", "pass"]
     assert not await GuardrailHit.objects.aexists()
-    assert "|guardrail|" not in run.marks
+    assert "|guardrail|" not in run.step_types
     await verify_run(run)
 
 

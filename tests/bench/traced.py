@@ -32,7 +32,7 @@ FILTERS = [
     *("tool:database", "tool:nothing", "kind:guardrail", "guardrail:block"),
     *("steps:>50", "tools:>50", "duration:>10m", "tokens:>900000", "cost:>100"),
     *("user:seeded-ada-0", "before:-170d", "after:-7d", "rating:down", "label:refund"),
-    *("flag:open", "verdict:wrong", "version:zz", "error:connections", "road:litellm"),
+    *("flag:open", "verdict:wrong", "version:zz", "error:connections", "route:litellm"),
     *("has:correction", "order", "注文", '"no such words"', "-status:completed order 12"),
 ]
 

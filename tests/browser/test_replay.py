@@ -153,7 +153,7 @@ def test_a_replayed_approval_cannot_be_decided_again(page: Page):
 
 
 def approved_after_an_hour(page: Page, server: Server) -> None:
-    """Create a run that was approved after an hour's absence."""
+    """Create a run that was approved after an hour's disconnection."""
     asks(page)
     page.get_by_role("button", name="Approve", exact=True).click()
     expect(page.locator(".run").last).to_have_attribute("data-status", "completed")

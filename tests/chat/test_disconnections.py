@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 from django.utils import timezone
 
-from agents.models import Absence, Run
+from agents.models import Disconnection, Run
 from agents.runs import disconnections
 from chat.models import ChatSession, Member, Message
 from tests.conftest import tab
@@ -43,7 +43,7 @@ async def visit_page(person, message, *, code=CLOSED, **told):
 
 
 async def saved_absences():
-    return [row async for row in Absence.objects.order_by("pk")]
+    return [row async for row in Disconnection.objects.order_by("pk")]
 
 
 async def test_a_reconnected_page_of_a_live_run_has_a_disconnection(person, message, run):
@@ -144,7 +144,7 @@ async def test_a_full_disk_does_not_prevent_watching(person, message, monkeypatc
     def full(*_):
         raise OperationalError("database or disk is full")
 
-    monkeypatch.setattr(Absence.objects, "bulk_create", full)
+    monkeypatch.setattr(Disconnection.objects, "bulk_create", full)
 
     await visit_page(person, message, code=LOST, page="one", away=10)
 

@@ -440,7 +440,7 @@ def test_every_page_of_an_imported_run_works(person, client):
             assert client.get(f"/traces/{run.pk}/{page}").status_code == 200, (run, page)
         assert json.loads("".join(exports.as_json(run, is_masked=False)))["run"]["id"] == run.pk
         assert run.answer in "".join(exports.as_markdown(run, is_masked=False))
-    found = client.get("/traces/?q=road:imported").content.decode()
+    found = client.get("/traces/?q=route:imported").content.decode()
     assert "ChatGPT" in found
 
 

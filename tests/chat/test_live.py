@@ -343,7 +343,7 @@ def test_the_start_of_a_run_is_shown_as_saved(chat):
     """Without reading the run: what it is by then is known."""
     run = messages.save(chat, chat.user, "6 * 7", "a").run
     stamp, request = EventFactory(run.agent_name), {"model": run.model}
-    began = stamp(EventType.RUN_STARTED, query=run.query, road="direct")
+    began = stamp(EventType.RUN_STARTED, query=run.query, route="direct")
     step = stamp(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request=request)
     watched = LiveRunView(run.pk)
     watched.begin(run)

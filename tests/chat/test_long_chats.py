@@ -1,4 +1,4 @@
-"""Long answers, messages, chats and absences: pages and frames stay small."""
+"""Long answers, messages, chats and disconnections: pages and frames stay small."""
 
 import asyncio
 import base64

@@ -206,7 +206,7 @@ def test_runs_that_were_deleted_before_they_were_summarized_count(corpus, count)
 def test_imported_runs_experiments_and_temporary_chats_dont_count(corpus, count, person):
     Script(user=person).save(topic="trial.experiment.7")
     imported = Script(user=person).save()
-    Run.objects.filter(pk=imported.pk).update(road=Run.IMPORTED)
+    Run.objects.filter(pk=imported.pk).update(route=Run.IMPORTED)
     HiddenTopic.objects.create(topic="chat.temporary", user=person)
     temporary = Script(user=person).save(topic="chat.temporary")
     assert count()["runs"] == len(corpus)

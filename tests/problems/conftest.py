@@ -34,7 +34,7 @@ def make_tool_error(make_run):
 
     def make(observation: str, times: int = 1, arguments=None, **values) -> Run:
         ended = {"status": "completed", "stopped_reason": "completed", "answer": "Hm."}
-        run = make_run(**ended | {"marks": "|tool|tool=weather|", "detail": ""} | values)
+        run = make_run(**ended | {"step_types": "|tool|tool=weather|", "detail": ""} | values)
         for number in range(1, times + 1):
             AgentStep.objects.create(
                 run=run, number=number, kind="tool", status="failed", action="weather",

@@ -79,7 +79,7 @@ def test_a_call_that_a_budget_refused_is_no_problem(make_tool_error):
 def test_guardrail_blocks_are_grouped_by_rule(make_run):
     rule = GuardrailPattern.objects.create(name="No salaries")
     for _ in range(2):
-        run = make_run(status="blocked", stopped_reason="blocked", marks="|guardrail|")
+        run = make_run(status="blocked", stopped_reason="blocked", step_types="|guardrail|")
         about = {"agent_name": "helper", "stage": "input", "action": "block", "step": 1}
         GuardrailHit.objects.create(run=run, pattern=rule, at=run.ended_at, **about)
 
@@ -109,7 +109,7 @@ def test_limits_are_problems(make_run, reason, detail, kind):
         {"status": "stopped", "stopped_reason": "cancelled", "detail": ""},
         {"status": "completed", "stopped_reason": "completed", "answer": "42"},
         {"topic": "trial.experiment.1.a"},
-        {"road": "imported"},
+        {"route": "imported"},
         {"origin_step": 1},
     ],
     ids=lambda values: "-".join(values.values() if "status" in values else values),

@@ -12,7 +12,7 @@ from django.utils import timezone
 from markdown_it import MarkdownIt
 
 from agents.engine.testing import Says
-from agents.models import Absence, AgentStep, AuditEntry, Run, RunEvent
+from agents.models import AgentStep, AuditEntry, Disconnection, Run, RunEvent
 from agents.review import exports
 from tests.conftest import run_question
 from tests.review.conftest import MAIL, PERSONAL
@@ -185,11 +185,11 @@ def test_the_schema_matches_the_documentation():
 async def test_disconnections_are_in_both_exports(person):
     run = await Run.objects.acreate(topic="a", query="?", agent_name="helper", user=person)
     left, back = (run.started_at + timedelta(seconds=at) for at in (1.5, 4))
-    await Absence.objects.acreate(run=run, page="one", left_at=left, came_back_at=back)
+    await Disconnection.objects.acreate(run=run, page="one", left_at=left, came_back_at=back)
 
     _, text, _ = await fetch(person, f"/traces/{run.pk}/export.json")
     _, document, _ = await fetch(person, f"/traces/{run.pk}/export.md")
 
     times = {"left_at": left.isoformat(), "came_back_at": back.isoformat()}
-    assert validate_export(text)["absences"] == [{"reason": "lost", **times}]
+    assert validate_export(text)["disconnections"] == [{"reason": "lost", **times}]
     assert "- 1.50 s: The page lost its connection · 4.00 s: The page reconnected" in document

@@ -163,9 +163,9 @@ def runs(person):
         Run.objects.create(user=person, topic=str(number), **row)
         for number, row in enumerate(rows)
     )
-    Run.objects.filter(pk=first.pk).update(marks="|answer|", cost=0.002, road="direct")
+    Run.objects.filter(pk=first.pk).update(step_types="|answer|", cost=0.002, route="direct")
     Run.objects.filter(pk=second.pk).update(
-        marks="|failed|guardrail|guardrail=warn|tool|tool=database|",
+        step_types="|failed|guardrail|guardrail=warn|tool|tool=database|",
         cost=0.5,
         tool_calls=4,
         prompt_tokens=4_000,
@@ -237,7 +237,7 @@ def runs(person):
             ("verdict:none", "live"),
             ("version:3fa2", "long"),
             ("error:TIMEOUT", "long"),
-            ("road:direct", "plain"),
+            ("route:direct", "plain"),
             ("has:error", "long live"),
             ("has:answer", "plain"),
             ("has:note", "long"),

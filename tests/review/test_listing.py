@@ -68,7 +68,7 @@ def test_paging_shows_every_run_once_in_both_directions(mine, person):
 
 def test_imported_answers_are_listed_and_exported_only_if_asked_for(mine, person):
     runs = make(person, 1)
-    imported = make(person, 3, road=Run.IMPORTED)
+    imported = make(person, 3, route=Run.IMPORTED)
 
     assert numbers(get(mine)) == runs
     assert numbers(get(mine, "source:here")) == runs
@@ -329,7 +329,7 @@ def test_the_number_of_saved_views_is_limited(mine, person):
 
 
 def test_suggestions_complete_the_filter(client, person, reviewer):
-    (pk,) = make(person, 1, model="openai/gpt-5", marks="|tool|tool=database|")
+    (pk,) = make(person, 1, model="openai/gpt-5", step_types="|tool|tool=database|")
     Label.objects.create(run_id=pk, name="wrong figure")
     client.force_login(person)
 
@@ -356,7 +356,7 @@ def test_labels_are_offered_to_reviewers(client, person, reviewer):
 
 
 def test_suggestions_name_no_tools_with_personal_data(client, person, reviewer):
-    make(person, 1, marks="|tool|tool=database|tool=mail_taro@example.com|")
+    make(person, 1, step_types="|tool|tool=database|tool=mail_taro@example.com|")
     client.force_login(reviewer)
 
     page = client.get("/traces/completions/").content
@@ -366,7 +366,9 @@ def test_suggestions_name_no_tools_with_personal_data(client, person, reviewer):
 
 
 def test_suggestions_contain_nothing_of_other_users(client, person, stranger):
-    (pk,) = make(person, 1, model="secret-model", agent_name="secret", marks="|tool=secret|")
+    (pk,) = make(
+        person, 1, model="secret-model", agent_name="secret", step_types="|tool=secret|"
+    )
     Label.objects.create(run_id=pk, name="secret label")
     client.force_login(stranger)
 
@@ -434,7 +436,7 @@ async def test_a_finished_run_is_found_by_its_tools(scripted, person):
 
     run = await run_question("6 * 7", user=person)
 
-    assert run.marks == "|answer|thought|tool|tool=calculator|"
+    assert run.step_types == "|answer|thought|tool|tool=calculator|"
     found = parse("tool:calculator -has:error", is_reviewer=False).apply(Run.objects.all())
     assert [row.pk async for row in found] == [run.pk]
 
@@ -446,8 +448,8 @@ def test_search_tags_contain_kinds_tools_and_failures(person):
     AgentStep.objects.create(number=1, kind="tool", action="Shop|Orders", **step)
     AgentStep.objects.create(number=2, kind="thought", **step)
 
-    assert Projection().marks(first) == "|failed|thought|tool|tool=shop orders|"
-    assert Projection().marks(second) == "||"
+    assert Projection().step_types(first) == "|failed|thought|tool|tool=shop orders|"
+    assert Projection().step_types(second) == "||"
 
 
 @pytest.mark.parametrize("stories", [200, pytest.param(1_000, marks=pytest.mark.thorough)])

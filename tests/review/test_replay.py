@@ -15,7 +15,7 @@ from agents.engine.errors import ModelError
 from agents.engine.events import EventFactory, EventType
 from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
-from agents.models import Absence, Agent, Approval, AuditEntry, Run
+from agents.models import Agent, Approval, AuditEntry, Disconnection, Run
 from agents.review import feedback, replay
 from agents.review.replay_timeline import ReplayTimeline, parse_number
 from agents.runs import approvals, event_store, leases
@@ -344,7 +344,7 @@ def parted(person):
         event = replace(event, time=run.started_at + timedelta(seconds=at))
         event_store.save([(run.pk, event)])
     left, back = (run.started_at + timedelta(seconds=at) for at in (1.5, 2.5))
-    Absence.objects.create(run=run, page="one", left_at=left, came_back_at=back)
+    Disconnection.objects.create(run=run, page="one", left_at=left, came_back_at=back)
     return run
 
 
@@ -379,12 +379,12 @@ def test_the_replay_shows_the_page_during_a_disconnection(person, parted):
 
 def test_the_run_page_mentions_disconnections(person, parted):
     assert "page disconnected once" in get(person, parted, "").content.decode()
-    parted.absences.all().delete()
+    parted.disconnections.all().delete()
     assert "page disconnected" not in get(person, parted, "").content.decode()
 
 
 def test_a_page_closed_before_the_end_stays_disconnected(person, parted):
-    parted.absences.update(reason=Absence.Reason.CLOSED, came_back_at=None)
+    parted.disconnections.update(reason=Disconnection.Reason.CLOSED, came_back_at=None)
     timeline = ReplayTimeline(parted)
 
     assert [mark.words for mark in timeline.marks if mark.is_between] == ["The page was closed"]

@@ -60,7 +60,7 @@ def test_a_tool_that_was_added_recently_is_not_unused(make_calls, agent):
 
 def test_runs_of_drafts_and_imports_do_not_count(make_calls):
     make_calls("database", 30, 20)
-    Run.objects.update(road=Run.IMPORTED)
+    Run.objects.update(route=Run.IMPORTED)
 
     assert found("tool_fails") == found("tool_unused") == []
 

@@ -132,7 +132,7 @@ async def test_a_rejection_is_not_a_failure(gate, lawyer, person, words):
     task = await run.steps.aget(kind="task", action="agree")
     shown = await page(person, f"/traces/{run.pk}/")
     assert (run.status, task.status) == ("stopped", "rejected")
-    assert "|failed|" not in run.marks
+    assert "|failed|" not in run.step_types
     assert "eve rejected “agree”, so the workflow ended here." in shown
     assert ("Comment: “Not before May.”." in shown) == bool(words)
     assert "1 rejected" in shown

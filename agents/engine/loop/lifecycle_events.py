@@ -29,7 +29,7 @@ def start_event(
         path=list(run_state.path),
         model=planner.model,
         dialect=planner.dialect,
-        road=getattr(planner.llm, "route", ""),
+        route=getattr(planner.llm, "route", ""),
         instructions=planner.instructions,
         tools=[specification(tool) for tool in tools],
         max_steps=max_steps,

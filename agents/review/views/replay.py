@@ -72,7 +72,7 @@ def _player_config(run: Run, timeline: ReplayTimeline, seq: int) -> dict:
         "part": replay.MAX_FRAMES,
         "starts": timeline.starts,
         "marks": [asdict(mark) for mark in timeline.marks],
-        "absences": [asdict(away) for away in timeline.absences],
+        "disconnections": [asdict(away) for away in timeline.disconnections],
         "scenes": reverse("trace:scene", args=[run.pk]),
         "trace": reverse("trace:run", args=[run.pk]),
     }

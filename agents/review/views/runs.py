@@ -61,7 +61,7 @@ def run_detail(request: UserRequest, pk: int) -> HttpResponse:
         "newer": newer,
         "older": older,
         "origin": readable.row.origin_id,
-        "absences": readable.row.absences.count(),
+        "disconnections": readable.row.disconnections.count(),
         "replaced": count_replaced_values(readable.row),
         "is_unkept": is_masked_at_rest(readable.row),
     }

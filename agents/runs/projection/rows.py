@@ -52,7 +52,7 @@ class ProjectedRows:
         self._write_steps()
         return AgentStep.objects.filter(run=run, number=event.data["step"])
 
-    def marks(self, run: int) -> str:
+    def step_types(self, run: int) -> str:
         """Return the run's search tags as one string, because scanning all steps takes long."""
         self._write_steps()
         tags = {tag for step in _step_summaries(run) for tag in step_tags(*step)}

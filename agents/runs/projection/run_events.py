@@ -26,7 +26,7 @@ VERSION_CHARS = 8
 
 
 def on_run_started(rows: ProjectedRows, run: int, event: Event) -> None:
-    rows.update_run(run, road=event.data.get("road", ""), version=setup_version(event.data))
+    rows.update_run(run, route=event.data.get("route", ""), version=setup_version(event.data))
 
 
 def setup_version(started: Mapping[str, Any]) -> str:
@@ -51,8 +51,8 @@ def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
     reason = StopReason(event.data["stopped_reason"])
     ended = datetime.fromisoformat(event.data["ended"]) if "ended" in event.data else event.time
     began, has_queued = rows.beginning(run)
-    marks = rows.marks(run)
-    if f"|{AgentStep.Kind.TOOL}|" in marks:
+    step_types = rows.step_types(run)
+    if f"|{AgentStep.Kind.TOOL}|" in step_types:
         rows.mark_outside_text(run)
     rows.update_run(
         run,
@@ -66,6 +66,6 @@ def on_run_finished(rows: ProjectedRows, run: int, event: Event) -> None:
         ended_at=ended,
         seconds=(seconds := max(0.0, (ended - began).total_seconds())),
         waited=min(seconds, waited_seconds(rows.waits(run, has_queued=has_queued), ended)),
-        marks=marks,
+        step_types=step_types,
     )
     rows.withdraw(run, ended)

@@ -280,7 +280,7 @@ class LiveRunView:
         if run is None or [event["type"] for event in events] != START_TYPES:
             return self._row()
         started, step_started = (event["data"] for event in events)
-        run.road = started.get("road", "")
+        run.route = started.get("route", "")
         run.turns = step_started["turn"]
         return run
 

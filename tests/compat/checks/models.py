@@ -9,7 +9,7 @@ from tests.compat.packages import python_programs, version
 from tests.compat.product import ask
 from tests.compat.rows import Check, row
 from tests.compat.suite import run_tests
-from tests.llm.test_model_servers import ROADS, SERVERS
+from tests.llm.test_model_servers import ROUTES, SERVERS
 from tests.wire import WireServer, call, say
 
 AREA = "Model servers"
@@ -63,7 +63,7 @@ WIRE_TESTS = (
 
 
 def _check_wire(server: str) -> Check:
-    ids = [str(road.id) for road in ROADS if str(road.id).startswith(f"{server}, ")]
+    ids = [str(route.id) for route in ROUTES if str(route.id).startswith(f"{server}, ")]
     routes = " and ".join(id.removeprefix(f"{server}, ") for id in ids)
     file = "tests/llm/test_model_servers.py"
     tests = [f"{file}::{test}[{id}]" for test in WIRE_TESTS for id in ids]

@@ -93,8 +93,8 @@ class RunView(RunFeedback):
             return _("imported")
         if self.place != "trace":
             return ""
-        roads = {"direct": _("direct"), "litellm": _("via LiteLLM")}
-        return roads.get(self.run.road, "")
+        routes = {"direct": _("direct"), "litellm": _("via LiteLLM")}
+        return routes.get(self.run.route, "")
 
     @property
     def duration_ms(self) -> float | None:

@@ -6,14 +6,14 @@ from django.utils.translation import gettext_lazy as _
 from .runs import Run
 
 
-class Absence(models.Model):
+class Disconnection(models.Model):
     """A period in which a user's page was disconnected; without an end, it never returned."""
 
     class Reason(models.TextChoices):
         LOST = "lost", _("connection lost")
         CLOSED = "closed", _("page closed")
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="absences")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="disconnections")
     page = models.CharField(
         _("page"), max_length=40, help_text=_("ID that an open page gives itself.")
     )
