@@ -78,7 +78,7 @@ def saved_name(voice: MediaModel, text: str) -> str:
 
 
 def find_saved(run: Run, name: str) -> RunAttachment | None:
-    rows = RunAttachment.objects.filter(run=run, name=name, file__isnull=False)
+    rows = RunAttachment.objects.filter(run=run, name=name)
     return rows.select_related("file").first()
 
 

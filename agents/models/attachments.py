@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BytesIO
 from typing import IO, Any
 
 from django.db import models
@@ -38,8 +37,6 @@ class RunAttachment(models.Model):
         StoredFile,
         verbose_name=_("file"),
         on_delete=models.PROTECT,
-        null=True,
-        blank=True,
         related_name="run_attachments",
     )
     text = models.TextField(
@@ -48,12 +45,6 @@ class RunAttachment(models.Model):
         default="",
         db_default="",
         help_text=_("What was read in the image or heard in the recording, if anything was."),
-    )
-    data = models.BinaryField(
-        _("content"),
-        null=True,
-        blank=True,
-        help_text=_("Empty once the file is stored by its digest."),
     )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
@@ -71,7 +62,7 @@ class RunAttachment(models.Model):
     @contextmanager
     def open(self) -> Iterator[IO[Any]]:
         """Open its bytes for reading."""
-        with BytesIO(self.data or b"") if self.file is None else self.file.open() as content:
+        with self.file.open() as content:
             yield content
 
     @property

@@ -116,7 +116,7 @@ def _document_name(document: Document) -> str:
 
 def _attachments(run: Run) -> Iterator[File]:
     """Yield a run's files by their digest, with the ending of their name."""
-    for row in run.attachments.defer("data").select_related("file").order_by("pk"):
+    for row in run.attachments.select_related("file").order_by("pk"):
         ending = re.search(r"\.[A-Za-z0-9]{1,8}$", row.name) or [f".{row.extension}"]
         name = f"runs/{run.pk}-attachments/{row.digest}{ending[0]}"
         yield name, _pieces(row.open)

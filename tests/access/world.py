@@ -16,6 +16,7 @@ from agents import files, runs
 from agents.accounts import invitations
 from agents.accounts import roles as roles_of_users
 from agents.accounts.models import Passkey, Visit
+from agents.files import store
 from agents.models import (
     Agent,
     AgentStep,
@@ -154,7 +155,8 @@ def _conversation(agent: Agent, people: dict[str, Any]) -> tuple[ChatSession, Ru
         **about, ended_at=now, first_seq=2, observation="[1] Tea\nGreen tea", sources=[found]
     )
     file = {"digest": "ab" * 32, "mime_type": "image/png", "size": len(png())}
-    RunAttachment.objects.create(run=run, data=png(), **file)
+    stored = store.save(png(), name="tea.png", owner=None)
+    RunAttachment.objects.create(run=run, file=stored, **file)
     words = {"content": "42", "step": 1}
     RunEvent.objects.create(run=run, seq=1, type="delta", time=now, data=words)
     said = Message.objects.create(session=chat, author=owner, run=run, text="6", client_id="a")

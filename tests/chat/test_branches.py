@@ -1,15 +1,12 @@
 """The branches of a chat: paths, forks, positions, and what the model gets of them."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 from django.utils import timezone
 
 from agents.models import Run, RunEvent
 from chat import messages
 from chat.messages import queue, run_factory
-from chat.models import BranchPosition, ChatSession, Message
+from chat.models import BranchPosition, Message
 from chat.sessions import branches
 from chat.sessions.branches import Tree
 
@@ -125,20 +122,3 @@ def test_messages_after_deleted_ones_are_attached_to_the_previous_one(chat):
     Message.objects.filter(pk__in=[second.pk, third.pk]).delete()
 
     assert branches.visible_path(chat, chat.user) == [first.pk, last.pk]
-
-
-def test_an_upgrade_links_the_messages_of_each_chat_in_order(chat, monkeypatch):
-    migration = import_module("chat.migrations.0002_branches")
-    monkeypatch.setattr(migration, "BATCH_SIZE", 2)
-    other = ChatSession.objects.create(user=chat.user, title="Other")
-    mixed = [post(where, "?") for where in (chat, other, chat, chat, other, chat)]
-    about = {"author": chat.user, "text": "?", "client_id": "queued", "place": 1}
-    queued = Message.objects.create(session=chat, **about)
-
-    migration.link_messages(apps, None)
-
-    ours = [mixed[at].pk for at in (0, 2, 3, 5)]
-    assert branches.visible_path(chat, chat.user) == ours
-    assert branches.visible_path(other, chat.user) == [mixed[1].pk, mixed[4].pk]
-    queued.refresh_from_db()
-    assert queued.parent is None

@@ -1,10 +1,8 @@
 """Tokens and cost belong to the model that was called; titles count; free isn't unknown."""
 
-from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
-from django.apps import apps
 from django.db import connection
 
 from agents.dashboard import background, catch_up, rollups, titles
@@ -180,25 +178,6 @@ def test_a_price_of_zero_is_known(count, local_model):
     Script(costs=[None], called=["Gift"]).save()
 
     assert count()["unpriced"] == 0
-
-
-# Upgrade
-
-
-def test_an_upgrade_counts_by_the_first_model_until_runs_are_summarized_again(
-    fallen_back, count
-):
-    count()
-    ModelSummary.objects.all().delete()
-    RunSummary.objects.update(version=0)
-    DailyFigures.objects.filter(grain="model").delete()
-    migration = import_module("agents.dashboard.migrations.0004_count_by_model")
-    migration.count_by_model(apps, connection.schema_editor())
-
-    assert ModelSummary.objects.count() == RunSummary.objects.count() == Run.objects.count()
-    assert DailyFigures.objects.filter(grain="model", model="demo/one").exists()
-    assert figures(count(By.MODEL)["demo/two",]) == (1, 2, 200, 0.6)
-    assert not RunSummary.objects.filter(version=0).exists()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.faults.testbed import NotAvailable, Result, Testbed
 ENDS = 30
 SMALL = "size=24m"
 FULL = "Storage is full"
-OLDER = ("dashboard", "0001_squashed_0002_signed_savings")
+OLDER = ("agents", "0001_tables")
 
 
 @row("F07", "the database is locked by another process", times=2)

@@ -1,9 +1,6 @@
 """Who can search a collection can open its documents; what others share waits for consent."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
@@ -310,22 +307,6 @@ def test_a_role_is_no_group_to_share_with(ada, person, collection, stranger):
     ada.post(f"{url}groups/", {"groups": [everybody.pk]})
 
     assert not collection.groups.exists()
-
-
-def test_shares_from_before_stay_accepted_in_groups_and_wait_between_people(
-    collection, person, stranger
-):
-    team, everybody = (Group.objects.get_or_create(name=n)[0] for n in ("team", "person"))
-    collection.groups.add(team, everybody)
-    collection.shares.create(user=stranger)
-
-    migration = import_module("agents.migrations.0055_shared_collections")
-    migration.accept_existing(apps, None)
-
-    assert list(collection.groups.all()) == [team]
-    assert not searched_by(stranger)
-    stranger.groups.add(team)
-    assert searched_by(stranger) == {collection.pk}
 
 
 def test_a_source_says_who_shared_its_collection(ada, eve, collection, document, stranger):

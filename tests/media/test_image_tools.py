@@ -7,6 +7,7 @@ import pytest
 from agents.catalog.tool_factory import BUILT_IN_TOOLS
 from agents.engine.call_context import CallContext, use_context
 from agents.engine.tool import ToolResult
+from agents.files import store
 from agents.llm import media_prices
 from agents.media import image_models
 from agents.models import Agent, Run, RunAttachment
@@ -117,8 +118,9 @@ def run(person, monkeypatch):
     agent = Agent.objects.create(name="painter")
     run = Run.objects.create(user=person, agent=agent, topic="chat.1", query="?")
     data = png()
+    file = store.save(data, name="chart.png", owner=None)
     RunAttachment.objects.create(
-        run=run, digest="a" * 64, mime_type="image/png", name="chart.png", size=9, data=data
+        run=run, digest="a" * 64, mime_type="image/png", name="chart.png", size=9, file=file
     )
     monkeypatch.setattr(image_models, "_recognize", lambda found: "Sales 2026")
     return run

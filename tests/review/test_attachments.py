@@ -8,6 +8,7 @@ from hashlib import sha256
 import pytest
 from django.test import Client
 
+from agents.files import store
 from agents.models import AgentStep, AuditEntry, RunAttachment
 from agents.review import exports
 from chat.people_data import data_export
@@ -27,7 +28,8 @@ def attach(run, data=None, mime_type="image/png", name=f"{MAIL}.png", **about):
     step = run.steps.get(number=1)
     ref = about | {"kind": kind if kind in {"image", "audio"} else "file"}
     AgentStep.objects.filter(pk=step.pk).update(attachments=[*step.attachments, ref])
-    return RunAttachment.objects.create(run=run, data=data, **about)
+    file = store.save(data, name=name, owner=None)
+    return RunAttachment.objects.create(run=run, file=file, **about)
 
 
 @pytest.fixture

@@ -49,14 +49,6 @@ def schema() -> dict[str, list]:
     return found
 
 
-def executor_one_by_one() -> MigrationExecutor:
-    """Return an executor that doesn't know the squashed migrations."""
-    executor = MigrationExecutor(connection)
-    executor.loader.replace_migrations = False
-    executor.loader.build_graph()
-    return executor
-
-
 def load(filled: Path, migrations: Iterable[tuple[str, str]]) -> Path | str:
     """Create a database of these migrations with these rows; return its name."""
     if connection.vendor == "sqlite":
@@ -67,7 +59,7 @@ def load(filled: Path, migrations: Iterable[tuple[str, str]]) -> Path | str:
     with tables.connected_to(name):
         last_of_each_app = dict(sorted(migrations)).items()
         # Not the command, which would already add rows.
-        executor_one_by_one().migrate([*last_of_each_app])
+        MigrationExecutor(connection).migrate([*last_of_each_app])
         with closing(sqlite3.connect(filled)) as source:
             _copy_rows(source)
     return name

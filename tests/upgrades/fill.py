@@ -1,8 +1,7 @@
 """Fills a database as users would, and prints it as SQL.
 
-`baseline.sql` was created with it when the migrations were `BASELINE`, and `squashed.sql` when
-they were those that the squashed ones replace. These files are never created again, because
-later versions must be able to upgrade them. Another one can be added:
+`baseline.sql` was created with it when the migrations were `BASELINE`. It is never created
+again, because later versions must be able to upgrade it. Another one can be added:
 
     .venv/bin/python -m tests.upgrades.fill > tests/upgrades/NAME.sql
 """

@@ -15,7 +15,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 ROOT = Path(__file__).resolve().parents[2]
-EARLIER = ("0001_initial", "0002_search_index", "0039_personal_data_help")
+EARLIER = ("0001_baseline", "0002_chunk_index", "0057_approval_reason")
 
 
 def applied_migrations():

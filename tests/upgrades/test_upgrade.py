@@ -1,8 +1,4 @@
-"""Filled databases of earlier versions are upgraded to this version without loss.
-
-`make test` upgrades the one that had all squashed migrations, so it makes those that came
-later. `make test-all` also upgrades the baseline, by every migration there ever was.
-"""
+"""The filled database of an earlier version is upgraded to this version without loss."""
 
 import json
 import sqlite3
@@ -23,7 +19,6 @@ from django.test import AsyncClient
 
 from agents import knowledge
 from agents.models import (
-    Agent,
     AgentStep,
     Approval,
     AuditEntry,
@@ -43,37 +38,30 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent
 SCHEMA = json.loads((ROOT / "docs/trace-schema.json").read_text())
 # The migrations that every upgrade starts from. They stay as they are; new ones come after.
-BASELINE = {
-    ("agents", "0001_baseline"),
-    ("agents", "0002_chunk_index"),
-    ("chat", "0001_baseline"),
-    ("people", "0001_baseline"),
-    ("review", "0001_baseline"),
+APPS = {
+    "agents",
+    "alerts",
+    "chat",
+    "dashboard",
+    "experiments",
+    "people",
+    "problems",
+    "review",
+    "suggestions",
 }
-OURS = {app for app, _ in BASELINE}
-# What a database had when migrations were squashed for the first time.
-BEFORE_SQUASHING = [
-    ("agents", "0038_model_defaults"),
-    ("chat", "0011_attached_files"),
-    ("people", "0005_invitations"),
-    ("review", "0004_default_example_set"),
-    ("experiments", "0001_baseline"),
-]
+BASELINE = {(app, "0001_tables") for app in APPS} | {("agents", "0002_search_index")}
 FILLED_MODELS = (
     *(Run, AgentStep, RunEvent, Approval, AuditEntry, LanguageModel, Schedule),
     *(Rating, Note, Label, ShareLink, ChatSession, Message, get_user_model()),
 )
 
 
-@pytest.fixture(
-    scope="module",
-    params=["squashed", pytest.param("baseline", marks=pytest.mark.thorough)],
-)
-def earlier(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
     """The database as an earlier version left it."""
-    file = tmp_path_factory.mktemp(request.param) / "ashiato.sqlite3"
+    file = tmp_path_factory.mktemp("baseline") / "ashiato.sqlite3"
     with closing(sqlite3.connect(file)) as database:
-        database.executescript((FOLDER / f"{request.param}.sql").read_text())
+        database.executescript((FOLDER / "baseline.sql").read_text())
     return file
 
 
@@ -126,41 +114,16 @@ def test_the_filled_database_has_the_baseline_schema():
         database.executescript((FOLDER / "baseline.sql").read_text())
         migrations = set(database.execute("SELECT app, name FROM django_migrations"))
 
-    assert {known for known in migrations if known[0] in OURS} == BASELINE
+    assert {known for known in migrations if known[0] in APPS} == BASELINE
 
 
-def test_migrations_of_the_baseline_are_still_there_and_others_come_after(upgraded):
-    graph = databases.executor_one_by_one().loader.graph
-    squashed = {node for node in graph.nodes if graph.nodes[node].replaces}
-    ours = {node for node in graph.nodes if node[0] in OURS} - squashed
+def test_migrations_of_the_baseline_are_still_there_and_others_come_after():
+    graph = MigrationLoader(None).graph
+    ours = {node for node in graph.nodes if node[0] in APPS}
 
     assert ours >= BASELINE
     for node in ours - BASELINE:
         assert BASELINE & set(graph.forwards_plan(node))
-
-
-def test_squashed_migrations_need_no_more_than_those_they_replace():
-    """Otherwise a database that has all of those, but not more, couldn't be upgraded."""
-    found = MigrationLoader(None).disk_migrations
-    squashed = [migration for migration in found.values() if migration.replaces]
-
-    assert {migration.app_label for migration in squashed} >= OURS
-    for migration in squashed:
-        replaced = [found[key] for key in migration.replaces]
-        needed = {tuple(one) for old in replaced for one in old.dependencies}
-        assert {tuple(one) for one in migration.dependencies} <= needed
-
-
-@pytest.mark.thorough
-def test_a_database_of_single_migrations_is_upgraded(fresh, tmp_path, django_db_blocker):
-    if connection.vendor != "sqlite":
-        pytest.skip("It is the same order on every database.")
-    with django_db_blocker.unblock(), tables.connected_to(tmp_path / "between.sqlite3"):
-        databases.executor_one_by_one().migrate(BEFORE_SQUASHING)
-        call_command("migrate", verbosity=0)
-        executor = MigrationExecutor(connection)
-
-        assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
 
 
 def test_nothing_is_left_to_migrate(upgraded):
@@ -217,9 +180,3 @@ def test_secrets_are_read_with_the_same_key(upgraded):
 
 def test_passages_are_found(upgraded):
     assert knowledge.search("agent")
-
-
-def test_agents_with_the_old_default_have_no_text_limits(upgraded):
-    assert {*Agent.objects.values_list("max_input_tokens", "max_output_tokens")} == {
-        (None, None)
-    }

@@ -18,7 +18,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
 
-APP, BASELINE = "agents", "0001_baseline"
+APP = "agents"
+BASELINE = "0001_tables"
 TOO_OLD = (
     "The database {place} was created by an earlier version of Ashiato and can't be upgraded. "
     "Nothing was changed. To keep its settings and chats, export them with that version: "

@@ -1,8 +1,6 @@
 """Files that tools returned: displayed if they are images or sounds, downloaded otherwise."""
 
 from dataclasses import replace
-from functools import partial
-from io import BytesIO
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
@@ -85,11 +83,6 @@ def _respond(
     rows = RunAttachment.objects.filter(run=run, digest=digest).select_related("file")
     row = get_object_or_404(rows)
     file = row.file
-    if file is None:  # not moved yet
-        is_inline = row.mime_type in serving.INLINE_TYPES
-        attributes = (row.size, row.digest, row.mime_type, row.name, is_inline)
-        open_data = partial(BytesIO, row.data or b"")
-        return serving.respond(request, serving.Content(open_data, *attributes), headers)
     if request.GET.get("size") == "thumbnail" and images.has_thumbnail(
         file, owner=request.user.pk
     ):
