@@ -1,7 +1,6 @@
 """Translates the engine's saved messages into the reader's language.
 
 A message is matched with `templates`, which have placeholders, or with a fixed sentence.
-`old_templates` are those of older versions.
 """
 
 import re
@@ -9,7 +8,6 @@ import re
 from django.utils.translation import gettext
 
 from .document_templates import DOCUMENT_SENTENCES, DOCUMENT_TEMPLATES
-from .old_templates import OLD_SENTENCES, OLD_TEMPLATES
 from .templates import EXACT_SENTENCES, TEMPLATES
 
 MAX_TRANSLATED_CHARS = 1_000
@@ -23,9 +21,7 @@ def translate(sentence: str) -> str:
     """Return the engine's sentence in the reader's language; unknown ones as they are."""
     if not sentence:
         return ""
-    is_exact = any(
-        sentence in known for known in (EXACT_SENTENCES, OLD_SENTENCES, DOCUMENT_SENTENCES)
-    )
+    is_exact = sentence in EXACT_SENTENCES or sentence in DOCUMENT_SENTENCES
     for message in (
         () if is_exact or len(sentence) > MAX_TRANSLATED_CHARS else MESSAGE_TEMPLATES
     ):
@@ -61,5 +57,5 @@ class MessageTemplate:
 
 
 MESSAGE_TEMPLATES = [
-    MessageTemplate(template) for template in (*DOCUMENT_TEMPLATES, *TEMPLATES, *OLD_TEMPLATES)
+    MessageTemplate(template) for template in (*DOCUMENT_TEMPLATES, *TEMPLATES)
 ]

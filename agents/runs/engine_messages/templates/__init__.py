@@ -2,8 +2,7 @@
 
 The engine knows no gettext: its sentences are saved in English and translated when they are
 displayed. A test compares these lists with the source: a sentence without a template fails, and
-so does a template that nothing says any more. Move a template of an older version to
-`old_templates` when you reword it, because saved runs still contain the old sentence.
+so does a template that nothing says any more.
 
 The first template that fits is used, so a narrow one stands before a broad one. A place called
 `words` (and others in `FOREIGN_PLACES`) holds text from outside; it isn't translated.
