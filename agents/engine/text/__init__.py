@@ -13,7 +13,7 @@ from .scripts import (
     is_japanese,
 )
 from .shortening import CUT_NOTE, cut_text, shorten, shorten_line, shorten_middle, truncate
-from .stemming import STOP_WORDS, stem
+from .stemming import STOP_WORDS, loose_terms, stem
 
 __all__ = [
     "CJK",
@@ -29,6 +29,7 @@ __all__ = [
     "cut_text",
     "fold",
     "is_japanese",
+    "loose_terms",
     "shorten",
     "shorten_line",
     "shorten_middle",

@@ -1,6 +1,10 @@
 """English word stems and stop words, the same for questions, passages and memories."""
 
+import re
+from collections.abc import Container
 from functools import lru_cache
+
+from .scripts import KANJI, KATAKANA, bigrams
 
 # The language of a document is told by them, too.
 _STOP_WORDS = """
@@ -16,6 +20,8 @@ SUFFIXES = (
     *("ions", "ion", "ies", "ing", "ers", "ed", "er", "es", "ly", "s", "e", "y"),
 )
 MIN_STEM = 3
+_WORD = re.compile(r"[a-z0-9_]{3,}")
+_JAPANESE_RUN = re.compile(f"[{KATAKANA}{KANJI}]{{2,}}")
 
 
 @lru_cache(50_000)
@@ -29,3 +35,13 @@ def stem(word: str) -> str:
             break
     # stopped, stopping → stop
     return word[:-1] if len(word) > MIN_STEM and word[-1] == word[-2] != "s" else word
+
+
+def loose_terms(text: str, common_words: Container[str]) -> frozenset[str]:
+    """Return beginnings of English words and pairs of Japanese characters.
+
+    Unlike stems, they also find related words: analysis and analyze.
+    """
+    text = text.lower()
+    words = (word.rstrip("s")[:6] for word in _WORD.findall(text) if word not in common_words)
+    return frozenset(words).union(*map(bigrams, _JAPANESE_RUN.findall(text)))

@@ -3,14 +3,13 @@
 import re
 
 from agents.engine.material import Passage, parse_passages
-from agents.engine.text import HIRAGANA, KANJI, KATAKANA, bigrams
+from agents.engine.text import HIRAGANA, KANJI, loose_terms
 
 from .conversation import LIBRARY, Question
 
 MAX_PASSAGES = 2
 MAX_QUOTED = 900  # characters of one passage
 _BLOCK = re.compile(r"^```.*?^```|(?:^(?!```|#).+\n?)+", re.MULTILINE | re.DOTALL)
-_RUN = re.compile(f"[{KATAKANA}{KANJI}]{{2,}}")
 _STEM = re.compile(f"(?<![{KANJI}])[{KANJI}][{HIRAGANA}]")
 _COMMON = frozenset(LIBRARY["words"]["common"].split())
 _COURTESY = re.compile(LIBRARY["words"]["courtesy"], re.IGNORECASE)
@@ -56,7 +55,4 @@ def _score(passage: Passage, terms: frozenset[str]) -> int:
 
 def terms_of(text: str) -> frozenset[str]:
     """Return the stems of English words and pairs of Japanese characters."""
-    text = text.lower()
-    words = (word for word in re.findall(r"[a-z0-9_]{3,}", text) if word not in _COMMON)
-    pairs = (pair for run in _RUN.findall(text) for pair in bigrams(run))
-    return frozenset([*(word.rstrip("s")[:6] for word in words), *pairs, *_STEM.findall(text)])
+    return loose_terms(text, _COMMON).union(_STEM.findall(text))

@@ -1,13 +1,12 @@
 """Finds a figure, a citation or the words of a sentence in the sources."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from agents.engine.text import KANJI, KATAKANA, STOP_WORDS, bigrams
+from agents.engine.text import STOP_WORDS, loose_terms
 
 from .figures import Figure, figures_in
 from .sources import MAX_SOURCE_CHARS, MAX_SOURCES, MAX_TOTAL_CHARS, Sources
@@ -15,8 +14,6 @@ from .sources import MAX_SOURCE_CHARS, MAX_SOURCES, MAX_TOTAL_CHARS, Sources
 MAX_FIGURES = 3_000  # in all observations
 MIN_ROUNDED_DIGITS = 3  # fewer may be chance
 MIN_TERMS, MIN_OVERLAP = 3, 0.6
-WORD = re.compile(r"[A-Za-z0-9_]{3,}")
-JAPANESE = re.compile(f"[{KATAKANA}{KANJI}]{{2,}}")
 COMMON_WORDS = STOP_WORDS | {"all", "also", "more", "most"}
 
 
@@ -144,8 +141,5 @@ class SourceIndex:
 
 
 def terms_of(text: str) -> frozenset[str]:
-    """Return the stems of English words and pairs of Japanese characters."""
-    words = (word.lower() for word in WORD.findall(text))
-    stems = (word.rstrip("s")[:6] for word in words if word not in COMMON_WORDS)
-    pairs = (pair for run in JAPANESE.findall(text) for pair in bigrams(run))
-    return frozenset([*stems, *pairs])
+    """Return what the words of a sentence and of a source are compared by."""
+    return loose_terms(text, COMMON_WORDS)
