@@ -8,7 +8,7 @@ from chat.models import Message
 
 MESSAGE_USAGE = recorded.UsageSource(
     measure="messages",
-    rows=lambda: Message.objects.exclude(run__road=Run.IMPORTED),
+    rows=lambda: Message.objects.exclude(run__route=Run.IMPORTED),
     user="author",
     at="created_at",
 )
