@@ -98,7 +98,7 @@ class Environment(BaseSettings):
     model: str = ""
     model_url: str = ""
     model_key: SecretStr | None = None
-    model_road: Literal["auto", "direct", "litellm"] = "auto"
+    model_route: Literal["auto", "direct", "litellm"] = "auto"
     model_discovery: bool = True
     transcription_model: str = ""
     transcription_url: str = ""

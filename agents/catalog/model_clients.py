@@ -81,7 +81,7 @@ def _llm_by_route(
     *,
     caches_prompts: bool = True,
 ) -> LLM:
-    forced = settings.ENVIRONMENT.model_road
+    forced = settings.ENVIRONMENT.model_route
     route = choose_route(model, os.environ, base_url=url, api_key=key, forced=forced)
     if route == "direct":
         batch_seconds = STREAM_BATCH_SECONDS

@@ -14,7 +14,7 @@ from . import model_info
 Route = Literal["direct", "litellm"]
 OPENAI_HOST = "api.openai.com"
 LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1", "host.docker.internal"}
-ROUTE_ADVICE = "Set ASHIATO_MODEL_ROAD to auto, or choose another model."
+ROUTE_ADVICE = "Set ASHIATO_MODEL_ROUTE to auto, or choose another model."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,7 +131,7 @@ MODEL_SENTENCES = (
     _("The reply has a Thought, but no Action or Final Answer after it."),
     _("The reply has no Action and no Final Answer."),
     _("The model's output was cut off during a tool call, so the tool wasn't called."),
-    _("Set ASHIATO_MODEL_ROAD to auto, or choose another model."),
+    _("Set ASHIATO_MODEL_ROUTE to auto, or choose another model."),
     _("The server redirected to another URL. Redirects aren't followed."),
     _("Enter it as provider/model, e.g. openai/… or anthropic/…."),
     _("The quota at the model's provider is used up."),
