@@ -67,7 +67,7 @@ def test_a_row_that_breaks_a_constraint_is_rejected(run):
 
 
 def test_a_column_with_a_database_default_needs_a_value():
-    with pytest.raises(ValueError, match="marks has no value"):
+    with pytest.raises(ValueError, match="step_types has no value"):
         insert(Run(topic="chat.1", query="1 + 1"))
 
 

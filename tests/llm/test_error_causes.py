@@ -571,7 +571,7 @@ async def refusal(route, model, *replies):
     return caught.value
 
 
-ROADS = [
+ROUTES = [
     (row, route)
     for row, (model, *_) in ROWS.items()
     for route in (DirectModel, LiteLLMModel)
@@ -580,7 +580,7 @@ ROADS = [
 
 
 @pytest.mark.parametrize(
-    ("row", "route"), one_in(3, ROADS), ids=lambda value: getattr(value, "__name__", value)
+    ("row", "route"), one_in(3, ROUTES), ids=lambda value: getattr(value, "__name__", value)
 )
 async def test_advice_fits_the_cause(row, route):
     model, status, body, (kind, words), advice = ROWS[row]

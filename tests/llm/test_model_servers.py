@@ -299,7 +299,7 @@ SERVERS = {
         usage={**COUNTS, "cost": 0.00014},
     ),
 }
-ROADS = [
+ROUTES = [
     pytest.param(server, route, id=f"{name}, {route.route}")
     for name, server in SERVERS.items()
     for route in (DirectModel, LiteLLMModel)
@@ -317,7 +317,7 @@ async def ask(server, route, parts, messages=HELLO, **request):
     return turn, sent.body
 
 
-@pytest.mark.parametrize(("server", "route"), ROADS)
+@pytest.mark.parametrize(("server", "route"), ROUTES)
 async def test_tools_are_offered_and_their_calls_arrive_whole(server, route):
     turn, body = await ask(server, route, server.tools, tools=TOOLS)
 
@@ -326,7 +326,7 @@ async def test_tools_are_offered_and_their_calls_arrive_whole(server, route):
     assert [tool["function"]["name"] for tool in body["tools"]] == ["calculator"]
 
 
-@pytest.mark.parametrize(("server", "route"), ROADS)
+@pytest.mark.parametrize(("server", "route"), ROUTES)
 async def test_reasoning_is_separated_from_the_answer(server, route):
     turn, _ = await ask(server, route, server.reasoning)
 
@@ -334,7 +334,7 @@ async def test_reasoning_is_separated_from_the_answer(server, route):
     assert turn.finish_reason == "stop"
 
 
-@pytest.mark.parametrize(("server", "route"), ROADS)
+@pytest.mark.parametrize(("server", "route"), ROUTES)
 async def test_usage_is_read_in_the_servers_format(server, route):
     turn, _ = await ask(server, route, server.reasoning)
 
@@ -345,7 +345,7 @@ async def test_usage_is_read_in_the_servers_format(server, route):
     assert cached == server.usage.get("prompt_tokens_details", {}).get("cached_tokens")
 
 
-@pytest.mark.parametrize(("server", "route"), ROADS)
+@pytest.mark.parametrize(("server", "route"), ROUTES)
 async def test_a_failure_in_mid_stream_has_the_servers_message(server, route):
     with pytest.raises(AgentError) as caught:
         await ask(server, route, server.failure)
@@ -354,7 +354,7 @@ async def test_a_failure_in_mid_stream_has_the_servers_message(server, route):
     assert str(caught.value).endswith(f": {FAILED}")
 
 
-@pytest.mark.parametrize(("server", "route"), ROADS)
+@pytest.mark.parametrize(("server", "route"), ROUTES)
 async def test_an_image_is_sent_in_the_servers_format(server, route):
     image = [{"role": "user", "content": LOOK}]
     _, body = await ask(server, route, server.reasoning, messages=image)
